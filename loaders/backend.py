@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from ..errors import LoaderError
 from .devices import find_device
 
 _CLASSES = {  # imported when they are first used: neither DALI nor torch need be there

@@ -1,4 +1,4 @@
-"""Batches of mixtures behind DALI: one pipeline decodes, gloam's kernels darken, another transforms.
+"""Batches of mixtures behind DALI: one pipeline decodes the images of all components.
 
     source (reads the images of all components) -> decoder
         -> live ones: draws, kernels -> windows of lows and normals
@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,6 @@ from ..samples import sized
 from .epochs import Batch, Sample
 from .mixture import at
 from .parts import Part, nearest_pair
-
 
 Whole = npt.NDArray[np.int64]
 _CHUNK = 16  # samples that a thread reads, one after the other
@@ -68,22 +67,24 @@ class MixedBatch(NamedTuple):
 
     low, normal: int arrays (N); where each sample's are among the images. They are one where the
       low is made of the normal.
+    groups: the samples by component and pass.
     """
 
     step: int
     samples: Sequence[Sample]
     low: Whole
     normal: Whole
+    groups: Sequence[Group]
 
-    def groups(self) -> list[Group]:
-        """Return the samples by component and pass."""
-        found: dict[tuple[int, int], list[int]] = {}
-        for row, one in enumerate(self.samples):
-            found.setdefault((one.part, one.turn), []).append(row)
-        return [
-            Group(*own, np.array(rows), np.array([self.samples[row].number for row in rows]))
-            for own, rows in found.items()
-        ]
+
+def _grouped(samples: Sequence[Sample]) -> list[Group]:
+    found: dict[tuple[int, int], list[int]] = {}
+    for row, one in enumerate(samples):
+        found.setdefault((one.part, one.turn), []).append(row)
+    return [
+        Group(*own, np.array(rows), np.array([samples[row].number for row in rows]))
+        for own, rows in found.items()
+    ]
 
 
 class MixedSource:
@@ -113,7 +114,7 @@ class MixedSource:
         images = [own for chunk in chunks_read for own in chunk]
         ends = np.cumsum([len(own) for own in images])
         firsts = np.concatenate([[0], ends[:-1]])
-        self.begun.append(MixedBatch(*batch, firsts, ends - 1))
+        self.begun.append(MixedBatch(*batch, firsts, ends - 1, _grouped(batch[1])))
         return [image for own in images for image in own]
 
     def close(self) -> None:
@@ -190,7 +191,7 @@ class MixedPipeline:
         (decoded,) = self._decoder.run(*stream)
         batch = self._source.begun.popleft()
         sizes = np.array(decoded.shape(), np.int64)[:, :2]
-        for row in np.flatnonzero((sizes[batch.low] != sizes[batch.normal]).any(axis=1)):
+        for row in np.flatnonzero((sizes[batch.low] != sizes[batch.normal]).any(axis=1)).tolist():
             one = batch.samples[row]
             if one.bright is None:
                 shapes = (tuple(sizes[own[row]].tolist()) for own in (batch.low, batch.normal))
@@ -202,7 +203,7 @@ class MixedPipeline:
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Return the crops (N, 7) of lows and of normals: of unpaired pictures other windows."""
         lows = np.empty((len(batch.samples), 7), np.int32)
-        for part, turn, rows, numbers in batch.groups():
+        for part, turn, rows, numbers in batch.groups:
             keys = self._keys[part].columns.take(numbers)
             lows[rows] = draw_crops(options, turn, keys, sizes[batch.low[rows]])
         normals = lows.copy()
@@ -218,7 +219,7 @@ class MixedPipeline:
     def _makers(self, batch: MixedBatch) -> dict[int, Callable[..., Pixels]]:
         """Return what makes the lows of live samples, by their rows."""
         makers: dict[int, Callable[..., Pixels]] = {}
-        for part, turn, rows, numbers in batch.groups():
+        for part, turn, rows, numbers in batch.groups:
             live = self._parts[part].lows(batch.step)
             if live is not None:
                 maker = live.maker([self._keys[part].names[i] for i in numbers.tolist()], turn)

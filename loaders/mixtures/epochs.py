@@ -123,7 +123,7 @@ class MixedEpochs(PairLoader):
         options = self.options
         return self.rank.batches(count, options.batch_size, str(options.last_batch))
 
-    def _done(self, begun: Begun, batch: int) -> int:
+    def _taken(self, begun: Begun, batch: int) -> int:
         """Return how many samples of an epoch all ranks have taken before a batch."""
         options = self.options
         left = self.contents.count - begun.offset
@@ -135,7 +135,7 @@ class MixedEpochs(PairLoader):
         """Return how many samples an epoch takes of the order: none of those that are dropped."""
         if self.options.last_batch != "drop":
             return self.contents.count
-        return self._done(begun, self._count_batches(self.contents.count - begun.offset))
+        return self._taken(begun, self._count_batches(self.contents.count - begun.offset))
 
     def _steps(self, count: int) -> int:
         """Return how many batches of `count` samples the rank has that has most."""
@@ -160,7 +160,7 @@ class MixedEpochs(PairLoader):
         while self._of_epoch(epoch + 1).step <= step:
             epoch += 1
         begun = self._of_epoch(epoch)
-        return begun.place + self._done(begun, step - begun.step)
+        return begun.place + self._taken(begun, step - begun.step)
 
     def _places_of(self, batch: int) -> Any:
         """Return the places of a batch's samples in the epoch; of repetitions beyond its end."""
@@ -217,7 +217,7 @@ class MixedEpochs(PairLoader):
             "epoch": self.epoch,
             "begun": begun.place,
             "step": step,
-            "taken": self._done(begun, self._batch),
+            "taken": self._taken(begun, self._batch),
             "weights": [
                 [one.step, one.place, list(one.counts)]
                 for one in self._course.segments

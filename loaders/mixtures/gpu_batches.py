@@ -97,9 +97,10 @@ class MixedOnGpu(MixedPipeline):
         decoded, batch, sizes = self._decoded(stream)
         options = at(self._sizes, batch.step)
         low_crops, crops = self._crops(batch, sizes, options)
-        begun, lows = _Started(batch, decoded), {}
+        begun = _Started(batch, decoded)
         rest: list[int] = []
-        for group in batch.groups():
+        lows: dict[int, torch.Tensor] = {}
+        for group in batch.groups:
             live = self._parts[group.part].lows(batch.step)
             rows = group.rows.tolist()
             if live is None or isinstance(live, IdentityLows):
