@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
+import pickle
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 import gloam
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader, mix, pairs_in
+from gloam.loaders.devices import converted
 from gloam.manifests.images.encode import encode
 from gloam.manifests.sets.stage import stage
 
@@ -81,10 +85,11 @@ def samples(loaders, epochs=1):
     return found
 
 
-def ranks(mixture, world, state=None, **options):
+def ranks(mixture, world, state=None, backend="torch", **options):
     made = [
-        TorchLoader(
+        PairLoader(
             mixture,
+            backend=backend,
             rank=rank,
             world_size=world,
             last_batch="partial",
@@ -113,6 +118,24 @@ def test_what_is_left_does_not_depend_on_the_number_of_ranks(mixture):
         left = samples(ranks(mixture, world, states[world % 4]), 3)
         assert left == whole[taken:]
     assert samples(ranks(mixture, 2, states[1], batch_size=3), 3) == whole[taken:]
+
+
+def test_dali_gives_the_same_and_goes_on_where_torch_was(mixture):
+    options = {"dtype": "uint8", "crop": "random-resized"}
+    mixture = replace(mixture, epoch=60)
+    both = [ranks(mixture, 2, backend=backend, **options) for backend in ("torch", "dali")]
+    runs = [[iter(loader) for loader in loaders] for loaders in both]
+    wanted, made = (samples([itertools.islice(run, 3) for run in own]) for own in runs)
+    states = [loader.state_dict() for loaders in both for loader in loaders]
+    assert all(state == states[0] for state in states)
+    wanted += samples(runs[0])
+    made += samples(ranks(mixture, 3, states[0], "dali", **options))
+    for one, other in zip(made, wanted, strict=True):
+        assert one[:2] == other[:2]
+        most = 3 if one[0] == "sice" else 0  # JPEGs, by another decoder
+        for image in (2, 3):
+            levels = (np.frombuffer(own[image], np.uint8).astype(int) for own in (one, other))
+            assert abs(np.subtract(*levels)).max() <= most
 
 
 def test_every_sample_of_a_component_comes_once_before_any_comes_twice(mixture):
@@ -165,6 +188,23 @@ def test_weights_and_sizes_change_by_step(shards):
     other.load_state_dict(json.loads(json.dumps(begun._loader.state_dict())))
     for (low, *_), (wanted, *_) in zip(other, batches[4:], strict=True):
         assert torch.equal(low, wanted)
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_epochs_that_are_left_count_for_dali_too(shards, shuffle):
+    data = mix({"set": (shards, 1), "lit": {"data": PAIRS, "weight": 2, "identity": True}})
+    given = PLAIN | {"dtype": "uint8", "shuffle": shuffle, "keys": True}
+    found = []
+    for backend in ("torch", "dali"):
+        with PairLoader(data, backend=backend, **given) as loader:
+            next(iter(loader))
+            epochs = [list(loader), next(iter(loader))]
+            loader.set_epoch(1)
+            epochs += [list(loader), *[list(pickle.loads(pickle.dumps(loader)))]]
+            found.append([loader.epoch, *epochs])
+    (epoch, *made), (epoch2, *made2) = found
+    assert epoch == epoch2
+    assert converted(made, torch.Tensor.tolist) == converted(made2, torch.Tensor.tolist)
 
 
 def test_a_file_says_the_same(shards, photos, tmp_path):
@@ -222,6 +262,19 @@ def test_what_cannot_be_opened_is_named(shards, tmp_path):
     for data in ({"real": "lol-v1"}, {"low": 5, "normal": 6}):
         with pytest.raises(LoaderError, match="mix: a: data: "):
             TorchLoader(mix({"a": {"data": data, "weight": 1}}), **PLAIN)
+    dali = PLAIN | {"backend": "dali"}
+    for option in ({"give": ["ev"]}, {"reader": "file"}, {"decoder": "pillow"}):
+        with pytest.raises(LoaderError, match=f"^{next(iter(option))} .*(torch|leave it out)"):
+            PairLoader(mix({"good": (shards, 1)}), **dali, **option)
+    small = encode(numbered(1, 30, 40), "png")
+    for image, message in ((b"no image", "pair 1, low cannot be decoded"), (small, "in size")):
+        torn = mix({"good": (shards, 5), "torn": ([PAIRS[0], (image, PAIRS[1][1])], 1)})
+        with (
+            PairLoader(torn, **dali) as loader,
+            pytest.raises(LoaderError, match=message) as caught,
+        ):
+            list(loader)
+        assert "\n" not in str(caught.value)
     with pytest.raises(LoaderError, match="labels goes with one set"):
         TorchLoader(mix({"good": (shards, 1)}), labels=True, **PLAIN)
     state = TorchLoader(mix({"good": (shards, 1)}), **PLAIN).state_dict()
