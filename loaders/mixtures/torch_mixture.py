@@ -63,6 +63,8 @@ class MixedSamples(Dataset[Any]):
 
     def __getitems__(self, places: list[MixedPlace]) -> list[Sample]:
         """Return the samples of a batch; those of one component and pass are made together."""
+        if not all(isinstance(place, MixedPlace) for place in places):
+            return [self[place] for place in places]
         groups: dict[tuple[int, int, int], list[int]] = {}
         for i, one in enumerate(places):
             groups.setdefault((one.part, one.place.epoch, one.step), []).append(i)

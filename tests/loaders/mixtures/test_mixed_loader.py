@@ -200,7 +200,11 @@ def test_epochs_that_are_left_count_for_dali_too(shards, shuffle):
             next(iter(loader))
             epochs = [list(loader), next(iter(loader))]
             loader.set_epoch(1)
-            epochs += [list(loader), *[list(pickle.loads(pickle.dumps(loader)))]]
+            parts = loader.dataset, loader.batch_sampler, loader.collate_fn
+            data_loader = torch.utils.data.DataLoader(
+                parts[0], batch_sampler=parts[1], collate_fn=parts[2]
+            )
+            epochs += [list(loader), list(data_loader), list(pickle.loads(pickle.dumps(loader)))]
             found.append([loader.epoch, *epochs])
     (epoch, *made), (epoch2, *made2) = found
     assert epoch == epoch2
