@@ -227,6 +227,7 @@ def test_a_file_says_the_same(shards, photos, tmp_path):
         PairLoader(tmp_path / "mix.yaml", **PLAIN) as one,
         PairLoader(plain, **PLAIN) as other,
     ):
+        assert one.reader == "torch"  # of "auto"
         for (low, normal), (low2, normal2) in zip(one, other, strict=True):
             assert torch.equal(low, low2)
             assert torch.equal(normal, normal2)
