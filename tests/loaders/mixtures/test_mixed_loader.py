@@ -173,18 +173,19 @@ def test_identity_gives_the_normal_twice_and_unpaired_pictures_nothing_in_common
     assert len(set(darks)) == len(darks)
 
 
-def test_weights_and_sizes_change_by_step(shards):
+@pytest.mark.parametrize("backend", ["torch", "dali"])
+def test_weights_and_sizes_change_by_step(shards, backend):
     changing = mix({"a": (shards, {0: 1, 3: 0}), "b": ([*PAIRS], {0: 0, 3: 1})}, epoch=40)
-    options = PLAIN | {"size": {0: 32, 2: (24, 40)}}
-    loader = TorchLoader(changing, give=["component"], **options)
+    options = PLAIN | {"backend": backend, "size": {0: 32, 2: (24, 40)}}
+    loader = PairLoader(changing, give=["component"], **options)
     batches = list(loader)
     assert [set(given["component"]) for *_, given in batches] == [{"a"}] * 3 + [{"b"}] * 7
     shapes = [tuple(low.shape[2:]) for low, *_ in batches]
     assert shapes == [(32, 32)] * 2 + [(24, 40)] * 8
-    begun = iter(TorchLoader(changing, give=["component"], **options))
+    begun = iter(PairLoader(changing, give=["component"], **options))
     for _ in range(4):
         next(begun)
-    other = TorchLoader(changing, give=["component"], **options)
+    other = PairLoader(changing, give=["component"], **options)
     other.load_state_dict(json.loads(json.dumps(begun._loader.state_dict())))
     for (low, *_), (wanted, *_) in zip(other, batches[4:], strict=True):
         assert torch.equal(low, wanted)
@@ -192,7 +193,8 @@ def test_weights_and_sizes_change_by_step(shards):
 
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_epochs_that_are_left_count_for_dali_too(shards, shuffle):
-    data = mix({"set": (shards, 1), "lit": {"data": PAIRS, "weight": 2, "identity": True}})
+    lit = {"data": PAIRS, "weight": 2, "identity": True}
+    data = mix({"set": (shards, 1), "lit": lit}, epoch=24)
     given = PLAIN | {"dtype": "uint8", "shuffle": shuffle, "keys": True}
     found = []
     for backend in ("torch", "dali"):
