@@ -131,7 +131,7 @@ def _below(root: Path, link: str) -> bool:
     return os.path.commonpath([real, os.path.realpath(link)]) == real
 
 
-def open_regular(path: str | Path) -> BufferedReader:
+def open_regular(path: Path) -> BufferedReader:
     """Open a file to read it, or an object of a store.
 
     Raises OSError when it is missing, or is no regular file: reading a pipe or a device may never
@@ -139,28 +139,12 @@ def open_regular(path: str | Path) -> BufferedReader:
     """
     if isinstance(path, StorePath):
         return cast(BufferedReader, path.open("rb"))
-    return os.fdopen(_descriptor(path), "rb")
-
-
-def read_part(path: str, offset: int, size: int) -> bytes:
-    """Read up to `size` bytes of a file from a place on.
-
-    Raises OSError when it is missing, or is no regular file.
-    """
-    descriptor = _descriptor(path)
-    try:
-        return os.pread(descriptor, size, offset)
-    finally:
-        os.close(descriptor)
-
-
-def _descriptor(path: str | Path) -> int:
     # Opening a pipe waits for its other end unless it is told not to.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(None, "is not a regular file", str(path))
-    return descriptor
+    return os.fdopen(descriptor, "rb")
 
 
 @contextmanager
@@ -178,7 +162,7 @@ def opened(root: Path, name: str) -> Iterator[BufferedReader]:
         yield handle
 
 
-def read_regular(path: str | Path, most: int = _MOST_IN_MEMORY) -> bytes:
+def read_regular(path: Path, most: int = _MOST_IN_MEMORY) -> bytes:
     """Read a whole file, or an object of a store.
 
     Files of which the system does not know the size (those of /proc) are taken for empty. Raises

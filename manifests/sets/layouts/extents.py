@@ -9,13 +9,14 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from ....errors import SetError
 from ....storage.stores import StorePath, as_path
-from ....storage.untrusted import KEY, read_part, read_regular, shown, unreadable
+from ....storage.untrusted import KEY, open_regular, read_regular, shown, unreadable
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,12 @@ class Extent:
                     return read_regular(stored)
                 return self._whole(stored.read_range(self.offset, self.size))
             if self.size < 0:
-                return read_regular(self.path)
+                return read_regular(Path(self.path))
             # Opened for each member: that costs microseconds, and threads need not share
             # descriptors.
-            data = read_part(self.path, self.offset, self.size)
+            with open_regular(Path(self.path)) as handle:
+                handle.seek(self.offset)
+                data = handle.read(self.size)
         except OSError as error:
             raise unreadable(self.path, error) from error
         return self._whole(data)
