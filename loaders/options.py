@@ -90,8 +90,8 @@ class LoaderOptions(TypedDict, total=False):
     backend : str
         "dali" (NVIDIA DALI: reads, decodes and resizes, on a GPU or the CPU), "torch" (a DataLoader
         with processes that decode on the CPU), or "auto", the default: DALI where it is installed
-        and knows the device. Batches differ by decoder and resizer alone, and by the order of
-        DALI's own readers, see `reader`.
+        and knows the device; torch for mixtures. Batches differ by decoder and resizer alone, and
+        by the order of DALI's own readers, see `reader`.
     """
 
     batch_size: Required[int]
@@ -182,7 +182,7 @@ class PairOptions(ImageOptions, total=False):
     exact : bool
         For live lows: decode normals as the set's lows were made from them, with libjpeg-turbo on
         the CPU. A GPU's decoder differs by up to 3 levels, and so do the lows; backend="torch" is
-        always exact. By default False.
+        always exact. Of a mixture all images are decoded so. By default False.
     resident : bool or "auto"
         With DALI: keep this rank's pairs in memory, decoded once: the GPU's, or the host's for
         device="cpu"; normals alone where lows are live. Each rank keeps its own part, shuffled anew
@@ -193,7 +193,7 @@ class PairOptions(ImageOptions, total=False):
     reader : str
         DALI's: "webdataset" for shards, "file" for files, "external" for lists and for either (it
         reads at offsets and shuffles without limit, in the order of backend="torch"); "auto", the
-        default, takes what fits.
+        default, takes what fits; a mixture is always read as by "external".
     decoder : str
         With backend="torch": "opencv", the default, or "pillow".
     """

@@ -307,6 +307,12 @@ def external_normals(source: Callable[[Any], tuple[Any, ...]], options: Options)
 
 
 @pipeline_def(enable_conditionals=True)
+def external_images(source: Callable[[], Any], options: Options) -> Any:
+    """Take encoded images from a function, of each batch as many as there are, and decode them."""
+    return decoded_by_two(fn.external_source(source=source, batch=True), options)
+
+
+@pipeline_def(enable_conditionals=True)
 def whole_pairs(
     source: Callable[[Any], tuple[Any, ...]], options: Options, live: bool
 ) -> tuple[Any, ...]:
@@ -354,12 +360,21 @@ def transform_pairs(options: Options) -> tuple[Any, ...]:
     Its inputs are "low" and "normal" (uint8, HWC), "window" (top, left, height, width: int32) and
     "flips" (across, down, turned: int32).
     """
+    low, normal = _transform_fed(["low", "normal"], options)
+    return low, normal
+
+
+@pipeline_def(enable_conditionals=True)
+def transform_images(options: Options) -> Any:
+    """Transform decoded images, each by a crop of its own: as `transform_pairs`, of one "image"."""
+    return _transform_fed(["image"], options)[0]
+
+
+def _transform_fed(names: Sequence[str], options: Options) -> list[Any]:
     # What lies on a GPU is copied: DALI waits for the stream of a copy, but not for the one that
     # made what it shares.
-    how: dict[str, Any] = {"device": "gpu", "layout": "HWC", "no_copy": False}
-    low = fn.external_source(name="low", **how)
-    normal = fn.external_source(name="normal", **how)
+    how: dict[str, Any] = {"device": options.device, "layout": "HWC", "no_copy": False}
+    images = [fn.external_source(name=name, **how) for name in names]
     window = fn.external_source(name="window") if options.cuts else None
     flips = fn.external_source(name="flips") if options.augment else None
-    low, normal = transform([low, normal], window, flips, options)
-    return low, normal
+    return transform(images, window, flips, options)
