@@ -1,6 +1,6 @@
 """Moments of a low's noise, pixel by pixel: what the camera model's draws scatter around.
 
-    mean electrons -> cumulants of DN -> of linear light -> variance of encoded levels
+    mean electrons -> cumulants of DN -> of linear light -> moments of encoded levels
 
 Shot noise has the cumulants of Poisson's distribution, read noise those of its quantiles. The
 encoding curve is integrated over the distribution that has the light's first four cumulants, by
@@ -10,35 +10,47 @@ noise of channels as it is drawn.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from .compiling.compile import kernel, scalar
-from .demosaic import BINNED
 from .develop import TOP
 from .exposure import between, expose_row, light_of_pixels, row_above, transformed
 
 f32 = np.float32
+_LEAST = 1e-20  # variance of light that anything shows of
 LIGHTS, DARKEST = 520, 64
 """Lights that levels of noisy channels are integrated for, and how many of them are below 0."""
 
 
 class SiteNoise(NamedTuple):
-    """Second and fourth cumulant of what sites add to their electrons, DN.
+    """What sites scatter by, and what pixels take of it.
 
     Attributes
     ----------
-    single, single4 : float
-        Of one site, its row's noise and rounding included.
-    pair, pair4 : float
-        Of the two greens of a quad together.
+    gain : float
+        DN per electron.
+    shared : float64 array (5)
+        Variance that all sites of red, green and blue have beside shot noise, then of what sites of
+        a row share, and of a column, DN^2.
+    fourth : float
+        Fourth cumulant of the first, DN^4.
+    squares : float64 array (2, 2, 3, 3, 5)
+        By the parity of a pixel's row and column, covariance of two of its channels for each
+        variance of those five; see `render.site_weights`.
+    powers : float64 array (2, 2, 2, 3, 3)
+        Likewise the third and fourth cumulant of a channel's linear light, for those of a site of
+        red, green and blue.
     """
 
-    single: float
-    single4: float
-    pair: float
-    pair4: float
+    gain: float
+    shared: npt.NDArray[np.float64]
+    fourth: float
+    squares: npt.NDArray[np.float64]
+    powers: npt.NDArray[np.float64]
 
 
 @kernel
@@ -67,27 +79,42 @@ def level_at(light, levels):
 
 
 @scalar
-def encoded_variance(light, cumulants, levels, nodes, weights):
+def cut_at(limit, mean, variance):
+    """Return mean and variance of a normal distribution whose values are cut at a limit."""
+    scale = np.sqrt(max(variance, _LEAST))
+    z = (limit - mean) / scale
+    if z > 6.0:
+        return mean, variance
+    below = 0.5 * math.erfc(-z * math.sqrt(0.5))
+    density = math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    short = z * below + density  # the mean's distance from the limit
+    return limit - scale * short, variance * max((z * z + 1) * below + z * density - short**2, 0.0)
+
+
+@scalar
+def encoded_moments(light, cumulants, levels, nodes, weights):
     """Return the variance of the level of light with a second, third and fourth cumulant.
 
-    And how far the level follows a standard normal number, which the light follows: what it has in
-    common with other channels.
+    And its first two coefficients by Hermite's polynomials of the standard normal number that the
+    light follows: what it has in common with others whose numbers correlate.
     """
     variance, third, fourth = cumulants
-    if variance <= 0.0:
-        return 0.0, 0.0
-    skew = min(third / (variance * np.sqrt(variance)), 2.0)
+    if variance < _LEAST:
+        return 0.0, 0.0, 0.0
+    skew = min(max(third / (variance * np.sqrt(variance)), -2.0), 2.0)
     excess = min(fourth / (variance * variance), 3.0)
-    scale = np.sqrt(variance / (1 + skew * skew / 18 + excess * excess / 96))
-    mean = square = follows = 0.0
+    one, two, three = 1 - skew * skew / 36, skew / 6, excess / 24 - skew * skew / 18
+    scale = np.sqrt(variance / (one * one + 2 * two * two + 6 * three * three))
+    mean = square = first = second = 0.0
     for i in range(nodes.shape[0]):
         z = nodes[i]
-        off = z + skew / 6 * (z * z - 1) + excess / 24 * (z * z * z - 3 * z)
+        off = one * z + two * (z * z - 1) + three * (z * z * z - 3 * z)
         level = level_at(light + scale * off, levels)
         mean += weights[i] * level
         square += weights[i] * level * level
-        follows += weights[i] * level * z
-    return max(square - mean * mean, 0.0), follows
+        first += weights[i] * level * z
+        second += weights[i] * level * (z * z - 1)
+    return max(square - mean * mean, 0.0), first, second * math.sqrt(0.5)
 
 
 @scalar
@@ -105,12 +132,12 @@ def channel_variance(light, own):
 
 @kernel
 def fill_channel_levels(noise, curve, tail_nodes, tail_weights, made):
-    """Fill, for the lights of `light_of`, a level's variance and how far it follows its number.
+    """Fill, for the lights of `light_of`, what `encoded_moments` returns of a level.
 
     Noise of channels is integrated as `channel_noise.noisy_channel` draws it: Gaussian numbers of
     two widths, and for some samples an exponential tail, which no expansion in cumulants bears.
 
-    made: float64 array (3, 2, LIGHTS). tail_nodes, tail_weights: of Gauss and Laguerre's rule.
+    made: float64 array (3, 3, LIGHTS). tail_nodes, tail_weights: of Gauss and Laguerre's rule.
     """
     levels, nodes, weights = curve
     channels = noise.red, noise.green, noise.blue
@@ -122,7 +149,7 @@ def fill_channel_levels(noise, curve, tail_nodes, tail_weights, made):
             shot = own.shot * max(light, 0.0)
             variance = max(own.read * own.read + shot, 1e-20)
             deviation, bent = np.sqrt(variance), own.shot * shot / (6 * variance)
-            mean = square = follows = 0.0
+            mean = square = first = second = 0.0
             for wide in range(2):
                 factor = float(noise.wide if wide else noise.narrow)
                 width = np.sqrt(factor * factor + own.rows * own.rows)
@@ -137,9 +164,11 @@ def fill_channel_levels(noise, curve, tail_nodes, tail_weights, made):
                         squared += share * tail_weights[j] * tailed * tailed
                     mean += 0.5 * weights[i] * level
                     square += 0.5 * weights[i] * squared
-                    follows += 0.5 * weights[i] * level * nodes[i] * factor / width
+                    z, share_of = nodes[i], factor / width
+                    first += 0.5 * weights[i] * level * z * share_of
+                    second += 0.5 * weights[i] * level * (z * z - 1) * share_of * share_of
             made[c, 0, k] = max(square - mean * mean, 0.0)
-            made[c, 1, k] = follows
+            made[c, 1, k], made[c, 2, k] = first, second * math.sqrt(0.5)
 
 
 @scalar
@@ -157,77 +186,119 @@ def between_lights(light, made):
     return made[cell] + (made[cell + 1] - made[cell]) * (place - cell)
 
 
+@scalar
+def scattered(means, y, x, site, by_source):
+    """Fill (5) what the sites about a pixel scatter by; see `SiteNoise.shared`."""
+    for a in range(5):
+        by_source[a] = site.shared[a]
+        if a < 3:
+            by_source[a] += site.gain**2 * max(float(means[a, y, x]), 0.0)
+
+
 @kernel
-def pixel_moments(means, sensor, colour, noise, made, curve, out):
+def pixel_moments(means, site, colour, noise, made, curve, out):
     """Fill moments of the pixels of a window from their mean electrons (3, h, w).
 
     Parameters
     ----------
-    sensor : method and gain of `sensor.Sensor`, SiteNoise, float64 array (3)
-        The last one is the share of a site's variance that a demosaic leaves, by channel.
+    site : SiteNoise
     colour : Colour
     noise : ChannelNoise
-    made : float64 array (3, 2, LIGHTS)
+    made : float64 array (3, 3, LIGHTS)
         Of noise of channels; see `fill_channel_levels`.
     curve : levels (ENCODE_CELLS), nodes and weights of Gauss and Hermite's quadrature
-    out : float32 arrays (3, h, w): light, its variance, level, its variance, covariances
-        The last ones of the levels of red and green, green and blue, red and blue.
+    out : float32 arrays (3, h, w)
+        Light, its variance, level, its variance, that without what follows the light, covariances
+        of that of red and green, green and blue, red and blue, and how far levels follow: for each
+        unit of light, or for noise of channels each deviation.
     """
     levels, nodes, weights = curve
-    method, gain, site, kept = sensor
-    lights, light_variances, clean, variances, covariances = out
+    lights, light_variances, clean, variances, rests, covariances, slopes = out
     unit = 1.0 / (float(colour.white) - float(colour.black))
     m = colour.to_srgb
-    units = colour.red_gain * unit, colour.green_gain * unit, colour.blue_gain * unit
+    gains = float(colour.red_gain), float(colour.green_gain), float(colour.blue_gain)
     rows = (m.rr, m.rg, m.rb), (m.gr, m.gg, m.gb), (m.br, m.bg, m.bb)
     own = noise.red, noise.green, noise.blue
     mixing = noise.mixing
     together = (mixing.gr, mixing.gr * mixing.br + mixing.gg * mixing.bg, mixing.br)
+    raw, cut, left, bent, by_source = np.empty(3), np.empty(3), np.empty(3), np.empty(3), np.empty(5)
+    of_raw, of_light = np.empty((3, 3)), np.empty((3, 3))
     for y in range(means.shape[1]):
         for x in range(means.shape[2]):
-            second, third, fourth, raw = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+            squares, powers = site.squares[y & 1, x & 1], site.powers[y & 1, x & 1]
+            scattered(means, y, x, site, by_source)
             for c in range(3):
-                electrons = float(means[c, y, x])
-                raw[c] = min(gain * electrons * units[c], 1.0)
-                paired = method == BINNED and c == 1
-                half = 0.5 if paired else 1.0  # of the sum of two sites
-                counted = electrons / half
-                added = site.pair if paired else site.single
-                added4 = site.pair4 if paired else site.single4
-                step = half * units[c]
-                left = kept[c]
-                second[c] = (gain * gain * counted + added) * step**2 * left
-                third[c] = gain**3 * counted * step**3 * left**2
-                fourth[c] = (gain**4 * counted + added4) * step**4 * left**3
+                step = gains[c] * unit
+                for d in range(3):
+                    of_raw[c, d] = 0.0
+                    for a in range(5):
+                        of_raw[c, d] += squares[c, d, a] * by_source[a] * step * gains[d] * unit
+                limit, mean = min(gains[c], 1.0), site.gain * float(means[c, y, x]) * step
+                raw[c] = min(mean, limit)
+                cut[c], remains = cut_at(limit, mean, of_raw[c, c])
+                left[c] = np.sqrt(remains / max(of_raw[c, c], _LEAST))
             light = transformed(m, raw[0], raw[1], raw[2])
-            of_light, follows = np.empty(3), np.empty(3)
+            centre = transformed(m, cut[0], cut[1], cut[2])
             for c in range(3):
-                two = three = four = 0.0
-                for j in range(3):
-                    factor = float(rows[c][j])
-                    two += factor**2 * second[j]
-                    three += factor**3 * third[j]
-                    four += factor**4 * fourth[j]
                 mean = float(light[c])
+                uncut = third = fourth = 0.0
+                for d in range(3):
+                    of_light[c, d] = 0.0
+                    for i in range(3):
+                        for j in range(3):
+                            one = rows[c][i] * rows[d][j] * of_raw[i, j]
+                            of_light[c, d] += one * left[i] * left[j]
+                            uncut += one if c == d else 0.0
+                    if c == d:
+                        of_light[c, c] = max(of_light[c, c], 0.0)
+                    counted = float(means[d, y, x]) * site.gain**3
+                    third += powers[0, c, d] * counted
+                    fourth += powers[1, c, d] * (counted * site.gain + site.fourth)
                 if noise.there:  # the sensor has as good as none then
                     mean += own[c].offset
-                    two = channel_variance(mean, own[c])
+                    of_light[c, c] = channel_variance(mean, own[c])
                     variance = between_lights(mean, made[c, 0])
-                    follows[c] = between_lights(mean, made[c, 1])
+                    first = between_lights(mean, made[c, 1])
+                    bent[c] = between_lights(mean, made[c, 2])
+                    slopes[c, y, x] = first
                 else:
-                    cumulants = two, three, four
-                    variance, follows[c] = encoded_variance(mean, cumulants, levels, nodes, weights)
-                of_light[c] = two
+                    share = np.sqrt(of_light[c, c] / max(uncut, _LEAST))
+                    cumulants = of_light[c, c], third * share**3, fourth * share**4
+                    of_level = encoded_moments(float(centre[c]), cumulants, levels, nodes, weights)
+                    variance, first, bent[c] = of_level
+                    slopes[c, y, x] = first / np.sqrt(max(uncut, _LEAST))
                 lights[c, y, x] = min(max(mean, 0.0), 1.0)
-                light_variances[c, y, x] = two
+                light_variances[c, y, x] = of_light[c, c]
                 clean[c, y, x] = level_at(mean, levels)
                 variances[c, y, x] = variance
+                rests[c, y, x] = max(variance - first * first, 0.0)
             for c in range(3):
                 a, b = (0, 1) if c == 0 else ((1, 2) if c == 1 else (0, 2))
                 shared = together[c]
                 if not noise.there:
-                    shared = 0.0
-                    for j in range(3):
-                        shared += rows[a][j] * rows[b][j] * second[j]
-                    shared /= max(np.sqrt(of_light[a] * of_light[b]), 1e-30)
-                covariances[c, y, x] = shared * follows[a] * follows[b]
+                    shared = of_light[a, b]
+                    shared /= max(np.sqrt(of_light[a, a] * of_light[b, b]), _LEAST)
+                covariances[c, y, x] = shared * shared * bent[a] * bent[b]
+
+
+@kernel
+def following_variances(means, site, slopes, forms, out):
+    """Fill variances of smoothed levels as far as these follow what sites scatter by.
+
+    forms: float64 array (2, 2, 3, 2, 5, 3, 3), by parity of row and column and by channel, of
+    `render.mosaic_noise.smoothed_forms`. out: float32 arrays (3, h, w): of what has a part of the
+    pixel's own in it, and of its neighbours alone.
+    """
+    by_source = np.empty(5)
+    for y in range(means.shape[1]):
+        for x in range(means.shape[2]):
+            scattered(means, y, x, site, by_source)
+            for c in range(3):
+                for part in range(2):
+                    form, total = forms[y & 1, x & 1, c, part], 0.0
+                    for a in range(5):
+                        for i in range(3):
+                            for j in range(3):
+                                one = form[a, i, j] * slopes[i, y, x] * slopes[j, y, x]
+                                total += by_source[a] * one
+                    out[part][c, y, x] = total

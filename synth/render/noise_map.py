@@ -17,26 +17,27 @@ import numpy.typing as npt
 from ..camera.illumination import exposure_of
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.curves import LUMA, encoding
-from ..kernels.demosaic import BILINEAR, BINNED, BORDER
+from ..kernels.channel_noise import ChannelNoise
+from ..kernels.demosaic import BILINEAR, BORDER, FULL
 from ..kernels.exposure import Scene
 from ..kernels.moments import (
     LIGHTS,
     SiteNoise,
     expose_window,
     fill_channel_levels,
+    following_variances,
     pixel_moments,
 )
 from ..kernels.numbers.quantiles import CENTRE, OCTAVES, PER_HALF
 from .kernel_args import KernelArgs
-from .mosaic_noise import demosaic_weights, demosaiced, mosaic_variances
+from .mosaic_noise import demosaiced, products, site_weights, smoothed_forms
 from .window import cut, scene_of, span_of
 
 Floats = npt.NDArray[np.float32]
 _NODES, _TAIL_NODES = 24, 6
 _ROUNDING = 1 / 12  # variance of rounding to whole numbers
-_ROWS_OF_QUADS = np.array([[1, 0.5, 0], [0, 0.5, 1]])
-_ROWS_OF_PIXELS = np.array([[1.0, 1, 1]])
-"""What red, green and blue take of the noise of each row of a sensor, whose quads are RGGB."""
+_ALIKE = np.array([1.0, 1, 1, 0, 0])
+"""`SiteNoise.shared` of noise of channels, in its own deviations."""
 
 
 class NoiseMap(NamedTuple):
@@ -44,8 +45,7 @@ class NoiseMap(NamedTuple):
 
     clean: (h, w, 3); the low without noise, in sRGB levels, 0 to 255, not rounded.
     linear: (h, w, 3); the same in linear light, 0 to 1.
-    noise: (h, w, 3); standard deviation of the noise in levels, rounding included; NaN where noise
-      of channels stands behind a demosaic.
+    noise: (h, w, 3); standard deviation of the noise in levels, rounding included.
     noise_linear: (h, w, 3); the same in linear light.
     light: (h, w); illumination field in EV: what falls on each pixel, against the exposure.
     """
@@ -76,47 +76,36 @@ def noise_map(
     lit_as = normal if lit_as is None else lit_as
     scene = scene_of(normal, span, args, lit_as)
     means, light = _exposed(normal, span, scene, args.sensor.method)
-    lights: Any
-    variances: Any
-    lights, light_variances, clean, variances, covariances = (
-        np.empty((3, *shape), np.float32) for _ in range(5)
+    lights, light_variances, clean, variances, rests, covariances, slopes = (
+        np.empty((3, *shape), np.float32) for _ in range(7)
     )
-    sensor, draw = args.sensor, args.field.draw
+    draw, colour = args.field.draw, args.development.colour
     levels = 255 * encoding(draw.isp_contrast, draw.tone, draw.gamma, draw.tone_toe)
     levels = levels if len(blur) else _as_rounded(levels)
-    out = lights, light_variances, clean, variances, covariances
-    site, colour = _site_noise(args), args.development.colour
-    mosaic = sensor.method >= BILINEAR
-    kept = (demosaic_weights(sensor.method) ** 2).sum((3, 4)).mean((0, 1)) if mosaic else np.ones(3)
-    camera = sensor.method, float(sensor.gain), site, kept
     curve = levels, *_quadrature()
-    made = np.zeros((3, 2, LIGHTS))
+    made = np.zeros((3, 3, LIGHTS))
     if args.noise.there:
         fill_channel_levels(args.noise, curve, *_tail_quadrature(), made)
-    pixel_moments(means, camera, colour, args.noise, made, curve, out)
-    before = np.maximum(variances, 1e-12)
-    slopes = np.sqrt(before / np.maximum(light_variances, 1e-30))
+    weights = site_weights(FULL if args.noise.there else args.sensor.method)
     units = np.array([colour.red_gain, colour.green_gain, colour.blue_gain])
     to_light = np.reshape(colour.to_srgb, (3, 3)) * units / (colour.white - colour.black)
-    row = float(sensor.row_sigma)
-    of_rows: npt.NDArray[Any] = np.zeros((0, 3, *shape))
-    if mosaic:
-        sites = sensor.gain**2 * np.maximum(means, 0) + site.single
-        chroma = blur, strength
-        of_sites = mosaic_variances(sites, row**2, slopes, to_light, sensor.method, chroma)
-    elif row:
-        shares = _ROWS_OF_QUADS if sensor.method == BINNED else _ROWS_OF_PIXELS
-        of_rows = row * (shares @ to_light.T)[..., None, None] * slopes
+    of_light = np.einsum("jc,pqcayx->pqjayx", to_light, weights)
+    site = _site_noise(args, products(weights, weights), of_light)
+    out = lights, light_variances, clean, variances, rests, covariances, slopes
+    pixel_moments(means, site, colour, args.noise, made, curve, out)
+    before = variances
     if len(blur):
-        clean, variances = _smoothed(clean, variances, covariances, of_rows, blur, strength)
+        if args.noise.there:
+            of_light, site = _grain_weights(args.noise), site._replace(gain=0.0, shared=_ALIKE)
+        step = 2 if weights.shape[-1] == 2 else 1
+        forms = smoothed_forms(of_light, step, blur, strength)
+        near, far = (np.empty((3, *shape), np.float32) for _ in range(2))
+        following_variances(means, site, slopes, forms, (near, far))
+        clean, variances = _smoothed(clean, rests, covariances, (near, far), blur, strength)
         places: Any = np.interp(clean, levels, np.arange(len(levels))) / (len(levels) - 1)
         lights = places * places
-    else:
-        variances += (of_rows**2).sum(0)
-    variances = (of_sites if mosaic else variances) + _ROUNDING
-    if mosaic and args.noise.there:
-        variances = np.full_like(variances, np.nan)
-    in_light = np.sqrt(variances) / slopes
+    variances = variances + _ROUNDING
+    in_light = np.sqrt(variances * light_variances / np.maximum(before, 1e-12))
     field = np.log2(np.maximum(light, 1e-30)) + exposure_of(lit_as, draw)
     pictures = (
         np.moveaxis(np.asarray(one, np.float32), 0, 2)
@@ -163,54 +152,76 @@ def _exposed(normal: Pixels, span: Window, scene: Scene, method: int) -> tuple[F
 
 def _smoothed(
     clean: Floats,
-    variances: Floats,
+    rests: Floats,
     covariances: Floats,
-    of_rows: npt.NDArray[Any],
+    following: tuple[Floats, Floats],
     blur: Floats,
     strength: float,
 ) -> tuple[Floats, Floats]:
     """Return levels (3, h, w) and their variances after chroma noise reduction.
 
     Each channel becomes the brightness and what is left of its difference to it: of its own pixel
-    and, blurred, of its neighbours. of_rows: levels that noise of rows is worth (rows, 3, h, w),
-    which is the same all along them.
+    and, blurred, of its neighbours. rests, covariances: of what pixels do not share with others.
+    following: see `following_variances`.
     """
     taps = np.concatenate([blur[:0:-1], blur]).astype(np.float64)
     squares = taps * taps
     luma = np.tensordot(LUMA, clean, 1)
     pairs = ((0, 1), (1, 2), (0, 2))
-    made, out = np.empty_like(clean), np.empty_like(variances)
+    made, out = np.empty_like(clean), np.empty_like(rests)
     middle = float(blur[0]) ** 2
 
     def variance_of(factors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        total = np.tensordot(factors * factors, variances, 1)
+        total = np.tensordot(factors * factors, rests, 1)
         for (a, b), one in zip(pairs, covariances, strict=True):
             total = total + 2 * factors[a] * factors[b] * one
         return np.maximum(total, 0.0)
 
+    def blurred(one: Any, taps: npt.NDArray[np.float64]) -> Any:
+        return cv2.sepFilter2D(one, -1, taps, taps, borderType=cv2.BORDER_REPLICATE)
+
+    near, far = following
     for c in range(3):
         difference = clean[c] - luma
-        smooth = cv2.sepFilter2D(difference, -1, taps, taps, borderType=cv2.BORDER_REPLICATE)
-        made[c] = luma + difference + strength * (smooth - difference)
+        made[c] = luma + difference + strength * (blurred(difference, taps) - difference)
         apart = np.eye(3)[c] - LUMA
-        around = variance_of(apart)
-        blurred = cv2.sepFilter2D(around, -1, squares, squares, borderType=cv2.BORDER_REPLICATE)
+        around = strength**2 * variance_of(apart)
         own = LUMA + (1 - strength + strength * middle) * apart
-        neighbours = strength**2 * np.maximum(blurred - middle**2 * around, 0)
-        out[c] = variance_of(own) + neighbours
-        own = LUMA + (1 - strength + strength * float(blur[0])) * apart
-        others = strength**2 * (squares.sum() - middle)
-        for one in of_rows:
-            out[c] += np.tensordot(own, one, 1) ** 2 + others * np.tensordot(apart, one, 1) ** 2
+        others = blurred(around + far[c] / squares.sum() ** 2, squares) - middle**2 * around
+        out[c] = variance_of(own) + near[c] + np.maximum(others, 0)
     return np.clip(made, 0, 255), out
 
 
-def _site_noise(args: KernelArgs) -> SiteNoise:
-    """Return the cumulants of what sites add to their electrons, but for noise of rows."""
-    noise = args.sensor.noise
-    single, single4 = _cumulants(tuple(noise.read.tolist()))
-    pair, pair4 = _cumulants(tuple(noise.read_pair.tolist()))
-    return SiteNoise(single + _ROUNDING, single4, pair + 2 * _ROUNDING, pair4)
+def _site_noise(
+    args: KernelArgs, squares: npt.NDArray[np.float64], of_light: npt.NDArray[np.float64]
+) -> SiteNoise:
+    """Return the cumulants of what sites add to their electrons, and what pixels take of them.
+
+    squares: of `mosaic_noise.products`. of_light: weights of sites in a channel's light.
+    """
+    sensor, pattern = args.sensor, args.pattern
+    read, fourth = _cumulants(tuple(sensor.noise.read.tolist()))
+    read += _ROUNDING
+    columns = float(pattern.columns) ** 2 if pattern.there else 0.0
+    shared = np.array([read, read, read, float(sensor.row_sigma) ** 2, columns])
+    powers = np.stack([(of_light**power).sum((-1, -2)) for power in (3, 4)], 2)
+    squares = np.moveaxis(squares, 2, -1)
+    return SiteNoise(
+        float(sensor.gain),
+        shared,
+        fourth,
+        np.ascontiguousarray(squares),
+        np.ascontiguousarray(powers),
+    )
+
+
+def _grain_weights(noise: ChannelNoise) -> npt.NDArray[np.float64]:
+    """Return what noise of channels takes of independent numbers; see `site_weights`."""
+    mixing, grain = noise.mixing, noise.grain
+    mixed = np.array([[1, 0, 0], [mixing.gr, mixing.gg, 0], [mixing.br, mixing.bg, mixing.bb]])
+    down, across = ([one, 1, one] for one in (grain.down, grain.across))
+    weights = mixed[..., None, None] * grain.scale * np.outer(down, across)
+    return np.broadcast_to(weights, (2, 2, *weights.shape))
 
 
 @lru_cache(maxsize=1024)
