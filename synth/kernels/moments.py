@@ -187,20 +187,22 @@ def between_lights(light, made):
 
 
 @scalar
-def scattered(means, y, x, site, by_source):
+def scattered(counts, y, x, site, by_source):
     """Fill (5) what the sites about a pixel scatter by; see `SiteNoise.shared`."""
     for a in range(5):
         by_source[a] = site.shared[a]
         if a < 3:
-            by_source[a] += site.gain**2 * max(float(means[a, y, x]), 0.0)
+            by_source[a] += site.gain**2 * max(float(counts[a, y, x]), 0.0)
 
 
 @kernel
-def pixel_moments(means, site, colour, noise, made, curve, out):
+def pixel_moments(means, counts, site, colour, noise, made, curve, out):
     """Fill moments of the pixels of a window from their mean electrons (3, h, w).
 
     Parameters
     ----------
+    counts : float32 array (3, h, w)
+        Mean electrons of the sites of red, green and blue that scatter there.
     site : SiteNoise
     colour : Colour
     noise : ChannelNoise
@@ -226,7 +228,7 @@ def pixel_moments(means, site, colour, noise, made, curve, out):
     for y in range(means.shape[1]):
         for x in range(means.shape[2]):
             squares, powers = site.squares[y & 1, x & 1], site.powers[y & 1, x & 1]
-            scattered(means, y, x, site, by_source)
+            scattered(counts, y, x, site, by_source)
             for c in range(3):
                 step = gains[c] * unit
                 for d in range(3):
@@ -251,7 +253,7 @@ def pixel_moments(means, site, colour, noise, made, curve, out):
                             uncut += one if c == d else 0.0
                     if c == d:
                         of_light[c, c] = max(of_light[c, c], 0.0)
-                    counted = float(means[d, y, x]) * site.gain**3
+                    counted = max(float(counts[d, y, x]), 0.0) * site.gain**3
                     third += powers[0, c, d] * counted
                     fourth += powers[1, c, d] * (counted * site.gain + site.fourth)
                 if noise.there:  # the sensor has as good as none then
@@ -282,7 +284,7 @@ def pixel_moments(means, site, colour, noise, made, curve, out):
 
 
 @kernel
-def following_variances(means, site, slopes, forms, out):
+def following_variances(counts, site, slopes, forms, out):
     """Fill variances of smoothed levels as far as these follow what sites scatter by.
 
     forms: float64 array (2, 2, 3, 2, 5, 3, 3), by parity of row and column and by channel, of
@@ -290,9 +292,9 @@ def following_variances(means, site, slopes, forms, out):
     pixel's own in it, and of its neighbours alone.
     """
     by_source = np.empty(5)
-    for y in range(means.shape[1]):
-        for x in range(means.shape[2]):
-            scattered(means, y, x, site, by_source)
+    for y in range(counts.shape[1]):
+        for x in range(counts.shape[2]):
+            scattered(counts, y, x, site, by_source)
             for c in range(3):
                 for part in range(2):
                     form, total = forms[y & 1, x & 1, c, part], 0.0

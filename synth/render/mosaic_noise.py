@@ -106,16 +106,25 @@ def smoothed_forms(weights: Floats, step: int, blur: Floats, strength: float) ->
     return forms
 
 
-def demosaiced(means: npt.NDArray[np.float32], method: int) -> npt.NDArray[np.float32]:
-    """Return the electrons (3, h, w) of pixels from those under each (3, h + 4, w + 4)."""
+def demosaiced(means: npt.NDArray[np.float32], weights: Floats) -> npt.NDArray[np.float32]:
+    """Return sums (n, h, w) over sites around pixels of the electrons (3, h + 4, w + 4) under each.
+
+    weights: (2, 2, n, 5, 5), by the parity of the pixel's row and column.
+    """
     height, width = means.shape[1] - 2 * BORDER, means.shape[2] - 2 * BORDER
     sites = np.empty(means.shape[1:], np.float32)
     made = np.zeros((3, height, width), np.float32)
     for i in (0, 1):
         for j in (0, 1):
             sites[i::2, j::2] = means[_SITE[i, j], i::2, j::2]
-    weights = demosaic_weights(method)
     for i, j, c, y, x in np.argwhere(weights):
         part = sites[y + i : y + height : 2, x + j : x + width : 2]
         made[c, i::2, j::2] += np.float32(weights[i, j, c, y, x]) * part
     return made
+
+
+@lru_cache(maxsize=4)
+def scatter_weights(method: int) -> Floats:
+    """Return the sites of each colour that a pixel's noise is mostly of: (2, 2, 3, 5, 5)."""
+    squares = (site_weights(method) ** 2).sum(2)
+    return squares / squares.sum((-1, -2), keepdims=True)

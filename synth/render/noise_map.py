@@ -30,7 +30,14 @@ from ..kernels.moments import (
 )
 from ..kernels.numbers.quantiles import CENTRE, OCTAVES, PER_HALF
 from .kernel_args import KernelArgs
-from .mosaic_noise import demosaiced, products, site_weights, smoothed_forms
+from .mosaic_noise import (
+    demosaic_weights,
+    demosaiced,
+    products,
+    scatter_weights,
+    site_weights,
+    smoothed_forms,
+)
 from .window import cut, scene_of, span_of
 
 Floats = npt.NDArray[np.float32]
@@ -75,7 +82,7 @@ def noise_map(
     shape = span.height, span.width
     lit_as = normal if lit_as is None else lit_as
     scene = scene_of(normal, span, args, lit_as)
-    means, light = _exposed(normal, span, scene, args.sensor.method)
+    means, counts, light = _exposed(normal, span, scene, args.sensor.method)
     lights, light_variances, clean, variances, rests, covariances, slopes = (
         np.empty((3, *shape), np.float32) for _ in range(7)
     )
@@ -92,7 +99,7 @@ def noise_map(
     of_light = np.einsum("jc,pqcayx->pqjayx", to_light, weights)
     site = _site_noise(args, products(weights, weights), of_light)
     out = lights, light_variances, clean, variances, rests, covariances, slopes
-    pixel_moments(means, site, colour, args.noise, made, curve, out)
+    pixel_moments(means, counts, site, colour, args.noise, made, curve, out)
     before = variances
     if len(blur):
         if args.noise.there:
@@ -100,7 +107,7 @@ def noise_map(
         step = 2 if weights.shape[-1] == 2 else 1
         forms = smoothed_forms(of_light, step, blur, strength)
         near, far = (np.empty((3, *shape), np.float32) for _ in range(2))
-        following_variances(means, site, slopes, forms, (near, far))
+        following_variances(counts, site, slopes, forms, (near, far))
         clean, variances = _smoothed(clean, rests, covariances, (near, far), blur, strength)
         places: Any = np.interp(clean, levels, np.arange(len(levels))) / (len(levels) - 1)
         lights = places * places
@@ -127,8 +134,13 @@ def _as_rounded(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.interp(np.arange(len(levels)), places, [levels[0], *between, levels[-1]])
 
 
-def _exposed(normal: Pixels, span: Window, scene: Scene, method: int) -> tuple[Floats, Floats]:
-    """Return mean electrons (3, h, w) of the pixels of a span, and the factors on their light."""
+def _exposed(
+    normal: Pixels, span: Window, scene: Scene, method: int
+) -> tuple[Floats, Floats, Floats]:
+    """Return mean electrons (3, h, w) of the pixels of a span, and of the sites that they are of.
+
+    And the factors on their light.
+    """
     height, width = normal.shape[:2]
     border = BORDER if method >= BILINEAR else 0
     top, left = max(span.top - border, 0), max(span.left - border, 0)
@@ -146,8 +158,9 @@ def _exposed(normal: Pixels, span: Window, scene: Scene, method: int) -> tuple[F
             border - (right - span.left - span.width),
         )
         means = np.pad(means, ((0, 0), *zip(before, after, strict=True)), "edge")
-        means = demosaiced(means, method)
-    return means, light
+        counts = demosaiced(means, scatter_weights(method))
+        return demosaiced(means, demosaic_weights(method)), counts, light
+    return means, means, light
 
 
 def _smoothed(
