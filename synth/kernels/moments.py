@@ -223,7 +223,13 @@ def pixel_moments(means, counts, site, colour, noise, made, curve, out):
     own = noise.red, noise.green, noise.blue
     mixing = noise.mixing
     together = (mixing.gr, mixing.gr * mixing.br + mixing.gg * mixing.bg, mixing.br)
-    raw, cut, left, bent, by_source = np.empty(3), np.empty(3), np.empty(3), np.empty(3), np.empty(5)
+    raw, cut, left, bent, by_source = (
+        np.empty(3),
+        np.empty(3),
+        np.empty(3),
+        np.empty(3),
+        np.empty(5),
+    )
     of_raw, of_light = np.empty((3, 3)), np.empty((3, 3))
     for y in range(means.shape[1]):
         for x in range(means.shape[2]):

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from ..camera.illumination import exposure_of
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
-from ..kernels.curves import LUMA, encoding
 from ..kernels.channel_noise import ChannelNoise
+from ..kernels.curves import LUMA, encoding
 from ..kernels.demosaic import BILINEAR, BORDER, FULL
 from ..kernels.exposure import Scene
 from ..kernels.moments import (
@@ -105,20 +105,28 @@ def noise_map(
         if args.noise.there:
             of_light, site = _grain_weights(args.noise), site._replace(gain=0.0, shared=_ALIKE)
         step = 2 if weights.shape[-1] == 2 else 1
-        forms = smoothed_forms(of_light, step, blur, strength)
+        forms = smoothed_forms(of_light, step, blur.astype(np.float64), strength)
         near, far = (np.empty((3, *shape), np.float32) for _ in range(2))
         following_variances(counts, site, slopes, forms, (near, far))
         clean, variances = _smoothed(clean, rests, covariances, (near, far), blur, strength)
         places: Any = np.interp(clean, levels, np.arange(len(levels))) / (len(levels) - 1)
         lights = places * places
     variances = variances + _ROUNDING
-    in_light = np.sqrt(variances * light_variances / np.maximum(before, 1e-12))
+    steps = _lights_of_levels(levels)[np.rint(clean).astype(np.uint8)]
+    in_light = light_variances + _ROUNDING * steps * steps
+    in_light = np.sqrt(in_light * variances / (before + _ROUNDING))
     field = np.log2(np.maximum(light, 1e-30)) + exposure_of(lit_as, draw)
     pictures = (
         np.moveaxis(np.asarray(one, np.float32), 0, 2)
         for one in (clean, lights, np.sqrt(variances), in_light)
     )
     return NoiseMap(*(cut(one, span, window) for one in (*pictures, field.astype(np.float32))))
+
+
+def _lights_of_levels(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the light (256) that a level is wide."""
+    edges = np.interp(np.arange(257) - 0.5, levels, np.linspace(0, 1, len(levels)) ** 2)
+    return np.maximum(np.diff(edges), 1e-9)
 
 
 def _as_rounded(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -232,8 +240,8 @@ def _grain_weights(noise: ChannelNoise) -> npt.NDArray[np.float64]:
     """Return what noise of channels takes of independent numbers; see `site_weights`."""
     mixing, grain = noise.mixing, noise.grain
     mixed = np.array([[1, 0, 0], [mixing.gr, mixing.gg, 0], [mixing.br, mixing.bg, mixing.bb]])
-    down, across = ([one, 1, one] for one in (grain.down, grain.across))
-    weights = mixed[..., None, None] * grain.scale * np.outer(down, across)
+    down, across = (np.array([one, 1.0, one]) for one in (grain.down, grain.across))
+    weights = mixed[..., None, None] * float(grain.scale) * np.outer(down, across)
     return np.broadcast_to(weights, (2, 2, *weights.shape))
 
 
