@@ -22,6 +22,7 @@ from .parameters.columns import Columns, KeyedColumns
 from .parameters.drawing import records_of
 from .parameters.limits import check_numbers
 from .power_law.draw import PowerLawDraw, draw_power_law
+from .power_law.noise_map import power_law_map
 from .power_law.recipe import PowerLawRecipe
 from .power_law.render import render_power_law
 from .recipes.load import DEFAULT, Overrides, Recipe, load_recipe
@@ -127,13 +128,11 @@ class LowMaker:
             return render_power_law(normal, source, window, lit_as)
         return render_window(normal, kernel_args(*source), window, lit_as)
 
-    def noise_map(
-        self, number: int, normal: Pixels, window: Window | None = None
-    ) -> NoiseMap | None:
-        """Return what that one of the draws knows of its low; None of the power_law model's."""
+    def noise_map(self, number: int, normal: Pixels, window: Window | None = None) -> NoiseMap:
+        """Return what that one of the draws knows of its low."""
         source = self._sources[number]
         if isinstance(source, PowerLawDraw):
-            return None
+            return power_law_map(normal, source, window)
         return noise_map(normal, kernel_args(*source), window)
 
 

@@ -117,6 +117,18 @@ def encoded_moments(light, cumulants, levels, nodes, weights):
     return max(square - mean * mean, 0.0), first, second * math.sqrt(0.5)
 
 
+@kernel
+def fill_encoded(lights, light_variances, curve, clean, variances):
+    """Fill levels (3, h, w) of light with normal noise of such variances, and theirs."""
+    levels, nodes, weights = curve
+    for c in range(3):
+        for y in range(lights.shape[1]):
+            for x in range(lights.shape[2]):
+                light, variance = float(lights[c, y, x]), float(light_variances[c, y, x])
+                of_level = encoded_moments(light, (variance, 0.0, 0.0), levels, nodes, weights)
+                clean[c, y, x], variances[c, y, x] = level_at(light, levels), of_level[0]
+
+
 @scalar
 def channel_variance(light, own):
     """Return the variance that a `channel_noise.OneChannel` adds to light."""

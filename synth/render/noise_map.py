@@ -42,7 +42,7 @@ from .window import cut, scene_of, span_of
 
 Floats = npt.NDArray[np.float32]
 _NODES, _FAR, _TAIL_NODES = 40, 5, 6
-_ROUNDING = 1 / 12  # variance of rounding to whole numbers
+ROUNDING = 1 / 12  # variance of rounding to whole numbers
 _ALIKE = np.array([1.0, 1, 1, 0, 0])
 """`SiteNoise.shared` of noise of channels, in its own deviations."""
 
@@ -88,8 +88,8 @@ def noise_map(
     )
     draw, colour = args.field.draw, args.development.colour
     levels = 255 * encoding(draw.isp_contrast, draw.tone, draw.gamma, draw.tone_toe)
-    levels = levels if len(blur) else _as_rounded(levels)
-    curve = levels, *_quadrature()
+    levels = levels if len(blur) else as_rounded(levels)
+    curve = levels, *quadrature()
     made = np.zeros((3, 3, LIGHTS))
     if args.noise.there:
         fill_channel_levels(args.noise, curve, *_tail_quadrature(), made)
@@ -111,10 +111,10 @@ def noise_map(
         clean, variances = _smoothed(clean, rests, covariances, (near, far), blur, strength)
         places: Any = np.interp(clean, levels, np.arange(len(levels))) / (len(levels) - 1)
         lights = places * places
-    variances = variances + _ROUNDING
-    steps = _lights_of_levels(levels)[np.rint(clean).astype(np.uint8)]
-    in_light = light_variances + _ROUNDING * steps * steps
-    in_light = np.sqrt(in_light * variances / (before + _ROUNDING))
+    variances = variances + ROUNDING
+    steps = lights_of_levels(levels)[np.rint(clean).astype(np.uint8)]
+    in_light = light_variances + ROUNDING * steps * steps
+    in_light = np.sqrt(in_light * variances / (before + ROUNDING))
     field = np.log2(np.maximum(light, 1e-30)) + exposure_of(lit_as, draw)
     pictures = (
         np.moveaxis(np.asarray(one, np.float32), 0, 2)
@@ -123,13 +123,13 @@ def noise_map(
     return NoiseMap(*(cut(one, span, window) for one in (*pictures, field.astype(np.float32))))
 
 
-def _lights_of_levels(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def lights_of_levels(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the light (256) that a level is wide."""
     edges = np.interp(np.arange(257) - 0.5, levels, np.linspace(0, 1, len(levels)) ** 2)
     return np.maximum(np.diff(edges), 1e-9)
 
 
-def _as_rounded(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def as_rounded(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return levels of the encoding table whose rounding is at the very light where the low's is.
 
     Its 8 bits step from cell to cell: where a level is a dozen cells wide, its variance is off by
@@ -222,7 +222,7 @@ def _site_noise(
     """
     sensor, pattern = args.sensor, args.pattern
     read, fourth = _cumulants(tuple(sensor.noise.read.tolist()))
-    read += _ROUNDING
+    read += ROUNDING
     columns = float(pattern.columns) ** 2 if pattern.there else 0.0
     shared = np.array([read, read, read, float(sensor.row_sigma) ** 2, columns])
     powers = np.stack([(of_light**power).sum((-1, -2)) for power in (3, 4)], 2)
@@ -265,7 +265,7 @@ def _cumulants(coefficients: tuple[float, ...]) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=1)
-def _quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return nodes and weights for a standard normal distribution.
 
     Evenly spaced: a curve that ends at black has a corner, which Gauss and Hermite's miss.
