@@ -128,8 +128,10 @@ class LowMaker:
             return render_power_law(normal, source, window, lit_as)
         return render_window(normal, kernel_args(*source), window, lit_as)
 
-    def noise_map(self, number: int, normal: Pixels, window: Window | None = None) -> NoiseMap:
-        """Return what that one of the draws knows of its low."""
+    def noise_map(
+        self, number: int, normal: Pixels, window: Window | None = None
+    ) -> NoiseMap | None:
+        """Return what that one of the draws knows of its low; None of a picture left as it is."""
         source = self._sources[number]
         if isinstance(source, PowerLawDraw):
             return power_law_map(normal, source, window)

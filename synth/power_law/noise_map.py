@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,8 +15,6 @@ from ..render.mosaic_noise import demosaic_weights, demosaiced
 from ..render.noise_map import ROUNDING, NoiseMap, as_rounded, lights_of_levels, quadrature
 from .draw import PowerLawDraw
 from .render import curve_table
-
-Floats = npt.NDArray[np.float32]
 
 
 def power_law_map(
@@ -29,6 +29,8 @@ def power_law_map(
     check_window(window, *normal.shape[:2])
     table = curve_table(normal if lit_as is None else lit_as, draw)
     levels, noise = 255 * encoding(1.0, 0.0), draw.noise
+    clean: npt.NDArray[Any]
+    variances: npt.NDArray[Any]
     raw = noise.space == "raw" and not noise.silent
     values = srgb_to_linear(table) if raw else table
     scattered = noise.variance + noise.deviation**2 + (noise.deviation_per_light * values) ** 2
@@ -38,11 +40,11 @@ def power_law_map(
         wide = np.pad(normal, ((BORDER, BORDER), (BORDER, BORDER), (0, 0)), "edge")
         wide = np.moveaxis(wide, 2, 0)
         weights = demosaic_weights(BILINEAR)
-        light = demosaiced(values.astype(np.float32)[wide], weights)
+        raw_light = demosaiced(values.astype(np.float32)[wide], weights)
         of_light = demosaiced(scattered.astype(np.float32)[wide], weights**2)
-        clean, variances = np.empty_like(light), np.empty_like(light)
-        fill_encoded(light, of_light, (levels, *quadrature()), clean, variances)
-        clean, variances, light = (np.moveaxis(one, 0, 2) for one in (clean, variances, light))
+        clean, variances = np.empty_like(of_light), np.empty_like(of_light)
+        fill_encoded(raw_light, of_light, (levels, *quadrature()), clean, variances)
+        clean, variances, light = (np.moveaxis(one, 0, 2) for one in (clean, variances, raw_light))
     else:
         clean, variances = (255 * values)[normal], (255 * 255 * scattered)[normal]
         light = srgb_to_linear(table)[normal]

@@ -1,7 +1,6 @@
 """Maps of a low by its draw: its noiseless picture, and the standard deviation of its noise.
 
-From the model alone: no low is made. JPEG, and the pattern that hot sites and columns leave, are
-left out.
+From the model alone: no low is made. JPEG and hot sites are left out.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ from ..kernels.moments import (
     pixel_moments,
 )
 from ..kernels.numbers.quantiles import CENTRE, OCTAVES, PER_HALF
+from ..kernels.sensor import Sensor
 from .kernel_args import KernelArgs
 from .mosaic_noise import (
     demosaic_weights,
@@ -82,7 +82,7 @@ def noise_map(
     shape = span.height, span.width
     lit_as = normal if lit_as is None else lit_as
     scene = scene_of(normal, span, args, lit_as)
-    means, counts, light = _exposed(normal, span, scene, args.sensor.method)
+    means, counts, light = _exposed(normal, span, scene, args.sensor)
     lights, light_variances, clean, variances, rests, covariances, slopes = (
         np.empty((3, *shape), np.float32) for _ in range(7)
     )
@@ -143,13 +143,14 @@ def as_rounded(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _exposed(
-    normal: Pixels, span: Window, scene: Scene, method: int
+    normal: Pixels, span: Window, scene: Scene, sensor: Sensor
 ) -> tuple[Floats, Floats, Floats]:
     """Return mean electrons (3, h, w) of the pixels of a span, and of the sites that they are of.
 
     And the factors on their light.
     """
     height, width = normal.shape[:2]
+    method = sensor.method
     border = BORDER if method >= BILINEAR else 0
     top, left = max(span.top - border, 0), max(span.left - border, 0)
     bottom = min(span.top + span.height + border, height)
@@ -166,8 +167,9 @@ def _exposed(
             border - (right - span.left - span.width),
         )
         means = np.pad(means, ((0, 0), *zip(before, after, strict=True)), "edge")
-        counts = demosaiced(means, scatter_weights(method))
-        return demosaiced(means, demosaic_weights(method)), counts, light
+        full = np.float32((sensor.white - sensor.black) / sensor.gain)
+        counts = demosaiced(np.where(means < full, means, 0), scatter_weights(method))
+        return demosaiced(np.minimum(means, full), demosaic_weights(method)), counts, light
     return means, means, light
 
 
@@ -209,7 +211,7 @@ def _smoothed(
         around = strength**2 * variance_of(apart)
         own = LUMA + (1 - strength + strength * middle) * apart
         others = blurred(around + far[c] / squares.sum() ** 2, squares) - middle**2 * around
-        out[c] = variance_of(own) + near[c] + np.maximum(others, 0)
+        out[c] = np.maximum(variance_of(own) + near[c] + np.maximum(others, 0), 0)
     return np.clip(made, 0, 255), out
 
 
