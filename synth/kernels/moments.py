@@ -17,10 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .compiling.compile import kernel, scalar
+from .degradations.pattern import hot_offset
+from .demosaic import BILINEAR, BINNED, BORDER
 from .develop import TOP
 from .exposure import between, expose_row, light_of_pixels, row_above, transformed
+from .numbers.random_bits import HOT, HOT_BELOW, channel_sample, mosaic_sample
+from .types import u32
 
-f32 = np.float32
 _LEAST = 1e-20  # variance of light that anything shows of
 LIGHTS, DARKEST = 520, 64
 """Lights that levels of noisy channels are integrated for, and how many of them are below 0."""
@@ -68,6 +71,29 @@ def expose_window(rgb, window, scene, means, light):
         for x in range(window.width):
             column = window.left + x
             light[i, x] = between(illumination[j, column], illumination[j + 1, column], share)
+
+
+@kernel
+def add_hot_sites(method, window, picture, pattern, gain, counts):
+    """Add to mean electrons (3, h, w) as many as scatter by what hot sites add.
+
+    Where they are is known: that is no noise to a sensor, but to a low it is, and far from normal.
+
+    window: of pixels, or for a mosaic of its sites. picture: height and width.
+    """
+    pixels = u32(picture[0] * picture[1])
+    for y in range(window.height):
+        for x in range(window.width):
+            row, column = window.top + y, window.left + x
+            index = mosaic_sample(row, column, picture[1] + 2 * BORDER)
+            pixel = u32(row * picture[1] + column)
+            for c in range(3):
+                if method < BILINEAR:
+                    index = channel_sample(c, pixel, pixels)
+                added = float(hot_offset(index, HOT, pattern))
+                if method == BINNED and c == 1:  # of two sites, which count half each
+                    added = (added + hot_offset(index, HOT_BELOW, pattern)) * math.sqrt(0.5)
+                counts[c, y, x] += (added / gain) ** 2
 
 
 @scalar

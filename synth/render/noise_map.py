@@ -1,6 +1,6 @@
 """Maps of a low by its draw: its noiseless picture, and the standard deviation of its noise.
 
-From the model alone: no low is made. JPEG and hot sites are left out.
+From the model alone: no low is made. JPEG is left out.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from ..camera.illumination import exposure_of
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.channel_noise import ChannelNoise
 from ..kernels.curves import LUMA, encoding
+from ..kernels.degradations.pattern import Pattern
 from ..kernels.demosaic import BILINEAR, BORDER, FULL
 from ..kernels.exposure import Scene
 from ..kernels.moments import (
     LIGHTS,
     SiteNoise,
+    add_hot_sites,
     expose_window,
     fill_channel_levels,
     following_variances,
@@ -82,7 +84,7 @@ def noise_map(
     shape = span.height, span.width
     lit_as = normal if lit_as is None else lit_as
     scene = scene_of(normal, span, args, lit_as)
-    means, counts, light = _exposed(normal, span, scene, args.sensor)
+    means, counts, light = _exposed(normal, span, scene, args.sensor, args.pattern)
     lights, light_variances, clean, variances, rests, covariances, slopes = (
         np.empty((3, *shape), np.float32) for _ in range(7)
     )
@@ -143,7 +145,7 @@ def as_rounded(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _exposed(
-    normal: Pixels, span: Window, scene: Scene, sensor: Sensor
+    normal: Pixels, span: Window, scene: Scene, sensor: Sensor, pattern: Pattern
 ) -> tuple[Floats, Floats, Floats]:
     """Return mean electrons (3, h, w) of the pixels of a span, and of the sites that they are of.
 
@@ -159,7 +161,7 @@ def _exposed(
     means = np.empty((3, part.height, part.width), np.float32)
     light = np.empty((part.height, part.width), np.float32)
     expose_window(normal, part, scene, means, light)
-    light = cut(light, part, span)
+    light, counts = cut(light, part, span), means
     if border:
         before = border - (span.top - top), border - (span.left - left)
         after = (
@@ -168,9 +170,15 @@ def _exposed(
         )
         means = np.pad(means, ((0, 0), *zip(before, after, strict=True)), "edge")
         full = np.float32((sensor.white - sensor.black) / sensor.gain)
-        counts = demosaiced(np.where(means < full, means, 0), scatter_weights(method))
-        return demosaiced(np.minimum(means, full), demosaic_weights(method)), counts, light
-    return means, means, light
+        counts, means = np.where(means < full, means, 0), np.minimum(means, full)
+        span = Window(span.top, span.left, *means.shape[1:])
+    if pattern.there:
+        counts = counts.copy()
+        add_hot_sites(method, span, (height, width), pattern, float(sensor.gain), counts)
+    if border:
+        counts = demosaiced(counts, scatter_weights(method))
+        means = demosaiced(means, demosaic_weights(method))
+    return means, counts, light
 
 
 def _smoothed(

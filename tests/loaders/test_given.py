@@ -31,7 +31,7 @@ BEHIND_A_DEMOSAIC = load_recipe("even", ["isp.demosaic=malvar", "isp.chroma.stre
 
 
 @pytest.mark.parametrize(
-    "recipe", ["uneven", "night-lights", "train", "extreme", "upi", BEHIND_A_DEMOSAIC]
+    "recipe", ["uneven", "night-lights", "train", "extreme", "agllnet", BEHIND_A_DEMOSAIC]
 )
 def test_noise_is_as_strong_as_the_map_says_at_every_level(recipe):
     options = PLAIN | {"recipe": recipe, "size": None, "dtype": "uint8", "batch_size": 4}
