@@ -328,23 +328,32 @@ def pixel_moments(means, counts, site, colour, noise, made, curve, out):
 
 
 @kernel
-def following_variances(counts, site, slopes, forms, out):
-    """Fill variances of smoothed levels as far as these follow what sites scatter by.
+def smoothed_variances(counts, site, slopes, alone, forms, out):
+    """Fill variances of levels after chroma noise reduction.
 
-    forms: float64 array (2, 2, 3, 2, 5, 3, 3), by parity of row and column and by channel, of
-    `render.mosaic_noise.smoothed_forms`. out: float32 arrays (3, h, w): of what has a part of the
-    pixel's own in it, and of its neighbours alone.
+    alone: float32 arrays (3, h, w), `rests` and `covariances` of `pixel_moments`. forms: float64
+    array (2, 2, 3, 3, 6, 3, 3) of `render.mosaic_noise.smoothed_forms`, by parity of row and column
+    and by channel. out: float32 array (3, 3, h, w), likewise by part.
     """
-    by_source = np.empty(5)
+    rests, covariances = alone
+    by_source, product = np.empty(5), np.empty((3, 3))
     for y in range(counts.shape[1]):
         for x in range(counts.shape[2]):
             scattered(counts, y, x, site, by_source)
-            for c in range(3):
-                for part in range(2):
-                    form, total = forms[y & 1, x & 1, c, part], 0.0
-                    for a in range(5):
-                        for i in range(3):
-                            for j in range(3):
-                                one = form[a, i, j] * slopes[i, y, x] * slopes[j, y, x]
-                                total += by_source[a] * one
-                    out[part][c, y, x] = total
+            for i in range(3):
+                for j in range(3):
+                    product[i, j] = slopes[i, y, x] * slopes[j, y, x]
+            for part in range(3):
+                for c in range(3):
+                    form, total = forms[y & 1, x & 1, part, c], 0.0
+                    for i in range(3):
+                        for j in range(3):
+                            following = 0.0
+                            for a in range(5):
+                                following += by_source[a] * form[a, i, j]
+                            # Red and green have the first covariance, green and blue the second.
+                            own = rests[i, y, x]
+                            if i != j:
+                                own = covariances[i + j - 1 if i + j != 2 else 2, y, x]
+                            total += following * product[i, j] + own * form[5, i, j]
+                    out[part, c, y, x] = total

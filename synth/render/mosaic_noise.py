@@ -78,11 +78,12 @@ def products(one: Floats, other: Floats) -> Floats:
 
 
 def smoothed_forms(weights: Floats, step: int, blur: Floats, strength: float) -> Floats:
-    """Return what levels take of sites after chroma noise reduction: (2, 2, 3, 2, 5, 3, 3).
+    """Return what levels take of noise after chroma noise reduction: (2, 2, 3, 3, 6, 3, 3).
 
-    By parity of row and column, and channel: products of the slopes of two channels, of all but
-    the blur with itself, and of that; see `products`. weights: of a channel's light; see
-    `site_weights`. step: of sites from one pixel to the next.
+    By parity of row and column; of what is not blurred, of that with the blur, and of the blur
+    alone; by channel: products of two channels for `products` of the slopes, and for what a pixel
+    shares with no other. weights: of a channel's light; see `site_weights`. step: of sites from one
+    pixel to the next.
     """
     reach = len(blur) - 1
     alone = np.pad(weights, [(0, 0)] * 4 + [(step * reach,) * 2] * 2)
@@ -94,15 +95,23 @@ def smoothed_forms(weights: Floats, step: int, blur: Floats, strength: float) ->
             turned = np.roll(weights, (-i, -j), (0, 1))  # the neighbour's own parity
             part = blur[abs(i)] * blur[abs(j)] * turned
             smooth[..., top : top + size, left : left + size] += part
-    both, far = products(alone, smooth), products(smooth, smooth)
-    forms = np.empty((2, 2, 3, 2, 5, 3, 3))
+    middle, squares = blur[0] ** 2, (2 * (blur**2).sum() - blur[0] ** 2) ** 2
+    kinds = [
+        np.concatenate([products(one, other), np.full((2, 2, 1, 3, 3), own)], 2)
+        for one, other, own in (
+            (alone, alone, 1.0),
+            (alone, smooth, middle),
+            (smooth, smooth, squares),
+        )
+    ]
+    forms = np.empty((2, 2, 3, 3, 6, 3, 3))
     for c in range(3):
         apart = strength * (np.eye(3)[c] - LUMA)
         own = np.eye(3)[c] - apart
-        mixed = np.outer(own, apart) * both
-        forms[:, :, c, 0] = np.outer(own, own) * products(alone, alone)
-        forms[:, :, c, 0] += mixed + mixed.swapaxes(-1, -2)
-        forms[:, :, c, 1] = np.outer(apart, apart) * far
+        mixed = np.outer(own, apart) * kinds[1]
+        forms[:, :, 0, c] = np.outer(own, own) * kinds[0]
+        forms[:, :, 1, c] = mixed + mixed.swapaxes(-1, -2)
+        forms[:, :, 2, c] = np.outer(apart, apart) * kinds[2]
     return forms
 
 

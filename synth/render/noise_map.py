@@ -26,8 +26,8 @@ from ..kernels.moments import (
     add_hot_sites,
     expose_window,
     fill_channel_levels,
-    following_variances,
     pixel_moments,
+    smoothed_variances,
 )
 from ..kernels.numbers.quantiles import CENTRE, OCTAVES, PER_HALF
 from ..kernels.sensor import Sensor
@@ -108,9 +108,9 @@ def noise_map(
             of_light, site = _grain_weights(args.noise), site._replace(gain=0.0, shared=_ALIKE)
         step = 2 if weights.shape[-1] == 2 else 1
         forms = smoothed_forms(of_light, step, blur.astype(np.float64), strength)
-        near, far = (np.empty((3, *shape), np.float32) for _ in range(2))
-        following_variances(counts, site, slopes, forms, (near, far))
-        clean, variances = _smoothed(clean, rests, covariances, (near, far), blur, strength)
+        parts = np.empty((3, 3, *shape), np.float32)
+        smoothed_variances(counts, site, slopes, (rests, covariances), forms, parts)
+        clean, variances = _smoothed(clean, parts, blur, strength, (span, height, width))
         places: Any = np.interp(clean, levels, np.arange(len(levels))) / (len(levels) - 1)
         lights = places * places
     variances = variances + ROUNDING
@@ -183,44 +183,47 @@ def _exposed(
 
 def _smoothed(
     clean: Floats,
-    rests: Floats,
-    covariances: Floats,
-    following: tuple[Floats, Floats],
+    parts: Floats,
     blur: Floats,
     strength: float,
+    place: tuple[Window, int, int],
 ) -> tuple[Floats, Floats]:
     """Return levels (3, h, w) and their variances after chroma noise reduction.
 
     Each channel becomes the brightness and what is left of its difference to it: of its own pixel
-    and, blurred, of its neighbours. rests, covariances: of what pixels do not share with others.
-    following: see `following_variances`.
+    and, blurred, of its neighbours. parts: see `smoothed_variances`. place: window of a picture,
+    and its height and width, beyond which its edge is repeated.
     """
     taps = np.concatenate([blur[:0:-1], blur]).astype(np.float64)
-    squares = taps * taps
+    squares = taps * taps / (taps @ taps)
     luma = np.tensordot(LUMA, clean, 1)
-    pairs = ((0, 1), (1, 2), (0, 2))
-    made, out = np.empty_like(clean), np.empty_like(rests)
-    middle = float(blur[0]) ** 2
-
-    def variance_of(factors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        total = np.tensordot(factors * factors, rests, 1)
-        for (a, b), one in zip(pairs, covariances, strict=True):
-            total = total + 2 * factors[a] * factors[b] * one
-        return np.maximum(total, 0.0)
+    window, height, width = place
+    own_rows, rows = _at_edges(taps, window.top, window.height, height)
+    own_columns, columns = _at_edges(taps, window.left, window.width, width)
+    made, variances = np.empty_like(clean), parts[0] + parts[1] * np.outer(own_rows, own_columns)
 
     def blurred(one: Any, taps: npt.NDArray[np.float64]) -> Any:
         return cv2.sepFilter2D(one, -1, taps, taps, borderType=cv2.BORDER_REPLICATE)
 
-    near, far = following
     for c in range(3):
         difference = clean[c] - luma
-        made[c] = luma + difference + strength * (blurred(difference, taps) - difference)
-        apart = np.eye(3)[c] - LUMA
-        around = strength**2 * variance_of(apart)
-        own = LUMA + (1 - strength + strength * middle) * apart
-        others = blurred(around + far[c] / squares.sum() ** 2, squares) - middle**2 * around
-        out[c] = np.maximum(variance_of(own) + near[c] + np.maximum(others, 0), 0)
-    return np.clip(made, 0, 255), out
+        made[c] = clean[c] + strength * (blurred(difference, taps) - difference)
+        variances[c] += blurred(parts[2, c], squares) * np.outer(rows, columns)
+    return np.clip(made, 0, 255), np.maximum(variances, 0)
+
+
+def _at_edges(
+    taps: npt.NDArray[np.float64], first: int, count: int, size: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return a pixel's own weight in its blur, and the sum of squares, of those far from edges.
+
+    Of so many pixels of a line of that size, from the first on.
+    """
+    reach, own = len(taps) // 2, np.arange(first, first + count)[:, None]
+    found = np.clip(own + np.arange(-reach, reach + 1), 0, size - 1) - own + reach
+    weights = np.zeros(found.shape)
+    np.add.at(weights, (own - first, found), taps)
+    return weights[:, reach] / taps[reach], (weights**2).sum(1) / (taps @ taps)
 
 
 def _site_noise(
