@@ -169,20 +169,21 @@ def channel_variance(light, own):
 
 
 @kernel
-def fill_channel_levels(noise, curve, tail_nodes, tail_weights, made):
+def fill_channel_levels(noise, curve, tail_nodes, tail_weights, channel_levels):
     """Fill, for the lights of `light_of`, what `encoded_moments` returns of a level.
 
     Noise of channels is integrated as `channel_noise.noisy_channel` draws it: Gaussian numbers of
     two widths, and for some samples an exponential tail, which no expansion in cumulants bears.
 
-    made: float64 array (3, 3, LIGHTS). tail_nodes, tail_weights: of Gauss and Laguerre's rule.
+    channel_levels: float64 array (3, 3, LIGHTS). tail_nodes, tail_weights: of Gauss and Laguerre's
+    rule.
     """
     levels, nodes, weights = curve
     channels = noise.red, noise.green, noise.blue
     for c in range(3):
         own = channels[c]
         share = own.tail_share * 2.0**-32
-        for k in range(made.shape[2]):
+        for k in range(channel_levels.shape[2]):
             light = light_of(k)
             shot = own.shot * max(light, 0.0)
             variance = max(own.read * own.read + shot, 1e-20)
@@ -205,8 +206,8 @@ def fill_channel_levels(noise, curve, tail_nodes, tail_weights, made):
                     z, share_of = nodes[i], factor / width
                     first += 0.5 * weights[i] * level * z * share_of
                     second += 0.5 * weights[i] * level * (z * z - 1) * share_of * share_of
-            made[c, 0, k] = max(square - mean * mean, 0.0)
-            made[c, 1, k], made[c, 2, k] = first, second * math.sqrt(0.5)
+            channel_levels[c, 0, k] = max(square - mean * mean, 0.0)
+            channel_levels[c, 1, k], channel_levels[c, 2, k] = first, second * math.sqrt(0.5)
 
 
 @scalar
@@ -217,11 +218,11 @@ def light_of(place):
 
 
 @scalar
-def between_lights(light, made):
-    """Return what was made for light, between the two nearest places."""
+def between_lights(light, table):
+    """Return what a table (LIGHTS) has for light, between the two nearest entries."""
     place = min(max(DARKEST + np.cbrt(light) * (LIGHTS - 1 - DARKEST), 0.0), LIGHTS - 1.001)
     cell = int(place)
-    return made[cell] + (made[cell + 1] - made[cell]) * (place - cell)
+    return table[cell] + (table[cell + 1] - table[cell]) * (place - cell)
 
 
 @scalar
@@ -234,7 +235,7 @@ def scattered(counts, y, x, site, by_source):
 
 
 @kernel
-def pixel_moments(means, counts, site, colour, noise, made, curve, out):
+def pixel_moments(means, counts, site, colour, noise, channel_levels, curve, out):
     """Fill moments of the pixels of a window from their mean electrons (3, h, w).
 
     Parameters
@@ -244,13 +245,13 @@ def pixel_moments(means, counts, site, colour, noise, made, curve, out):
     site : SiteNoise
     colour : Colour
     noise : ChannelNoise
-    made : float64 array (3, 3, LIGHTS)
+    channel_levels : float64 array (3, 3, LIGHTS)
         Of noise of channels; see `fill_channel_levels`.
-    curve : levels (ENCODE_CELLS), nodes and weights of Gauss and Hermite's quadrature
+    curve : levels (ENCODE_CELLS), nodes and weights for a standard normal distribution
     out : float32 arrays (3, h, w)
-        Light, its variance, level, its variance, that without what follows the light, covariances
-        of that of red and green, green and blue, red and blue, and how far levels follow: for each
-        unit of light, or for noise of channels each deviation.
+        Light; its variance; level; its variance; that without what follows the light in a straight
+        line; covariances of that of red and green, green and blue, red and blue; and the slope of
+        that line, in levels for each unit of light, or each deviation of noise of channels.
     """
     levels, nodes, weights = curve
     lights, light_variances, clean, variances, rests, covariances, slopes = out
@@ -261,13 +262,8 @@ def pixel_moments(means, counts, site, colour, noise, made, curve, out):
     own = noise.red, noise.green, noise.blue
     mixing = noise.mixing
     together = (mixing.gr, mixing.gr * mixing.br + mixing.gg * mixing.bg, mixing.br)
-    raw, cut, left, bent, by_source = (
-        np.empty(3),
-        np.empty(3),
-        np.empty(3),
-        np.empty(3),
-        np.empty(5),
-    )
+    raw, cut, left = np.empty(3), np.empty(3), np.empty(3)
+    seconds, by_source = np.empty(3), np.empty(5)
     of_raw, of_light = np.empty((3, 3)), np.empty((3, 3))
     for y in range(means.shape[1]):
         for x in range(means.shape[2]):
@@ -303,15 +299,15 @@ def pixel_moments(means, counts, site, colour, noise, made, curve, out):
                 if noise.there:  # the sensor has as good as none then
                     mean += own[c].offset
                     of_light[c, c] = channel_variance(mean, own[c])
-                    variance = between_lights(mean, made[c, 0])
-                    first = between_lights(mean, made[c, 1])
-                    bent[c] = between_lights(mean, made[c, 2])
+                    variance = between_lights(mean, channel_levels[c, 0])
+                    first = between_lights(mean, channel_levels[c, 1])
+                    seconds[c] = between_lights(mean, channel_levels[c, 2])
                     slopes[c, y, x] = first
                 else:
                     share = np.sqrt(of_light[c, c] / max(uncut, _LEAST))
                     cumulants = of_light[c, c], third * share**3, fourth * share**4
                     of_level = encoded_moments(float(centre[c]), cumulants, levels, nodes, weights)
-                    variance, first, bent[c] = of_level
+                    variance, first, seconds[c] = of_level
                     slopes[c, y, x] = first / np.sqrt(max(uncut, _LEAST))
                 lights[c, y, x] = min(max(mean, 0.0), 1.0)
                 light_variances[c, y, x] = of_light[c, c]
@@ -324,16 +320,16 @@ def pixel_moments(means, counts, site, colour, noise, made, curve, out):
                 if not noise.there:
                     shared = of_light[a, b]
                     shared /= max(np.sqrt(of_light[a, a] * of_light[b, b]), _LEAST)
-                covariances[c, y, x] = shared * shared * bent[a] * bent[b]
+                covariances[c, y, x] = shared * shared * seconds[a] * seconds[b]
 
 
 @kernel
-def smoothed_variances(counts, site, slopes, alone, forms, out):
+def smoothed_variances(counts, site, slopes, alone, taken, out):
     """Fill variances of levels after chroma noise reduction.
 
-    alone: float32 arrays (3, h, w), `rests` and `covariances` of `pixel_moments`. forms: float64
-    array (2, 2, 3, 3, 6, 3, 3) of `render.mosaic_noise.smoothed_forms`, by parity of row and column
-    and by channel. out: float32 array (3, 3, h, w), likewise by part.
+    alone: float32 arrays (3, h, w), `rests` and `covariances` of `pixel_moments`. taken: float64
+    array (2, 2, 3, 3, 6, 3, 3) of `render.mosaic_noise.smoothed_products`. out: float32 array
+    (3, 3, h, w), variances of its three parts, by channel.
     """
     rests, covariances = alone
     by_source, product = np.empty(5), np.empty((3, 3))
@@ -345,15 +341,15 @@ def smoothed_variances(counts, site, slopes, alone, forms, out):
                     product[i, j] = slopes[i, y, x] * slopes[j, y, x]
             for part in range(3):
                 for c in range(3):
-                    form, total = forms[y & 1, x & 1, part, c], 0.0
+                    shares, total = taken[y & 1, x & 1, part, c], 0.0
                     for i in range(3):
                         for j in range(3):
                             following = 0.0
                             for a in range(5):
-                                following += by_source[a] * form[a, i, j]
+                                following += by_source[a] * shares[a, i, j]
                             # Red and green have the first covariance, green and blue the second.
                             own = rests[i, y, x]
                             if i != j:
                                 own = covariances[i + j - 1 if i + j != 2 else 2, y, x]
-                            total += following * product[i, j] + own * form[5, i, j]
+                            total += following * product[i, j] + own * shares[5, i, j]
                     out[part, c, y, x] = total

@@ -77,7 +77,7 @@ def products(one: Floats, other: Floats) -> Floats:
     return np.concatenate([alone, rows[:, :, None], columns[:, :, None]], 2)
 
 
-def smoothed_forms(weights: Floats, step: int, blur: Floats, strength: float) -> Floats:
+def smoothed_products(weights: Floats, step: int, blur: Floats, strength: float) -> Floats:
     """Return what levels take of noise after chroma noise reduction: (2, 2, 3, 3, 6, 3, 3).
 
     By parity of row and column; of what is not blurred, of that with the blur, and of the blur
@@ -104,15 +104,15 @@ def smoothed_forms(weights: Floats, step: int, blur: Floats, strength: float) ->
             (smooth, smooth, squares),
         )
     ]
-    forms = np.empty((2, 2, 3, 3, 6, 3, 3))
+    taken = np.empty((2, 2, 3, 3, 6, 3, 3))
     for c in range(3):
         apart = strength * (np.eye(3)[c] - LUMA)
         own = np.eye(3)[c] - apart
         mixed = np.outer(own, apart) * kinds[1]
-        forms[:, :, 0, c] = np.outer(own, own) * kinds[0]
-        forms[:, :, 1, c] = mixed + mixed.swapaxes(-1, -2)
-        forms[:, :, 2, c] = np.outer(apart, apart) * kinds[2]
-    return forms
+        taken[:, :, 0, c] = np.outer(own, own) * kinds[0]
+        taken[:, :, 1, c] = mixed + mixed.swapaxes(-1, -2)
+        taken[:, :, 2, c] = np.outer(apart, apart) * kinds[2]
+    return taken
 
 
 def demosaiced(means: npt.NDArray[np.float32], weights: Floats) -> npt.NDArray[np.float32]:

@@ -38,7 +38,7 @@ from .mosaic_noise import (
     products,
     scatter_weights,
     site_weights,
-    smoothed_forms,
+    smoothed_products,
 )
 from .window import cut, scene_of, span_of
 
@@ -92,24 +92,24 @@ def noise_map(
     levels = 255 * encoding(draw.isp_contrast, draw.tone, draw.gamma, draw.tone_toe)
     levels = levels if len(blur) else as_rounded(levels)
     curve = levels, *quadrature()
-    made = np.zeros((3, 3, LIGHTS))
+    channel_levels = np.zeros((3, 3, LIGHTS))
     if args.noise.there:
-        fill_channel_levels(args.noise, curve, *_tail_quadrature(), made)
+        fill_channel_levels(args.noise, curve, *_tail_quadrature(), channel_levels)
     weights = site_weights(FULL if args.noise.there else args.sensor.method)
     units = np.array([colour.red_gain, colour.green_gain, colour.blue_gain])
     to_light = np.reshape(colour.to_srgb, (3, 3)) * units / (colour.white - colour.black)
     of_light = np.einsum("jc,pqcayx->pqjayx", to_light, weights)
     site = _site_noise(args, products(weights, weights), of_light)
     out = lights, light_variances, clean, variances, rests, covariances, slopes
-    pixel_moments(means, counts, site, colour, args.noise, made, curve, out)
+    pixel_moments(means, counts, site, colour, args.noise, channel_levels, curve, out)
     before = variances
     if len(blur):
         if args.noise.there:
             of_light, site = _grain_weights(args.noise), site._replace(gain=0.0, shared=_ALIKE)
         step = 2 if weights.shape[-1] == 2 else 1
-        forms = smoothed_forms(of_light, step, blur.astype(np.float64), strength)
+        taken = smoothed_products(of_light, step, blur.astype(np.float64), strength)
         parts = np.empty((3, 3, *shape), np.float32)
-        smoothed_variances(counts, site, slopes, (rests, covariances), forms, parts)
+        smoothed_variances(counts, site, slopes, (rests, covariances), taken, parts)
         clean, variances = _smoothed(clean, parts, blur, strength, (span, height, width))
         places: Any = np.interp(clean, levels, np.arange(len(levels))) / (len(levels) - 1)
         lights = places * places
@@ -186,30 +186,30 @@ def _smoothed(
     parts: Floats,
     blur: Floats,
     strength: float,
-    place: tuple[Window, int, int],
+    where: tuple[Window, int, int],
 ) -> tuple[Floats, Floats]:
     """Return levels (3, h, w) and their variances after chroma noise reduction.
 
     Each channel becomes the brightness and what is left of its difference to it: of its own pixel
-    and, blurred, of its neighbours. parts: see `smoothed_variances`. place: window of a picture,
+    and, blurred, of its neighbours. parts: see `smoothed_variances`. where: window of a picture,
     and its height and width, beyond which its edge is repeated.
     """
     taps = np.concatenate([blur[:0:-1], blur]).astype(np.float64)
     squares = taps * taps / (taps @ taps)
     luma = np.tensordot(LUMA, clean, 1)
-    window, height, width = place
+    window, height, width = where
     own_rows, rows = _at_edges(taps, window.top, window.height, height)
     own_columns, columns = _at_edges(taps, window.left, window.width, width)
-    made, variances = np.empty_like(clean), parts[0] + parts[1] * np.outer(own_rows, own_columns)
+    levels, variances = np.empty_like(clean), parts[0] + parts[1] * np.outer(own_rows, own_columns)
 
     def blurred(one: Any, taps: npt.NDArray[np.float64]) -> Any:
         return cv2.sepFilter2D(one, -1, taps, taps, borderType=cv2.BORDER_REPLICATE)
 
     for c in range(3):
         difference = clean[c] - luma
-        made[c] = clean[c] + strength * (blurred(difference, taps) - difference)
+        levels[c] = clean[c] + strength * (blurred(difference, taps) - difference)
         variances[c] += blurred(parts[2, c], squares) * np.outer(rows, columns)
-    return np.clip(made, 0, 255), np.maximum(variances, 0)
+    return np.clip(levels, 0, 255), np.maximum(variances, 0)
 
 
 def _at_edges(
