@@ -106,15 +106,19 @@ def level_at(light, levels):
 
 @scalar
 def cut_at(limit, mean, variance):
-    """Return mean and variance of a normal distribution whose values are cut at a limit."""
+    """Return mean, variance and third cumulant of normal numbers that are cut at a limit."""
     scale = np.sqrt(max(variance, _LEAST))
     z = (limit - mean) / scale
     if z > 6.0:
-        return mean, variance
+        return mean, variance, 0.0
     below = 0.5 * math.erfc(-z * math.sqrt(0.5))
     density = math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
-    short = z * below + density  # the mean's distance from the limit
-    return limit - scale * short, variance * max((z * z + 1) * below + z * density - short**2, 0.0)
+    # Moments of what is left to the limit, in deviations.
+    one = z * below + density
+    two = z * one + below
+    three = z * two + 2 * one
+    third = three - 3 * one * two + 2 * one**3
+    return limit - scale * one, variance * max(two - one * one, 0.0), -third * scale**3
 
 
 @scalar
@@ -263,7 +267,7 @@ def pixel_moments(means, counts, site, colour, noise, channel_levels, curve, out
     mixing = noise.mixing
     together = (mixing.gr, mixing.gr * mixing.br + mixing.gg * mixing.bg, mixing.br)
     raw, cut, left = np.empty(3), np.empty(3), np.empty(3)
-    seconds, by_source = np.empty(3), np.empty(5)
+    skews, seconds, by_source = np.empty(3), np.empty(3), np.empty(5)
     of_raw, of_light = np.empty((3, 3)), np.empty((3, 3))
     for y in range(means.shape[1]):
         for x in range(means.shape[2]):
@@ -277,7 +281,7 @@ def pixel_moments(means, counts, site, colour, noise, channel_levels, curve, out
                         of_raw[c, d] += squares[c, d, a] * by_source[a] * step * gains[d] * unit
                 limit, mean = min(gains[c], 1.0), site.gain * float(means[c, y, x]) * step
                 raw[c] = min(mean, limit)
-                cut[c], remains = cut_at(limit, mean, of_raw[c, c])
+                cut[c], remains, skews[c] = cut_at(limit, mean, of_raw[c, c])
                 left[c] = np.sqrt(remains / max(of_raw[c, c], _LEAST))
             light = transformed(m, raw[0], raw[1], raw[2])
             centre = transformed(m, cut[0], cut[1], cut[2])
@@ -305,7 +309,10 @@ def pixel_moments(means, counts, site, colour, noise, channel_levels, curve, out
                     slopes[c, y, x] = first
                 else:
                     share = np.sqrt(of_light[c, c] / max(uncut, _LEAST))
-                    cumulants = of_light[c, c], third * share**3, fourth * share**4
+                    third *= share**3
+                    for d in range(3):
+                        third += skews[d] * rows[c][d] ** 3
+                    cumulants = of_light[c, c], third, fourth * share**4
                     of_level = encoded_moments(float(centre[c]), cumulants, levels, nodes, weights)
                     variance, first, seconds[c] = of_level
                     slopes[c, y, x] = first / np.sqrt(max(uncut, _LEAST))
