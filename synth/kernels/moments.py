@@ -291,10 +291,13 @@ def pixel_moments(means, counts, site, colour, noise, channel_levels, curve, out
                 for d in range(3):
                     of_light[c, d] = 0.0
                     for i in range(3):
+                        half = half_cut = 0.0
                         for j in range(3):
-                            one = rows[c][i] * rows[d][j] * of_raw[i, j]
-                            of_light[c, d] += one * left[i] * left[j]
-                            uncut += one if c == d else 0.0
+                            one = rows[d][j] * of_raw[i, j]
+                            half += one
+                            half_cut += one * left[j]
+                        of_light[c, d] += rows[c][i] * left[i] * half_cut
+                        uncut += rows[c][i] * half if c == d else 0.0
                     if c == d:
                         of_light[c, c] = max(of_light[c, c], 0.0)
                     counted = max(float(counts[d, y, x]), 0.0) * site.gain**3
@@ -331,32 +334,42 @@ def pixel_moments(means, counts, site, colour, noise, channel_levels, curve, out
 
 
 @kernel
-def smoothed_variances(counts, site, slopes, alone, taken, out):
+def smoothed_variances(counts, site, slopes, alone, taken, mixing, out):
     """Fill variances of levels after chroma noise reduction.
 
+    They are of what is not blurred, of that with the blur, and of the blur alone.
+
     alone: float32 arrays (3, h, w), `rests` and `covariances` of `pixel_moments`. taken: float64
-    array (2, 2, 3, 3, 6, 3, 3) of `render.mosaic_noise.smoothed_products`. out: float32 array
-    (3, 3, h, w), variances of its three parts, by channel.
+    array (2, 2, 3, 6, 3, 3) of `render.mosaic_noise.smoothed_products`. mixing: float64 arrays
+    (3, 3), what a channel takes of levels unblurred and blurred. out: float32 array (3, 3, h, w),
+    by part and channel.
     """
     rests, covariances = alone
-    by_source, product = np.empty(5), np.empty((3, 3))
+    own, blurred = mixing
+    by_source, shared, total = np.empty(5), np.empty((3, 3)), np.empty((3, 3))
     for y in range(counts.shape[1]):
         for x in range(counts.shape[2]):
             scattered(counts, y, x, site, by_source)
             for i in range(3):
-                for j in range(3):
-                    product[i, j] = slopes[i, y, x] * slopes[j, y, x]
+                shared[i, i] = rests[i, y, x]
+            # Red and green have the first covariance, green and blue the second.
+            shared[0, 1] = shared[1, 0] = covariances[0, y, x]
+            shared[1, 2] = shared[2, 1] = covariances[1, y, x]
+            shared[0, 2] = shared[2, 0] = covariances[2, y, x]
             for part in range(3):
+                shares = taken[y & 1, x & 1, part]
+                for i in range(3):
+                    for j in range(3):
+                        following = 0.0
+                        for a in range(5):
+                            following += by_source[a] * shares[a, i, j]
+                        following *= slopes[i, y, x] * slopes[j, y, x]
+                        total[i, j] = following + shares[5, i, j] * shared[i, j]
+                one = own if part < 2 else blurred
+                other = blurred if part > 0 else own
                 for c in range(3):
-                    shares, total = taken[y & 1, x & 1, part, c], 0.0
+                    variance = 0.0
                     for i in range(3):
                         for j in range(3):
-                            following = 0.0
-                            for a in range(5):
-                                following += by_source[a] * shares[a, i, j]
-                            # Red and green have the first covariance, green and blue the second.
-                            own = rests[i, y, x]
-                            if i != j:
-                                own = covariances[i + j - 1 if i + j != 2 else 2, y, x]
-                            total += following * product[i, j] + own * shares[5, i, j]
-                    out[part, c, y, x] = total
+                            variance += one[c, i] * other[c, j] * total[i, j]
+                    out[part, c, y, x] = 2 * variance if part == 1 else variance

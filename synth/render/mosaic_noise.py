@@ -12,7 +12,6 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ..kernels.curves import LUMA
 from ..kernels.demosaic import BILINEAR, BINNED, BORDER, MALVAR
 
 Floats = npt.NDArray[np.float64]
@@ -77,13 +76,12 @@ def products(one: Floats, other: Floats) -> Floats:
     return np.concatenate([alone, rows[:, :, None], columns[:, :, None]], 2)
 
 
-def smoothed_products(weights: Floats, step: int, blur: Floats, strength: float) -> Floats:
-    """Return what levels take of noise after chroma noise reduction: (2, 2, 3, 3, 6, 3, 3).
+def smoothed_products(weights: Floats, step: int, blur: Floats) -> Floats:
+    """Return what levels and their blur take of noise: (2, 2, 3, 6, 3, 3).
 
-    By parity of row and column; of what is not blurred, of that with the blur, and of the blur
-    alone; by channel: products of two channels for `products` of the slopes, and for what a pixel
-    shares with no other. weights: of a channel's light; see `site_weights`. step: of sites from one
-    pixel to the next.
+    By parity of row and column; of the level, of it and its blur, and of the blur: `products`, and
+    for what a pixel shares with no other. weights: of a channel's light; see `site_weights`. step:
+    of sites from one pixel to the next.
     """
     reach = len(blur) - 1
     alone = np.pad(weights, [(0, 0)] * 4 + [(step * reach,) * 2] * 2)
@@ -96,7 +94,7 @@ def smoothed_products(weights: Floats, step: int, blur: Floats, strength: float)
             part = blur[abs(i)] * blur[abs(j)] * turned
             smooth[..., top : top + size, left : left + size] += part
     middle, squares = blur[0] ** 2, (2 * (blur**2).sum() - blur[0] ** 2) ** 2
-    kinds = [
+    parts = [
         np.concatenate([products(one, other), np.full((2, 2, 1, 3, 3), own)], 2)
         for one, other, own in (
             (alone, alone, 1.0),
@@ -104,15 +102,7 @@ def smoothed_products(weights: Floats, step: int, blur: Floats, strength: float)
             (smooth, smooth, squares),
         )
     ]
-    taken = np.empty((2, 2, 3, 3, 6, 3, 3))
-    for c in range(3):
-        apart = strength * (np.eye(3)[c] - LUMA)
-        own = np.eye(3)[c] - apart
-        mixed = np.outer(own, apart) * kinds[1]
-        taken[:, :, 0, c] = np.outer(own, own) * kinds[0]
-        taken[:, :, 1, c] = mixed + mixed.swapaxes(-1, -2)
-        taken[:, :, 2, c] = np.outer(apart, apart) * kinds[2]
-    return taken
+    return np.stack(parts, 2)
 
 
 def demosaiced(means: npt.NDArray[np.float32], weights: Floats) -> npt.NDArray[np.float32]:

@@ -107,9 +107,12 @@ def noise_map(
         if args.noise.there:
             of_light, site = _grain_weights(args.noise), site._replace(gain=0.0, shared=_ALIKE)
         step = 2 if weights.shape[-1] == 2 else 1
-        taken = smoothed_products(of_light, step, blur.astype(np.float64), strength)
+        taken = smoothed_products(of_light, step, blur.astype(np.float64))
+        blurred = strength * (np.eye(3) - LUMA)
         parts = np.empty((3, 3, *shape), np.float32)
-        smoothed_variances(counts, site, slopes, (rests, covariances), taken, parts)
+        smoothed_variances(
+            counts, site, slopes, (rests, covariances), taken, (np.eye(3) - blurred, blurred), parts
+        )
         clean, variances = _smoothed(clean, parts, blur, strength, (span, height, width))
         places: Any = np.interp(clean, levels, np.arange(len(levels))) / (len(levels) - 1)
         lights = places * places
