@@ -22,6 +22,7 @@ from .parameters.columns import Columns, KeyedColumns
 from .parameters.drawing import records_of
 from .parameters.limits import check_numbers
 from .power_law.draw import PowerLawDraw, draw_power_law
+from .power_law.noise_map import power_law_map
 from .power_law.recipe import PowerLawRecipe
 from .power_law.render import render_power_law
 from .recipes.load import DEFAULT, Overrides, Recipe, load_recipe
@@ -130,10 +131,10 @@ class LowMaker:
     def noise_map(
         self, number: int, normal: Pixels, window: Window | None = None
     ) -> NoiseMap | None:
-        """Return what that one of the draws knows of its low; None of the power_law model's."""
+        """Return what that one of the draws knows of its low; None of a picture left as it is."""
         source = self._sources[number]
         if isinstance(source, PowerLawDraw):
-            return None
+            return power_law_map(normal, source, window)
         return noise_map(normal, kernel_args(*source), window)
 
 

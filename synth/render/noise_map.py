@@ -1,7 +1,6 @@
 """Maps of a low by its draw: its noiseless picture, and the standard deviation of its noise.
 
-From the model alone: no low is made. JPEG, and the pattern that hot sites and columns leave, are
-left out.
+From the model alone: no low is made. JPEG is left out.
 """
 
 from __future__ import annotations
@@ -16,27 +15,38 @@ import numpy.typing as npt
 
 from ..camera.illumination import exposure_of
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
+from ..kernels.channel_noise import ChannelNoise
 from ..kernels.curves import LUMA, encoding
-from ..kernels.demosaic import BILINEAR, BINNED, BORDER
+from ..kernels.degradations.pattern import Pattern
+from ..kernels.demosaic import BILINEAR, BORDER, FULL
 from ..kernels.exposure import Scene
 from ..kernels.moments import (
     LIGHTS,
     SiteNoise,
+    add_hot_sites,
     expose_window,
     fill_channel_levels,
     pixel_moments,
+    smoothed_variances,
 )
 from ..kernels.numbers.quantiles import CENTRE, OCTAVES, PER_HALF
+from ..kernels.sensor import Sensor
 from .kernel_args import KernelArgs
-from .mosaic_noise import demosaic_weights, demosaiced, mosaic_variances
+from .mosaic_noise import (
+    demosaic_weights,
+    demosaiced,
+    products,
+    scatter_weights,
+    site_weights,
+    smoothed_products,
+)
 from .window import cut, scene_of, span_of
 
 Floats = npt.NDArray[np.float32]
-_NODES, _TAIL_NODES = 24, 6
-_ROUNDING = 1 / 12  # variance of rounding to whole numbers
-_ROWS_OF_QUADS = np.array([[1, 0.5, 0], [0, 0.5, 1]])
-_ROWS_OF_PIXELS = np.array([[1.0, 1, 1]])
-"""What red, green and blue take of the noise of each row of a sensor, whose quads are RGGB."""
+_NODES, _FAR, _TAIL_NODES = 40, 5, 6
+ROUNDING = 1 / 12  # variance of rounding to whole numbers
+_ALIKE = np.array([1.0, 1, 1, 0, 0])
+"""`SiteNoise.shared` of noise of channels, in its own deviations."""
 
 
 class NoiseMap(NamedTuple):
@@ -44,8 +54,7 @@ class NoiseMap(NamedTuple):
 
     clean: (h, w, 3); the low without noise, in sRGB levels, 0 to 255, not rounded.
     linear: (h, w, 3); the same in linear light, 0 to 1.
-    noise: (h, w, 3); standard deviation of the noise in levels, rounding included; NaN where noise
-      of channels stands behind a demosaic.
+    noise: (h, w, 3); standard deviation of the noise in levels, rounding included.
     noise_linear: (h, w, 3); the same in linear light.
     light: (h, w); illumination field in EV: what falls on each pixel, against the exposure.
     """
@@ -75,48 +84,42 @@ def noise_map(
     shape = span.height, span.width
     lit_as = normal if lit_as is None else lit_as
     scene = scene_of(normal, span, args, lit_as)
-    means, light = _exposed(normal, span, scene, args.sensor.method)
-    lights: Any
-    variances: Any
-    lights, light_variances, clean, variances, covariances = (
-        np.empty((3, *shape), np.float32) for _ in range(5)
+    means, counts, light = _exposed(normal, span, scene, args.sensor, args.pattern)
+    lights, light_variances, clean, variances, rests, covariances, slopes = (
+        np.empty((3, *shape), np.float32) for _ in range(7)
     )
-    sensor, draw = args.sensor, args.field.draw
+    draw, colour = args.field.draw, args.development.colour
     levels = 255 * encoding(draw.isp_contrast, draw.tone, draw.gamma, draw.tone_toe)
-    levels = levels if len(blur) else _as_rounded(levels)
-    out = lights, light_variances, clean, variances, covariances
-    site, colour = _site_noise(args), args.development.colour
-    mosaic = sensor.method >= BILINEAR
-    kept = (demosaic_weights(sensor.method) ** 2).sum((3, 4)).mean((0, 1)) if mosaic else np.ones(3)
-    camera = sensor.method, float(sensor.gain), site, kept
-    curve = levels, *_quadrature()
-    made = np.zeros((3, 2, LIGHTS))
+    levels = levels if len(blur) else as_rounded(levels)
+    curve = levels, *quadrature()
+    channel_levels = np.zeros((3, 3, LIGHTS))
     if args.noise.there:
-        fill_channel_levels(args.noise, curve, *_tail_quadrature(), made)
-    pixel_moments(means, camera, colour, args.noise, made, curve, out)
-    before = np.maximum(variances, 1e-12)
-    slopes = np.sqrt(before / np.maximum(light_variances, 1e-30))
+        fill_channel_levels(args.noise, curve, *_tail_quadrature(), channel_levels)
+    weights = site_weights(FULL if args.noise.there else args.sensor.method)
     units = np.array([colour.red_gain, colour.green_gain, colour.blue_gain])
     to_light = np.reshape(colour.to_srgb, (3, 3)) * units / (colour.white - colour.black)
-    row = float(sensor.row_sigma)
-    of_rows: npt.NDArray[Any] = np.zeros((0, 3, *shape))
-    if mosaic:
-        sites = sensor.gain**2 * np.maximum(means, 0) + site.single
-        chroma = blur, strength
-        of_sites = mosaic_variances(sites, row**2, slopes, to_light, sensor.method, chroma)
-    elif row:
-        shares = _ROWS_OF_QUADS if sensor.method == BINNED else _ROWS_OF_PIXELS
-        of_rows = row * (shares @ to_light.T)[..., None, None] * slopes
+    of_light = np.einsum("jc,pqcayx->pqjayx", to_light, weights)
+    site = _site_noise(args, products(weights, weights), of_light)
+    out = lights, light_variances, clean, variances, rests, covariances, slopes
+    pixel_moments(means, counts, site, colour, args.noise, channel_levels, curve, out)
+    before = variances
     if len(blur):
-        clean, variances = _smoothed(clean, variances, covariances, of_rows, blur, strength)
+        if args.noise.there:
+            of_light, site = _grain_weights(args.noise), site._replace(gain=0.0, shared=_ALIKE)
+        step = 2 if weights.shape[-1] == 2 else 1
+        taken = smoothed_products(of_light, step, blur.astype(np.float64))
+        blurred = strength * (np.eye(3) - LUMA)
+        parts = np.empty((3, 3, *shape), np.float32)
+        smoothed_variances(
+            counts, site, slopes, (rests, covariances), taken, (np.eye(3) - blurred, blurred), parts
+        )
+        clean, variances = _smoothed(clean, parts, blur, strength, (span, height, width))
         places: Any = np.interp(clean, levels, np.arange(len(levels))) / (len(levels) - 1)
         lights = places * places
-    else:
-        variances += (of_rows**2).sum(0)
-    variances = (of_sites if mosaic else variances) + _ROUNDING
-    if mosaic and args.noise.there:
-        variances = np.full_like(variances, np.nan)
-    in_light = np.sqrt(variances) / slopes
+    variances = variances + ROUNDING
+    steps = lights_of_levels(levels)[np.rint(clean).astype(np.uint8)]
+    in_light = light_variances + ROUNDING * steps * steps
+    in_light = np.sqrt(in_light * variances / (before + ROUNDING))
     field = np.log2(np.maximum(light, 1e-30)) + exposure_of(lit_as, draw)
     pictures = (
         np.moveaxis(np.asarray(one, np.float32), 0, 2)
@@ -125,7 +128,13 @@ def noise_map(
     return NoiseMap(*(cut(one, span, window) for one in (*pictures, field.astype(np.float32))))
 
 
-def _as_rounded(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def lights_of_levels(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the light (256) that a level is wide."""
+    edges = np.interp(np.arange(257) - 0.5, levels, np.linspace(0, 1, len(levels)) ** 2)
+    return np.maximum(np.diff(edges), 1e-9)
+
+
+def as_rounded(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return levels of the encoding table whose rounding is at the very light where the low's is.
 
     Its 8 bits step from cell to cell: where a level is a dozen cells wide, its variance is off by
@@ -138,9 +147,15 @@ def _as_rounded(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.interp(np.arange(len(levels)), places, [levels[0], *between, levels[-1]])
 
 
-def _exposed(normal: Pixels, span: Window, scene: Scene, method: int) -> tuple[Floats, Floats]:
-    """Return mean electrons (3, h, w) of the pixels of a span, and the factors on their light."""
+def _exposed(
+    normal: Pixels, span: Window, scene: Scene, sensor: Sensor, pattern: Pattern
+) -> tuple[Floats, Floats, Floats]:
+    """Return mean electrons (3, h, w) of the pixels of a span, and of the sites that they are of.
+
+    And the factors on their light.
+    """
     height, width = normal.shape[:2]
+    method = sensor.method
     border = BORDER if method >= BILINEAR else 0
     top, left = max(span.top - border, 0), max(span.left - border, 0)
     bottom = min(span.top + span.height + border, height)
@@ -149,7 +164,7 @@ def _exposed(normal: Pixels, span: Window, scene: Scene, method: int) -> tuple[F
     means = np.empty((3, part.height, part.width), np.float32)
     light = np.empty((part.height, part.width), np.float32)
     expose_window(normal, part, scene, means, light)
-    light = cut(light, part, span)
+    light, counts = cut(light, part, span), means
     if border:
         before = border - (span.top - top), border - (span.left - left)
         after = (
@@ -157,77 +172,122 @@ def _exposed(normal: Pixels, span: Window, scene: Scene, method: int) -> tuple[F
             border - (right - span.left - span.width),
         )
         means = np.pad(means, ((0, 0), *zip(before, after, strict=True)), "edge")
-        means = demosaiced(means, method)
-    return means, light
+        full = np.float32((sensor.white - sensor.black) / sensor.gain)
+        counts, means = np.where(means < full, means, 0), np.minimum(means, full)
+        span = Window(span.top, span.left, *means.shape[1:])
+    if pattern.there:
+        counts = counts.copy()
+        add_hot_sites(method, span, (height, width), pattern, float(sensor.gain), counts)
+    if border:
+        counts = demosaiced(counts, scatter_weights(method))
+        means = demosaiced(means, demosaic_weights(method))
+    return means, counts, light
 
 
 def _smoothed(
     clean: Floats,
-    variances: Floats,
-    covariances: Floats,
-    of_rows: npt.NDArray[Any],
+    parts: Floats,
     blur: Floats,
     strength: float,
+    where: tuple[Window, int, int],
 ) -> tuple[Floats, Floats]:
     """Return levels (3, h, w) and their variances after chroma noise reduction.
 
     Each channel becomes the brightness and what is left of its difference to it: of its own pixel
-    and, blurred, of its neighbours. of_rows: levels that noise of rows is worth (rows, 3, h, w),
-    which is the same all along them.
+    and, blurred, of its neighbours. parts: see `smoothed_variances`. where: window of a picture,
+    and its height and width, beyond which its edge is repeated.
     """
     taps = np.concatenate([blur[:0:-1], blur]).astype(np.float64)
-    squares = taps * taps
+    squares = taps * taps / (taps @ taps)
     luma = np.tensordot(LUMA, clean, 1)
-    pairs = ((0, 1), (1, 2), (0, 2))
-    made, out = np.empty_like(clean), np.empty_like(variances)
-    middle = float(blur[0]) ** 2
+    window, height, width = where
+    own_rows, rows = _at_edges(taps, window.top, window.height, height)
+    own_columns, columns = _at_edges(taps, window.left, window.width, width)
+    levels, variances = np.empty_like(clean), parts[0] + parts[1] * np.outer(own_rows, own_columns)
 
-    def variance_of(factors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        total = np.tensordot(factors * factors, variances, 1)
-        for (a, b), one in zip(pairs, covariances, strict=True):
-            total = total + 2 * factors[a] * factors[b] * one
-        return np.maximum(total, 0.0)
+    def blurred(one: Any, taps: npt.NDArray[np.float64]) -> Any:
+        return cv2.sepFilter2D(one, -1, taps, taps, borderType=cv2.BORDER_REPLICATE)
 
     for c in range(3):
         difference = clean[c] - luma
-        smooth = cv2.sepFilter2D(difference, -1, taps, taps, borderType=cv2.BORDER_REPLICATE)
-        made[c] = luma + difference + strength * (smooth - difference)
-        apart = np.eye(3)[c] - LUMA
-        around = variance_of(apart)
-        blurred = cv2.sepFilter2D(around, -1, squares, squares, borderType=cv2.BORDER_REPLICATE)
-        own = LUMA + (1 - strength + strength * middle) * apart
-        neighbours = strength**2 * np.maximum(blurred - middle**2 * around, 0)
-        out[c] = variance_of(own) + neighbours
-        own = LUMA + (1 - strength + strength * float(blur[0])) * apart
-        others = strength**2 * (squares.sum() - middle)
-        for one in of_rows:
-            out[c] += np.tensordot(own, one, 1) ** 2 + others * np.tensordot(apart, one, 1) ** 2
-    return np.clip(made, 0, 255), out
+        levels[c] = clean[c] + strength * (blurred(difference, taps) - difference)
+        variances[c] += blurred(parts[2, c], squares) * np.outer(rows, columns)
+    return np.clip(levels, 0, 255), np.maximum(variances, 0)
 
 
-def _site_noise(args: KernelArgs) -> SiteNoise:
-    """Return the cumulants of what sites add to their electrons, but for noise of rows."""
-    noise = args.sensor.noise
-    single, single4 = _cumulants(tuple(noise.read.tolist()))
-    pair, pair4 = _cumulants(tuple(noise.read_pair.tolist()))
-    return SiteNoise(single + _ROUNDING, single4, pair + 2 * _ROUNDING, pair4)
+def _at_edges(
+    taps: npt.NDArray[np.float64], first: int, count: int, size: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return a pixel's own weight in its blur, and the sum of squares, of those far from edges.
+
+    Of so many pixels of a line of that size, from the first on.
+    """
+    reach, own = len(taps) // 2, np.arange(first, first + count)[:, None]
+    found = np.clip(own + np.arange(-reach, reach + 1), 0, size - 1) - own + reach
+    weights = np.zeros(found.shape)
+    np.add.at(weights, (own - first, found), taps)
+    return weights[:, reach] / taps[reach], (weights**2).sum(1) / (taps @ taps)
+
+
+def _site_noise(
+    args: KernelArgs, squares: npt.NDArray[np.float64], of_light: npt.NDArray[np.float64]
+) -> SiteNoise:
+    """Return the cumulants of what sites add to their electrons, and what pixels take of them.
+
+    squares: of `mosaic_noise.products`. of_light: weights of sites in a channel's light.
+    """
+    sensor, pattern = args.sensor, args.pattern
+    read, fourth = _cumulants(tuple(sensor.noise.read.tolist()))
+    read += ROUNDING
+    columns = float(pattern.columns) ** 2 if pattern.there else 0.0
+    shared = np.array([read, read, read, float(sensor.row_sigma) ** 2, columns])
+    powers = np.stack([(of_light**power).sum((-1, -2)) for power in (3, 4)], 2)
+    squares = np.moveaxis(squares, 2, -1)
+    return SiteNoise(
+        float(sensor.gain),
+        shared,
+        fourth,
+        np.ascontiguousarray(squares),
+        np.ascontiguousarray(powers),
+    )
+
+
+def _grain_weights(noise: ChannelNoise) -> npt.NDArray[np.float64]:
+    """Return what noise of channels takes of independent numbers; see `site_weights`."""
+    mixing, grain = noise.mixing, noise.grain
+    mixed = np.array([[1, 0, 0], [mixing.gr, mixing.gg, 0], [mixing.br, mixing.bg, mixing.bb]])
+    down, across = (np.array([one, 1.0, one]) for one in (grain.down, grain.across))
+    weights = mixed[..., None, None] * float(grain.scale) * np.outer(down, across)
+    return np.broadcast_to(weights, (2, 2, *weights.shape))
 
 
 @lru_cache(maxsize=1024)
 def _cumulants(coefficients: tuple[float, ...]) -> tuple[float, float]:
-    """Return the second and fourth cumulant of a symmetric distribution, by its quantiles."""
+    """Return the second and fourth cumulant of a symmetric distribution, by its quantiles.
+
+    The fourth is that whose expansion has the distribution's mean deviation: far tails, which are
+    most of a heavy one's own, do not tell of its shape.
+    """
     depth = np.linspace(1, OCTAVES + 1, 4801)
     quantiles = np.polyval(coefficients[::-1], (np.sqrt(depth) - CENTRE) * PER_HALF)
     weights = 2.0 ** (1 - depth) * math.log(2) * (depth[1] - depth[0])
     weights[[0, -1]] /= 2
-    second, fourth = (float(weights @ quantiles**power) for power in (2, 4))
-    return second, fourth - 3 * second * second
+    second = float(weights @ quantiles**2)
+    if second == 0:
+        return 0.0, 0.0
+    excess = np.linspace(4, -1, 501)
+    mean = (1 - excess / 24) * math.sqrt(2 / math.pi) / np.sqrt(1 + excess * excess / 96)
+    return second, second**2 * float(np.interp(weights @ quantiles / second**0.5, mean, excess))
 
 
 @lru_cache(maxsize=1)
-def _quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return nodes and weights of Gauss and Hermite's rule for a standard normal distribution."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+def quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return nodes and weights for a standard normal distribution.
+
+    Evenly spaced: a curve that ends at black has a corner, which Gauss and Hermite's miss.
+    """
+    nodes = np.linspace(-_FAR, _FAR, _NODES)
+    weights = np.exp(-nodes * nodes / 2)
     return nodes, weights / weights.sum()
 
 
