@@ -229,17 +229,18 @@ class Collate:
     """Samples to (low, normal), or (low, normal, keys, labels), of tensors.
 
     With `rooms` (of a loader whose own processes it works in, and of uint8) a room is in place of
-    low and normal, while there is one. `values` are the options of what levels become once they
-    have left the processes, whose units maps of `give` have at once.
+    low and normal, while there is one.
+
+    asked: options as they were given, where `options` are of levels that values are made of later.
     """
 
     def __init__(
         self,
         options: Options,
         rooms: SharedBufferPool | None = None,
-        values: Options | None = None,
+        asked: Options | None = None,
     ) -> None:
-        self._options, self._rooms, self._values = options, rooms, values or options
+        self._options, self._rooms, self._asked = options, rooms, asked or options
 
     def __call__(self, samples: Sequence[Sample]) -> tuple[Any, ...]:
         """Return a batch of samples."""
@@ -254,7 +255,7 @@ class Collate:
         if labels:
             made = (*made, together(labels, self._options))
         known = [sample.known for sample in samples if sample.known is not None]
-        return (*made, batch_known(known, self._values)) if known else made
+        return (*made, batch_known(known, self._asked)) if known else made
 
 
 class ToldSamples(Dataset[Any]):
