@@ -112,6 +112,22 @@ class Judged:
                 lines.append("")
         return "\n".join([*lines, *(f"- {line}" for line in (*CONVENTIONS, *self.notes)), ""])
 
+    def text(self) -> str:
+        """Return the same for a terminal: a block for each way to set the brightness."""
+        rows = [(name, self.cells(*rest)) for name, *rest in (*self.rows(), *self.differences())]
+        width = max(len(name) for name, _ in rows)
+        blocks: dict[str, list[int]] = {}
+        for number, column in enumerate(self.columns):
+            blocks.setdefault(column.partition(", ")[2], []).append(number)
+        lines = [f"{self.name}: {self.about}", ""]
+        for how, numbers in blocks.items():
+            heads = [column.partition(",")[0] for column in self.columns]
+            for name, cells in [(how or "as they are", heads), *rows]:
+                shown = "".join(f"  {cells[number]:>25}" for number in numbers)
+                lines.append(f"{name:{width}}{shown}")
+            lines.append("")
+        return "\n".join([*lines, *(f"- {line}" for line in (*CONVENTIONS, *self.notes))])
+
     @property
     def about(self) -> str:
         """How many pictures and scenes there are."""
@@ -183,7 +199,7 @@ def judge(
     Returns
     -------
     Judged
-        Its `markdown()`, `csv()` and `as_json()` hold every figure.
+        Its `text()`, `markdown()`, `csv()` and `as_json()` hold every figure.
 
     Raises
     ------
