@@ -172,12 +172,13 @@ def fit(
     counts = tuple(np.bincount(groups).tolist())
     found = Fit({"about": about, "model": "camera", **recipe}, counts, paired, None, ())
     notes += _untold(pairs, real)
+    what = _what(paired, len(pairs))
     if broad:
         notes.append("a broad recipe is to train on: its lows are told from real ones")
     elif len(pairs) < FEWEST:
         notes.append(
-            f"fewer than {FEWEST} {_what(paired, FEWEST)}: how well the recipe's lows are told from real"
-            " ones is not measured"
+            f"{len(pairs)} {what} of {FEWEST} that it takes to measure how well the recipe's lows are"
+            " told from real ones"
         )
     else:
         try:
@@ -206,10 +207,11 @@ def _untold(pairs: Sequence[Pair], real: Measures) -> list[str]:
     """Return a sentence for each thing that the lows cannot tell."""
     notes = []
     paired = pairs[0].known
+    what = _what(paired, len(pairs))
     if len(pairs) < _FEW:
         notes.append(
-            f"with {len(pairs)} {_what(paired, len(pairs))} other camera settings, and how exposure,"
-            f" tone and noise go together, are not known; {_FEW} begin to show it, 50 are better"
+            f"with {len(pairs)} {what} other camera settings, and how exposure, tone and noise go"
+            f" together, are not known; {_FEW} begin to show it, 50 are better"
         )
     if not paired:
         notes.append(
