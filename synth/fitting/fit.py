@@ -177,8 +177,8 @@ def fit(
         notes.append("a broad recipe is to train on: its lows are told from real ones")
     elif len(pairs) < FEWEST:
         notes.append(
-            f"{len(pairs)} {what} of {FEWEST} that it takes to measure how well the recipe's lows are"
-            " told from real ones"
+            f"{len(pairs)} {what} of the {FEWEST} that it takes to measure how well the recipe's"
+            " lows are told from real ones"
         )
     else:
         try:
