@@ -52,8 +52,12 @@ class Template(str):
 def _shown(field: re.Match[str]) -> str:
     if field[3]:
         return "*"
-    words = field[2] and re.fullmatch(r"\w+(\|\w*)*", field[2])
-    return f"({field[2]})" if words else "{" + field[1] + "}"
+    regex = field[2] or ""
+    if regex.endswith(")?"):  # may be missing
+        return ""
+    if not re.fullmatch(r"\w+(\|\w*)*", regex):
+        return "{" + field[1] + "}"
+    return f"[{regex[:-1]}]" if regex.endswith("|") else f"({regex})"
 
 
 @lru_cache(maxsize=1024)
@@ -95,8 +99,8 @@ class Labels(_Model):
 
     Attributes
     ----------
-    file : Template
-        With the fields of the low.
+    file : tuple of Template
+        With the fields of the low; the first one that is there counts.
     line : str
         A regular expression with the groups left, top, and right and bottom or width and height,
         in pixels; and name, where there is one.
@@ -104,7 +108,7 @@ class Labels(_Model):
         Class, where lines have none.
     """
 
-    file: str
+    file: tuple[str, ...]
     line: str
     name: str = ""
 
