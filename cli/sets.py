@@ -38,3 +38,7 @@ def sets(name: str | None, as_json: bool) -> None:
             click.echo(f"{key:18}{one[key]}")
         for number, path in enumerate(one["looks"]):
             click.echo(f"{'' if number else 'looks like':18}{path}")
+    if name is None:
+        click.echo("gloam sets NAME: its paper, terms, where it is offered, how its folder looks")
+    else:
+        click.echo(f"""{"load it":18}gloam.real("{name}", FOLDER, "{found[0]["splits"][0]}")""")

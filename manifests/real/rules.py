@@ -191,7 +191,7 @@ class SetRules(_Model):
 
     @property
     def looks(self) -> list[str]:
-        """Templates of its files' names, the layouts one after the other."""
+        """Templates of its files' names: the layouts one after the other, lists, labels."""
         found = [
             template.shown
             for layout in self.layouts
@@ -199,6 +199,10 @@ class SetRules(_Model):
             for rule in rules
             for template in rule.templates
         ]
+        found += [
+            Template(one.file).shown for one in self.lists.values() if isinstance(one, Listing)
+        ]
+        found += [Template(one).shown for one in (self.labels.file if self.labels else ())]
         return list(dict.fromkeys(found))
 
 
