@@ -28,6 +28,7 @@ def main() -> None:
     args = parser.parse_args()
     first, then = {0: 1, args.steps // 2: 0}, {0: 0, args.steps // 2: 1}
     weights = {"real": (0, 1), "synthetic": (1, 0), "after": (first, then), "mixed": (1, 1)}
+    gloam.pairs_in(args.test)  # a wrong folder is told now, not after training
     is_set = (args.photos / "set.json").exists()
     photos = args.photos if is_set else gloam.pairs_in(args.photos)
     lows = {"live": True, "recipe": args.recipe, "weight": weights[args.way][0]}

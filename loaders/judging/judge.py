@@ -318,7 +318,9 @@ def _pairs(
 ) -> tuple[str, Sequence[tuple[str, str]]]:
     """Return the pairs that are judged on, and what they are called."""
     if (on is None) == (low is None) or (low is None) != (normal is None):
-        raise ConfigError("what to judge on: give NAME=FOLDER of a real set, or low and normal")
+        raise ConfigError(
+            "what to judge on: give on, NAME=FOLDER of a real set, or both low and normal"
+        )
     if low is not None and normal is not None:
         return str(low), pairs_in(low, normal, match=match)
     assert on is not None
@@ -342,10 +344,9 @@ def _folders(
             name, there, folder = str(one).partition("=")
             named.append((name, Path(folder)) if there else (Path(one).name or str(one), Path(one)))
     twice = [name for name, times in Counter(name for name, _ in named).items() if times > 1]
-    if twice or {IDENTITY, BLIND, "low", "normal"} & {name for name, _ in named}:
-        raise ConfigError(
-            f"{(twice or ['low, normal'])[0]}: each method needs a name of its own: NAME=FOLDER"
-        )
+    twice += {IDENTITY, BLIND, "low", "normal"} & {name for name, _ in named}
+    if twice:
+        raise ConfigError(f"{twice[0]}: another has this name; name the method: NAME=FOLDER")
     return dict(named)
 
 
