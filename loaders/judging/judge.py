@@ -346,7 +346,7 @@ def _folders(
     twice = [name for name, times in Counter(name for name, _ in named).items() if times > 1]
     twice += {IDENTITY, BLIND, "low", "normal"} & {name for name, _ in named}
     if twice:
-        raise ConfigError(f"{twice[0]}: another has this name; name the method: NAME=FOLDER")
+        raise ConfigError(f"{twice[0]}: each method needs a name of its own: NAME=FOLDER")
     return dict(named)
 
 
