@@ -84,7 +84,7 @@ def realism(
     )
     if (recipe is None) == (against is None):
         raise ConfigError(
-            "what to tell from real lows: give a recipe, or against, a folder of lows"
+            "what to tell from real lows: give a recipe, or a folder of lows: --against"
         )
     paired = normals is not None
     real = [
