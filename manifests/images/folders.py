@@ -193,8 +193,10 @@ def image_pairs(lows: Path, normals: Path | None, most: int) -> list[tuple[str, 
         alone = sorted(files.keys() ^ partners.keys())
         if alone:
             where = lows if alone[0] in files else normals
+            more = f", nor have {len(alone) - 1} others" if len(alone) > 1 else ""
             raise SourceError(
-                f"{where}: {alone[0]} has no partner of that name, nor have {len(alone) - 1} others"
+                f"{where}: {alone[0]} has no partner of that name{more}; low and normal have equal"
+                " names but for the suffix"
             )
     names = list(files)
     chosen = np.unique(np.linspace(0, len(names) - 1, min(most, len(names))).astype(int))
