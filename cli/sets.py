@@ -10,6 +10,8 @@ from ..errors import ConfigError
 from ..manifests.real.real import sets as find_sets
 from .common import json_option, user_errors
 
+_WIDTH, _INDENT = 100, " " * 18
+
 
 @click.command()
 @click.argument("name", required=False)
@@ -31,7 +33,8 @@ def sets(name: str | None, as_json: bool) -> None:
         return
     for one in found:
         splits = ", ".join(one["splits"])
-        click.echo(f"{one['name']:18}{one['title']}: {splits}\n{'':18}{one['holds']}")
+        click.echo(f"{one['name']:18}{one['title']}: {splits}")
+        click.echo(click.wrap_text(one["holds"], _WIDTH, _INDENT, _INDENT))
         if name is None:
             continue
         for key in ("paper", "terms", "url", "source"):
