@@ -367,7 +367,7 @@ def _outputs(
 
     They are called as the lows are, or as the normals, if there is one low of each.
     """
-    files = image_files(folder, npy=True)
+    files = image_files(folder)
     by_normal = _normal_keys(pairs)
     for names in (keys, by_normal):
         found = [files[name] for name in names if name in files]
