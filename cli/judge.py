@@ -54,4 +54,6 @@ def judge(outputs: tuple[str, ...], *, out: tuple[Path, ...], as_json: bool, **o
     made = {".html": judged_page, ".md": type(found).markdown, ".csv": type(found).csv}
     for path in out:
         write_bytes(path, made[path.suffix](found).encode())
-    return json.dumps(found.as_json(), indent=2) if as_json else found.markdown()
+    if as_json:
+        return json.dumps(found.as_json(), indent=2)
+    return "\n".join([found.text(), *(f"written: {path}" for path in out)])

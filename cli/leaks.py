@@ -41,10 +41,13 @@ def leaks(sets: tuple[str, ...], *, out: Path | None, as_json: bool, **options: 
     if as_json:
         return json.dumps(found.as_json(), indent=2)
     held = ", ".join(f"{name} {number:,}" for name, number in found.counts.items())
+    drawn = "sheet: {out}" if found.pairs else "{out} is not written: nothing to show"
     return "\n".join(
         [
             *(f"{one.distance:2} bits  {one.a}  {one.b}" for one in found.pairs),
             *(f"left out: {line}" for line in found.unreadable),
             f"{count_of(len(found.pairs), 'picture')} in two sets, of {held}",
+            *(["bits: how many of 64 differ between their hashes"] if found.pairs else []),
+            *([drawn.format(out=out)] if out is not None else []),
         ]
     )

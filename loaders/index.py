@@ -330,7 +330,7 @@ def pairs_in(
                 for folder in folders
             )
             return matched(first, second, match)
-        found = [image_files(folder, npy=True) for folder in folders]
+        found = [image_files(folder) for folder in folders]
     except SourceError as error:
         raise LoaderError(str(error)) from None
     if normals is None:

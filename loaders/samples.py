@@ -230,10 +230,17 @@ class Collate:
 
     With `rooms` (of a loader whose own processes it works in, and of uint8) a room is in place of
     low and normal, while there is one.
+
+    asked: options as they were given, where `options` are of levels that values are made of later.
     """
 
-    def __init__(self, options: Options, rooms: SharedBufferPool | None = None) -> None:
-        self._options, self._rooms = options, rooms
+    def __init__(
+        self,
+        options: Options,
+        rooms: SharedBufferPool | None = None,
+        asked: Options | None = None,
+    ) -> None:
+        self._options, self._rooms, self._asked = options, rooms, asked or options
 
     def __call__(self, samples: Sequence[Sample]) -> tuple[Any, ...]:
         """Return a batch of samples."""
@@ -248,7 +255,7 @@ class Collate:
         if labels:
             made = (*made, together(labels, self._options))
         known = [sample.known for sample in samples if sample.known is not None]
-        return (*made, batch_known(known, self._options)) if known else made
+        return (*made, batch_known(known, self._asked)) if known else made
 
 
 class ToldSamples(Dataset[Any]):

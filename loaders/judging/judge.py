@@ -112,6 +112,22 @@ class Judged:
                 lines.append("")
         return "\n".join([*lines, *(f"- {line}" for line in (*CONVENTIONS, *self.notes)), ""])
 
+    def text(self) -> str:
+        """Return the same for a terminal: a block for each way to set the brightness."""
+        rows = [(name, self.cells(*rest)) for name, *rest in (*self.rows(), *self.differences())]
+        width = max(len(name) for name, _ in rows)
+        blocks: dict[str, list[int]] = {}
+        for number, column in enumerate(self.columns):
+            blocks.setdefault(column.partition(", ")[2], []).append(number)
+        lines = [f"{self.name}: {self.about}", ""]
+        for how, numbers in blocks.items():
+            heads = [column.partition(",")[0] for column in self.columns]
+            for name, cells in [(how or "as they are", heads), *rows]:
+                shown = "".join(f"  {cells[number]:>25}" for number in numbers)
+                lines.append(f"{name:{width}}{shown}")
+            lines.append("")
+        return "\n".join([*lines, *(f"- {line}" for line in (*CONVENTIONS, *self.notes))])
+
     @property
     def about(self) -> str:
         """How many pictures and scenes there are."""
@@ -183,7 +199,7 @@ def judge(
     Returns
     -------
     Judged
-        Its `markdown()`, `csv()` and `as_json()` hold every figure.
+        Its `text()`, `markdown()`, `csv()` and `as_json()` hold every figure.
 
     Raises
     ------
@@ -303,7 +319,9 @@ def _pairs(
 ) -> tuple[str, Sequence[tuple[str, str]]]:
     """Return the pairs that are judged on, and what they are called."""
     if (on is None) == (low is None) or (low is None) != (normal is None):
-        raise ConfigError("what to judge on: give NAME=FOLDER of a real set, or low and normal")
+        raise ConfigError(
+            "what to judge on: give on, NAME=FOLDER of a real set, or both low and normal"
+        )
     if low is not None and normal is not None:
         return str(low), pairs_in(low, normal, match=match)
     assert on is not None
@@ -327,10 +345,9 @@ def _folders(
             name, there, folder = str(one).partition("=")
             named.append((name, Path(folder)) if there else (Path(one).name or str(one), Path(one)))
     twice = [name for name, times in Counter(name for name, _ in named).items() if times > 1]
-    if twice or {IDENTITY, BLIND, "low", "normal"} & {name for name, _ in named}:
-        raise ConfigError(
-            f"{(twice or ['low, normal'])[0]}: each method needs a name of its own: NAME=FOLDER"
-        )
+    twice += {IDENTITY, BLIND, "low", "normal"} & {name for name, _ in named}
+    if twice:
+        raise ConfigError(f"{twice[0]}: each method needs a name of its own: NAME=FOLDER")
     return dict(named)
 
 
@@ -351,7 +368,7 @@ def _outputs(
 
     They are called as the lows are, or as the normals, if there is one low of each.
     """
-    files = image_files(folder, npy=True)
+    files = image_files(folder)
     by_normal = _normal_keys(pairs)
     for names in (keys, by_normal):
         found = [files[name] for name in names if name in files]

@@ -35,8 +35,11 @@ def judged_page(found: Judged) -> str:
 
 
 def _row(found: Judged, name: str, mean: Floats, lower: Floats, upper: Floats) -> str:
-    cells = (f'<td class="number">{cell}</td>' for cell in found.cells(mean, lower, upper))
-    return f'<tr><th scope="row">{escape(name)}</th>{"".join(cells)}</tr>'
+    cells = "".join(
+        f'<td class="number">{value}<br><small>{bounds}</small></td>'
+        for value, _, bounds in (cell.partition(" ") for cell in found.cells(mean, lower, upper))
+    )
+    return f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'
 
 
 def _pictures(found: Judged, method: str) -> str:
@@ -64,7 +67,7 @@ def _figure(found: Judged, method: str, place: int, why: str) -> str:
     )
     psnr, ssim = found.values[method][place, :2]
     return (
-        f'<figure class="pair"><div class="views">{views}</div>'
+        f'<figure class="pair"><div class="views three">{views}</div>'
         f"<figcaption><strong>{why}</strong>: {key}<br><small>PSNR {psnr:.2f} dB, SSIM"
         f" {ssim:.3f}</small></figcaption></figure>\n"
     )

@@ -27,8 +27,8 @@ def perceptual_measures() -> tuple[dict[str, Measure], list[str]]:
         try:
             found[name] = make()
         except Exception as error:  # not installed, or no weights: each library has its own
-            needs = f"it needs {package} and its weights"
-            lacking.append(f"{name} is not measured: {first_line(error)}; {needs}")
+            needs = f"it needs pip install {package}, and its weights"
+            lacking.append(f"{name} is not measured: {needs} ({first_line(error)})")
     return found, lacking
 
 

@@ -24,6 +24,7 @@ from . import jpeg, png, tiff
 from .colour import to_srgb
 from .header import Header, read_header
 from .isobmff import profile_of
+from .npy import MAGIC, npy_as_png
 from .opening import Pixels, check_pixels, open_lazily, orientation, upright
 
 _NEAR = 1.0  # levels on average by which libraries' JPEG decoding may differ
@@ -112,6 +113,7 @@ def read_rgb(path: Path) -> Pixels:
     """
     try:
         data = read_regular(path)
+        data = npy_as_png(data) if data.startswith(MAGIC) else data
         read_header(data, _MOST_MEASURED)  # refuses what is too large
         return decode_as_rgb(data)
     except ImageRefused as refusal:

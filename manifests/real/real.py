@@ -239,9 +239,10 @@ def _of_rule(rules: SetRules, rule: Rule, tree: _Tree) -> list[_Found] | _Misfit
         partners.setdefault(fields, one)
     alone = [one for one in kept if captured(one, names) not in partners]
     if alone:
+        more = f", nor to {len(alone) - 1} others" if len(alone) > 1 else ""
         raise SourceError(
-            f"{tree.path[alone[0].string]}: no {rule.templates[1].shown} belongs to it, nor to"
-            f" {len(alone) - 1} others; unpack the archive whole",
+            f"{tree.path[alone[0].string]}: no {rule.templates[1].shown} belongs to it{more};"
+            " unpack the archive whole",
             path=tree.root,
         )
     return [_Found(one, partners[captured(one, names)]) for one in kept]
@@ -293,8 +294,9 @@ def _ratio(one: _Found) -> float | None:
 
 def _boxes(labels: Labels, fields: dict[str, str], tree: _Tree) -> tuple[Marked, ...]:
     """Read what is marked on an image; nothing where it has no file of labels."""
-    template, pattern = Template(labels.file), compiled(labels.line)
-    path = tree.path.get(template.filled(fields))
+    pattern = compiled(labels.line)
+    names = (Template(one).filled(fields) for one in labels.file)
+    path = next((tree.path[name] for name in names if name in tree.path), None)
     if path is None:
         return ()
     boxes = []

@@ -52,8 +52,12 @@ class Template(str):
 def _shown(field: re.Match[str]) -> str:
     if field[3]:
         return "*"
-    words = field[2] and re.fullmatch(r"\w+(\|\w*)*", field[2])
-    return f"({field[2]})" if words else "{" + field[1] + "}"
+    regex = field[2] or ""
+    if regex.endswith(")?"):  # may be missing
+        return ""
+    if not re.fullmatch(r"\w+(\|\w*)*", regex):
+        return "{" + field[1] + "}"
+    return f"[{regex[:-1]}]" if regex.endswith("|") else f"({regex})"
 
 
 @lru_cache(maxsize=1024)
@@ -95,8 +99,8 @@ class Labels(_Model):
 
     Attributes
     ----------
-    file : Template
-        With the fields of the low.
+    file : tuple of Template
+        With the fields of the low; the first one that is there counts.
     line : str
         A regular expression with the groups left, top, and right and bottom or width and height,
         in pixels; and name, where there is one.
@@ -104,7 +108,7 @@ class Labels(_Model):
         Class, where lines have none.
     """
 
-    file: str
+    file: tuple[str, ...]
     line: str
     name: str = ""
 
@@ -187,7 +191,7 @@ class SetRules(_Model):
 
     @property
     def looks(self) -> list[str]:
-        """Templates of its files' names, the layouts one after the other."""
+        """Templates of its files' names: the layouts one after the other, lists, labels."""
         found = [
             template.shown
             for layout in self.layouts
@@ -195,6 +199,10 @@ class SetRules(_Model):
             for rule in rules
             for template in rule.templates
         ]
+        found += [
+            Template(one.file).shown for one in self.lists.values() if isinstance(one, Listing)
+        ]
+        found += [Template(one).shown for one in (self.labels.file if self.labels else ())]
         return list(dict.fromkeys(found))
 
 

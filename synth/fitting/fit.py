@@ -14,7 +14,7 @@ import yaml
 from ...errors import ConfigError
 from ...progress import Progress, Silent
 from ..realism.banks import BANKS
-from ..realism.comparison import Group, Realism, compared
+from ..realism.comparison import CHANCE, TELLS, Group, Realism, compared
 from ..realism.two_sample import FEWEST, require_classifier
 from ..recipes.load import Recipe, recipe_of
 from .calibrate import begun, curve_of, loudness, moved_noise, moved_tone, with_spread
@@ -44,6 +44,8 @@ class Fit:
         The recipe's, nested as in its file.
     settings : tuple of int
         Pairs of each setting of the camera, the quietest first.
+    paired : bool
+        Whether the lows had normals.
     told : Realism or None
         How well a classifier tells the recipe's lows from the real ones.
     notes : tuple of str
@@ -52,6 +54,7 @@ class Fit:
 
     values: dict[str, Any]
     settings: tuple[int, ...]
+    paired: bool
     told: Realism | None
     notes: tuple[str, ...]
 
@@ -72,13 +75,13 @@ class Fit:
     def lines(self) -> list[str]:
         """Return what was found, in lines to be printed."""
         counts = ", ".join(map(str, self.settings))
-        lines = [f"camera settings, the quietest first: {counts} of the pairs"]
+        order = ", the quietest first" if len(self.settings) > 1 else ""
+        what = _what(self.paired, sum(self.settings))
+        lines = [f"camera settings: {len(self.settings)}, of {counts} {what}{order}"]
         if self.told is not None:
-            lines += [
-                f"told by {bank}: {one}"
-                for bank, one in self.told.told.items()
-                if bank != "registration"
-            ]
+            banks = ("noise", "tone", "noise and tone") if self.paired else ("noise",)
+            lines += [f"told by {bank}: {self.told.told[bank]}" for bank in banks]
+            lines += [CHANCE, *([TELLS] if self.told.tells else [])]
             lines += [f"  {tell}" for tell in self.told.tells[:5]]
         return [*lines, *(f"note: {note}" for note in self.notes)]
 
@@ -133,7 +136,8 @@ def fit(
     if broad and distributions:
         raise ConfigError("a broad recipe, or distributions of what was found: ask for one")
     shown = progress or Silent()
-    pairs = read_pairs(Path(lows), None if normals is None else Path(normals))
+    paired, notes = normals is not None, list[str]()
+    pairs = read_pairs(Path(lows), None if normals is None else Path(normals), notes)
     shown.stage("fitting", _PASSES * len(pairs))
     passes = 0
 
@@ -164,14 +168,18 @@ def fit(
         recipe = distributed(free, toe, slope, groups)
     else:
         recipe = table(free, toe, slope)
-    about = f"Fitted to {len(pairs)} real {'pairs' if normals is not None else 'lows'}."
+    about = f"Fitted to {len(pairs)} real {_what(paired, len(pairs))}."
     counts = tuple(np.bincount(groups).tolist())
-    found = Fit({"about": about, "model": "camera", **recipe}, counts, None, ())
-    notes = _untold(pairs, real)
+    found = Fit({"about": about, "model": "camera", **recipe}, counts, paired, None, ())
+    notes += _untold(pairs, real)
+    what = _what(paired, len(pairs))
     if broad:
         notes.append("a broad recipe is to train on: its lows are told from real ones")
     elif len(pairs) < FEWEST:
-        notes.append(f"{FEWEST} pairs and more are needed to say how well lows are told")
+        notes.append(
+            f"{len(pairs)} {what} of the {FEWEST} that it takes to measure how well the recipe's"
+            " lows are told from real ones"
+        )
     else:
         try:
             require_classifier()
@@ -179,7 +187,7 @@ def fit(
             notes.append(str(error))
         else:
             other = passed(None, found.recipe(), _ROUNDS + 2)
-            found = replace(found, told=_told(real, other, paired=normals is not None))
+            found = replace(found, told=_told(real, other, paired=paired))
     return replace(found, notes=tuple(notes))
 
 
@@ -198,19 +206,27 @@ def _those(row: dict[str, float], names: Sequence[str] | None) -> dict[str, floa
 def _untold(pairs: Sequence[Pair], real: Measures) -> list[str]:
     """Return a sentence for each thing that the lows cannot tell."""
     notes = []
+    paired = pairs[0].known
+    what = _what(paired, len(pairs))
     if len(pairs) < _FEW:
         notes.append(
-            f"{len(pairs)} of them show one camera setting or few, and not how exposure, tone and"
-            f" noise go together; some {_FEW} begin to, 50 are better"
+            f"with {len(pairs)} {what} other camera settings, and how exposure, tone and noise go"
+            f" together, are not known; {_FEW} begin to show it, 50 are better"
         )
-    if not pairs[0].known:
+    if not paired:
         notes.append(
-            "lows alone show noise by level, its tail, colour and rows; exposure is a guess, by"
-            " which normals are as bright as middle grey on average; contrast, highlights, white"
-            " balance and registration are not known, and left alone"
+            "lows alone show noise: by level, its tail, colour and rows. Exposure is a guess, as if"
+            " their normals had a mean of middle grey. Contrast, highlights, white balance and"
+            " registration are not known, and left alone: some pairs would show them"
         )
     elif float(np.nanmedian(real["exposure_ev"])) < _DARKER:
         notes.append("the lows are hardly darker than their normals: noise of the dark is a guess")
     if float(np.nanmedian(real["blocks"])) > _BLOCKS:
-        notes.append("JPEG's blocks show: what noise there was before it is a guess")
+        notes.append("blocks of JPEG show in the lows: what noise there was before is a guess")
+    if all(np.ptp(pair.low, axis=2).max() == 0 for pair in pairs):
+        notes.append("the lows are grey, those of recipes are not: make them grey when darkened")
     return notes
+
+
+def _what(paired: bool, number: int) -> str:
+    return f"{'pair' if paired else 'low'}{'' if number == 1 else 's'}"

@@ -17,6 +17,8 @@ from .two_sample import FEWEST, IntArray, Told, told
 FloatArray = npt.NDArray[np.float64]
 Rows = Sequence[dict[str, float]]
 FILTERS = "random filters"
+CHANCE = "(50% cannot be told apart; in brackets the 95% interval over scenes)"
+TELLS = "what gives them away, and how many it tells alone:"
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,8 @@ class Realism:
                 f"{bank:18}{found!s:>18}{self.control.get(bank, '-')!s:>18}"
                 for bank, found in self.told.items()
             ),
-            "(50% cannot be told apart; in brackets the 95% interval over scenes)",
-            "what gives them away, and how many it tells alone:"
-            if self.tells
-            else "no statistic alone gives them away",
+            CHANCE,
+            TELLS if self.tells else "no statistic gives them away alone; several together may",
             *(f"  {tell}" for tell in self.tells),
         ]
 

@@ -83,7 +83,9 @@ def realism(
         None if path is None else Path(path) for path in (normals, against, photos)
     )
     if (recipe is None) == (against is None):
-        raise ConfigError("what to tell from real lows: give a recipe, or a folder of lows")
+        raise ConfigError(
+            "what to tell from real lows: give a recipe, or a folder of lows: --against"
+        )
     paired = normals is not None
     real = [
         TestedLow(key, normal, low, paired=paired)

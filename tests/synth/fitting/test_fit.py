@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import cv2
@@ -120,7 +121,7 @@ def test_one_pair_is_enough_and_lows_alone_are(folders, tmp_path, count):
         for path in sorted(source.iterdir())[:count]:
             (target / path.name).write_bytes(path.read_bytes())
     found = fit(lows, normals if count == 1 else None)
-    assert any(f"{count} of them" in note for note in found.notes)
+    assert any(f"with {'1 pair' if count == 1 else '2 lows'} other" in note for note in found.notes)
     assert any("lows alone" in note for note in found.notes) == (count != 1)
     found.recipe()
 
@@ -151,8 +152,27 @@ def test_the_quality_of_jpegs_is_read(folders, tmp_path):
             low.save(tmp_path / f"{path.stem}.jpg", quality=80)
     with Image.open(path) as low:  # `Image.open` does not know HEIC
         pillow_heif.from_pillow(low).save(tmp_path / "x.heic")
-    assert [pair.quality for pair in read_pairs(tmp_path, None)] == [80, 80, 0]
-    assert {pair.quality for pair in read_pairs(*folders)} == {0}
+    assert [pair.quality for pair in read_pairs(tmp_path, None, [])] == [80, 80, 0]
+    assert {pair.quality for pair in read_pairs(*folders, [])} == {0}
+
+
+def test_single_pairs_that_do_not_fit_are_left_out(folders, tmp_path):
+    names = [path.name for path in sorted(folders[0].iterdir())]
+    sides = [tmp_path / "low", tmp_path / "normal"]
+    for side, source in zip(sides, folders, strict=True):
+        shutil.copytree(source, side)
+    for side, source in zip(sides, reversed(folders), strict=True):
+        shutil.copy(source / names[0], side)
+    shutil.copy(folders[1] / names[1], sides[0])
+    left_out: list[str] = []
+    assert len(read_pairs(*sides, left_out)) == len(names) - 2
+    assert [line.split(", ")[0] for line in left_out] == [
+        "1 of 12 images are brighter than their normals",
+        "1 of 12 images are equal to their normals",
+    ]
+    left_out.clear()
+    assert len(read_pairs(sides[0], None, left_out)) == len(names) - 2
+    assert "daylight" in left_out[0]
 
 
 def test_wrong_folders_get_one_line(folders, tmp_path):
@@ -161,6 +181,8 @@ def test_wrong_folders_get_one_line(folders, tmp_path):
         fit(normals)
     with pytest.raises(SourceError, match="name the lows first"):
         fit(normals, lows)
+    with pytest.raises(SourceError, match="equal to their normals"):
+        fit(lows, lows)
     with pytest.raises(SourceError, match="not a folder"):
         fit(tmp_path / "nothing", normals)
     black = tmp_path / "black"
@@ -170,4 +192,4 @@ def test_wrong_folders_get_one_line(folders, tmp_path):
         fit(black)
     Image.fromarray(np.zeros((20, 80, 3), np.uint8)).save(black / "a.png")
     with pytest.raises(SourceError, match="64 are the least"):
-        read_pairs(black, None)
+        read_pairs(black, None, [])
