@@ -14,7 +14,8 @@ from ..errors import ConfigError
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import open_set
-from .common import PATH, count_option, json_option, user_errors
+from .common import PATH, count_option, json_option
+from .errors import user_errors
 
 
 @click.command()

@@ -28,9 +28,9 @@ from .common import (
     overrides_option,
     recipe_option,
     sample_name,
-    user_errors,
     working,
 )
+from .errors import user_errors
 from .fields import field_option
 
 

@@ -9,7 +9,8 @@ import click
 from ..storage.atomic import write_bytes
 from ..synth.calibrating.calibrate import calibrate as calibrate_camera
 from ..synth.calibrating.figure import draw_calibration
-from .common import PATH, Bars, check_suffix, user_errors
+from .common import PATH, Bars, check_suffix
+from .errors import user_errors
 
 
 @click.command()

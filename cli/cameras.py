@@ -9,7 +9,8 @@ import click
 from ..errors import visible
 from ..synth.camera.calibration import Calibration, read_cameras
 from ..synth.camera.sensors import iso_range, shipped_cameras
-from .common import PATH, user_errors
+from .common import PATH
+from .errors import user_errors
 
 
 @click.command()

@@ -8,7 +8,8 @@ import sys
 import click
 
 from ..loaders.doctor import doctor as diagnose
-from .common import USER_ERROR, json_option, user_errors
+from .common import json_option
+from .errors import USER_ERROR, user_errors
 
 
 @click.command()

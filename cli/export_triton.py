@@ -10,7 +10,8 @@ import click
 from ..errors import ConfigError
 from ..loaders.serving.triton import BACKENDS
 from ..loaders.serving.triton import export_triton as write_repository
-from .common import PATH, count_option, user_errors
+from .common import PATH, count_option
+from .errors import user_errors
 
 
 class _Size(click.ParamType[Any]):

@@ -9,7 +9,8 @@ import click
 
 from ..storage.atomic import write_bytes
 from ..synth.fitting.fit import fit as fit_recipe
-from .common import PATH, check_suffix, paths, user_errors, working
+from .common import PATH, check_suffix, paths, working
+from .errors import user_errors
 
 
 @click.command()

@@ -12,7 +12,8 @@ from ..errors import ConfigError
 from ..loaders.judging.judge import judge as judge_outputs
 from ..loaders.judging.page import judged_page
 from ..storage.atomic import write_bytes
-from .common import PATH, json_option, user_errors, working
+from .common import PATH, json_option, working
+from .errors import user_errors
 
 _WRITERS = (".html", ".md", ".csv")
 

@@ -11,7 +11,8 @@ import click
 
 from ..storage.atomic import write_bytes
 from ..synth.analysis.leaks import leaks as find_leaks
-from .common import PATH, check_suffix, count_of, json_option, user_errors, working
+from .common import PATH, check_suffix, count_of, json_option, working
+from .errors import user_errors
 
 
 @click.command()

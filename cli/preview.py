@@ -11,15 +11,8 @@ import click
 from ..storage.atomic import write_bytes
 from ..synth.analysis.preview import preview as make_sheet
 from ..synth.recipes.load import DEFAULT
-from .common import (
-    PATH,
-    check_suffix,
-    count_option,
-    overrides_option,
-    recipe_names,
-    seed_option,
-    user_errors,
-)
+from .common import PATH, check_suffix, count_option, overrides_option, recipe_names, seed_option
+from .errors import user_errors
 
 
 @click.command()

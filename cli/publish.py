@@ -9,7 +9,8 @@ import click
 
 from ..synth.publishing.publish import FORMATS, Format
 from ..synth.publishing.publish import publish as publish_set
-from .common import EXISTING, paths, user_errors, working
+from .common import EXISTING, paths, working
+from .errors import user_errors
 
 
 @click.command()

@@ -20,9 +20,9 @@ from .common import (
     paths,
     recipe_option,
     seed_option,
-    user_errors,
     working,
 )
+from .errors import user_errors
 
 
 @click.command()

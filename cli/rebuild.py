@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from ..synth.publishing.rebuild import rebuild as rebuild_set
-from .common import count_of, paths, sample_name, user_errors, working
+from .common import count_of, paths, sample_name, working
+from .errors import user_errors
 
 
 @click.command()

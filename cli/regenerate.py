@@ -9,15 +9,8 @@ import click
 
 from ..manifests.selection.plan import SPLITS
 from ..synth.building.regenerate import regenerate as regenerate_set
-from .common import (
-    count_of,
-    overrides_option,
-    paths,
-    recipe_option,
-    sample_name,
-    user_errors,
-    working,
-)
+from .common import count_of, overrides_option, paths, recipe_option, sample_name, working
+from .errors import user_errors
 
 
 @click.command()

@@ -10,7 +10,8 @@ import click
 from ..errors import ConfigError
 from ..synth.reporting.checks import Check
 from ..synth.reporting.report import report as write_report
-from .common import EXISTING, PATH, count_option, paths, user_errors, working
+from .common import EXISTING, PATH, count_option, paths, working
+from .errors import user_errors
 
 
 @click.command()

@@ -8,7 +8,8 @@ import click
 
 from ..errors import ConfigError
 from ..manifests.real.real import sets as find_sets
-from .common import json_option, user_errors
+from .common import json_option
+from .errors import user_errors
 
 
 @click.command()

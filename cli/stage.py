@@ -8,7 +8,8 @@ import click
 
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.stage import stage as stage_set
-from .common import Bars, count_of, paths, user_errors
+from .common import Bars, count_of, paths
+from .errors import user_errors
 
 
 @click.command()

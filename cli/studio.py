@@ -13,7 +13,8 @@ from ..synth.recipes.load import DEFAULT, load_recipe
 from ..synth.studio.photographs import Photographs, read_photographs
 from ..synth.studio.server import StudioServer
 from ..synth.studio.workbench import Workbench
-from .common import PATH, count_of, recipe_option, user_errors
+from .common import PATH, count_of, recipe_option
+from .errors import user_errors
 
 
 @click.command()

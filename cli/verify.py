@@ -15,7 +15,8 @@ from ..manifests.sets.pair_set import open_set
 from ..progress import Bars
 from ..synth.building.verify import verify as find_problems
 from ..synth.publishing.unit_by_unit import MARK, verify_export
-from .common import PATH, USER_ERROR, count_of, sample_name, user_errors, working
+from .common import PATH, count_of, sample_name, working
+from .errors import USER_ERROR, user_errors
 
 
 @click.command()

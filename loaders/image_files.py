@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import LoaderError, SourceError
-from ..manifests.images.folders import listed
 from ..manifests.real.real import RealSet
+from ..manifests.sources.folders import listed
 from ..storage.untrusted import read_regular
 
 

@@ -14,7 +14,7 @@ from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..storage.stores import as_path
 from .backend import check_backend, class_of
-from .epochs import EpochLoader
+from .epoch_loader import EpochLoader
 from .image_files import ImageFiles, images_given, images_in, images_listed
 from .index import Contents, cached_in, contents_of, of_images
 from .labels import label_columns

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any, overload
 
 from ..errors import LoaderError, SetError, SourceError
-from ..manifests.images.folders import image_files, listed
 from ..manifests.real.pairing import Match, matched
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.layouts import layout_named
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys
 from ..manifests.sets.layouts.layout import Layout, list_path
-from ..manifests.sets.layouts.shard_files import index_path, shard_path
+from ..manifests.sets.layouts.shard_writer import index_path, shard_path
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sets.shard_cache import ShardCache
+from ..manifests.sources.folders import image_files, listed
 from ..storage.stores import StorePath, as_path
 from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, list_keys
 

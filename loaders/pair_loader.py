@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from .backend import check_backend, class_of
-from .epochs import EpochLoader
+from .epoch_loader import EpochLoader
 from .index import Contents, cached_in, contents_of, open_data
 from .labels import LabelColumns, label_columns
 from .live.lows import LiveLows, is_live, live_lows, stored_draws

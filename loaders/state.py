@@ -11,7 +11,7 @@ from ..errors import LoaderError
 from ..manifests.sets.info import differences
 from .index import Contents
 from .options import Options
-from .ranks_and_order import Rank
+from .ranks import Rank
 
 VERSION = 1
 

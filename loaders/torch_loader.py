@@ -11,12 +11,12 @@ import torch
 from ..errors import LoaderError
 from .columns import StoredPair
 from .dataset import DECODERS
+from .epoch_order import epoch_order
 from .index import Contents
 from .labels import PairLabels
 from .memory.shared_buffers import SharedBufferPool
 from .options import Options
 from .pair_loader import PairLoader
-from .ranks_and_order import epoch_order
 from .samples import Collate, Place, Samples
 from .worker_loader import WorkerLoader
 

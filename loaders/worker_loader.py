@@ -20,11 +20,11 @@ from ..engines.process import end_with_parent, main_left_alone, prepare_own_proc
 from ..errors import GloamError, LoaderError
 from ..storage.store_requests import environment, take_environment
 from .devices import Device, converted, find_device
-from .epochs import EpochLoader
+from .epoch_loader import EpochLoader
 from .memory.reused import ReusedMemory
 from .memory.shared_buffers import BufferHandle, SharedBufferPool
 from .options import Options, make_options
-from .ranks_and_order import decoder_load, usable_cores
+from .ranks import decoder_load, usable_cores
 from .samples import ToldBatches, ToldSamples, values_of
 
 

@@ -16,10 +16,10 @@ from ...manifests.sets.pair_set import PairSet, open_set
 from ...storage.stores import as_path
 from ..dali.batches import ReadyBatches
 from ..dataset import first_batch
+from ..epoch_order import epoch_order
 from ..live.lows import is_live, live_lows
 from ..memory.shared_buffers import SharedBufferPool
 from ..options import ClipOptions, Options, check_names
-from ..ranks_and_order import epoch_order
 from ..worker_loader import WorkerLoader
 from .backend import choose_decoder, not_by_dali, not_by_pyav, pyav_is_faster
 from .clip_bytes import has_videos

@@ -16,7 +16,7 @@ _BEFORE, _BEHIND = b',"key":"', b'",'
 _KEY = re.compile(rb"[a-z0-9][a-z0-9_-]{0,79}")
 
 if TYPE_CHECKING:
-    from ..epochs import EpochLoader
+    from ..epoch_loader import EpochLoader
 
 
 class ReadyBatches:

@@ -19,11 +19,12 @@ from ...storage.stores import AT_ONCE
 from ..augment import crop_numbers
 from ..columns import StoredPair
 from ..dataset import decoded_pair
+from ..epoch_order import epoch_order, epoch_seed
 from ..index import Contents
 from ..live.lows import LiveLows, normal_of
 from ..live.pool import ResidentPool, shrunk
 from ..options import Options
-from ..ranks_and_order import Rank, epoch_order, epoch_seed
+from ..ranks import Rank
 from .batches import keys_of
 from .encoded import EncodedPairs, OrderedNumbers, ReaderNumbers
 from .failures import last_words

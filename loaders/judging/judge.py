@@ -17,12 +17,12 @@ import numpy.typing as npt
 from ...engines.local import LocalEngine, count
 from ...errors import ConfigError, ImageRefused, SourceError
 from ...manifests.images.decode import decode_as_rgb
-from ...manifests.images.folders import image_files
 from ...manifests.images.npy import MAGIC, read_npy
 from ...manifests.real.pairing import Match
 from ...manifests.real.real import RealSet, real_named
 from ...manifests.selection.measures import measured
 from ...manifests.selection.twins import Thumbnail, scenes_of, thumbnail
+from ...manifests.sources.folders import image_files
 from ...progress import Progress, Silent
 from ...storage.untrusted import read_regular
 from ..index import pairs_in

@@ -1,8 +1,9 @@
-"""Images in `.npy` files, as the field's repacks of SID, SMID and SDSD keep them."""
+"""`.npy` files: images, as the field's repacks of SID, SMID and SDSD keep them; arrays written."""
 
 from __future__ import annotations
 
 import io
+import struct
 
 import cv2
 import numpy as np
@@ -12,6 +13,7 @@ from ...errors import ImageRefused, Reason
 
 MAGIC = b"\x93NUMPY"
 SUFFIX = ".npy"
+_HEADER = 128  # bytes before the numbers
 
 
 def read_npy(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:
@@ -59,3 +61,15 @@ def npy_as_png(data: bytes) -> bytes:
     if not done:
         raise ImageRefused(Reason.UNSUPPORTED, f"an array {bgr.shape} of {bgr.dtype}")
     return png.tobytes()
+
+
+def npy_bytes(array: npt.NDArray[np.generic]) -> bytes:
+    """Return an array as a file of NumPy's format 1.0, whose bytes no version of NumPy decides.
+
+    The header is always 128 bytes long (numpy.lib.format).
+    """
+    shape = f"({', '.join(map(str, array.shape))}{',' if array.ndim == 1 else ''})"
+    text = f"{{'descr': '{array.dtype.str}', 'fortran_order': False, 'shape': {shape}, }}"
+    length = _HEADER - len(MAGIC) - 4
+    header = text.encode("ascii").ljust(length - 1) + b"\n"
+    return MAGIC + b"\x01\x00" + struct.pack("<H", length) + header + array.tobytes()

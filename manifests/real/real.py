@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from ...errors import ConfigError, SourceError
 from ...storage.stores import as_path
 from ...storage.untrusted import read_regular
-from ..images.folders import files_below
 from ..labels.labels import Marked
+from ..sources.folders import files_below
 from .pairing import Fields, captured, compiled, shared_names
 from .rules import Labels, Listing, Rule, SetRules, Template, load_rules, set_names
 

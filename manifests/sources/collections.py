@@ -21,9 +21,9 @@ from braceexpand import braceexpand
 
 from ...errors import SourceError
 from ...storage.stores import as_path
-from ..images.folders import HIDDEN, is_hidden
 from ..images.header import SUFFIXES, UNREAD
 from .containers import Entry, Location, list_container, shown_path
+from .folders import HIDDEN, is_hidden
 from .matching import bare, match, plain, unmatched
 from .text import read_beside, read_text
 

@@ -27,8 +27,8 @@ from typing import IO, Any
 
 from ...errors import ImageRefused, Reason, SourceError
 from ...storage.stores import StorePath, as_path, in_store
-from ..images.folders import HIDDEN, files_below, is_hidden
 from ..images.header import MAX_BYTES
+from .folders import HIDDEN, files_below, is_hidden
 from .tars import LINKS, REPLACED, list_tar, plain_name, read_sparse
 
 SPARSE = -3

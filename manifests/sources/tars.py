@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
 from ...errors import SourceError
-from ..images.folders import HIDDEN, is_hidden
+from .folders import HIDDEN, is_hidden
 
 REPLACED = "replaced by a later file of the name"
 LINKS = "links inside the archive"

@@ -14,7 +14,6 @@ from PIL import Image
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SourceError
 from ...manifests.images.decode import decode_as_rgb, decode_small
-from ...manifests.images.folders import listed
 from ...manifests.images.header import MAX_PIXELS, read_header
 from ...manifests.images.npy import MAGIC, npy_as_png
 from ...manifests.real.real import real_named
@@ -23,6 +22,7 @@ from ...manifests.selection.twins import Thumbnail, thumbnail, twins
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sets.sample import is_normal
+from ...manifests.sources.folders import listed
 from ...progress import Progress, Silent
 from ...storage.stores import as_path
 from ...storage.untrusted import read_regular

@@ -13,8 +13,8 @@ from ...engines.engine import Engine, check_paths, ignored
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError, SourceError
 from ...manifests.images.decode import read_rgb
-from ...manifests.images.folders import image_pairs
 from ...manifests.sets.pair_set import PairSet, Unit, is_set, open_set
+from ...manifests.sources.folders import image_pairs
 from ...progress import Progress, Silent
 from ...storage.stores import as_path
 from ..clips import frames_of, is_clip

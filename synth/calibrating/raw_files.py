@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import ConfigError, ImageRefused, SourceError
-from ...manifests.images.folders import files_below
 from ...manifests.images.header import RAWS
 from ...manifests.sources.containers import read_file
+from ...manifests.sources.folders import files_below
 
 Mosaic = npt.NDArray[np.uint16]
 _MOST_BYTES = 1 << 30

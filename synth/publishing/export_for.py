@@ -16,7 +16,7 @@ from ...manifests.images.encode import encode
 from ...manifests.labels.labels import BOXES
 from ...manifests.labels.table import read_about
 from ...manifests.sets.info import WORK_FOLDER
-from ...manifests.sets.layouts.shard_files import shard_path
+from ...manifests.sets.layouts.shard_writer import shard_path
 from ...manifests.sets.pair_set import PairSet, Unit, of_images, open_set
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress, Silent

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import ConfigError
-from ...manifests.images.folders import image_pairs
+from ...manifests.sources.folders import image_pairs
 from ...progress import Progress, Silent
 from ..recipes.load import Recipe, load_recipe
 from .comparison import Group, Realism, compared

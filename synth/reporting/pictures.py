@@ -12,8 +12,8 @@ import numpy as np
 
 from ...errors import ImageRefused, SetError
 from ...manifests.images.decode import read_rgb
-from ...manifests.images.folders import image_files
 from ...manifests.sets.pair_set import PairSet
+from ...manifests.sources.folders import image_files
 from ..analysis.contact_sheet import brightened, described, gain_of
 from ..analysis.pair_statistics import LABELS
 from ..analysis.set_statistics import Measured

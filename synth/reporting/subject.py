@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...engines.engine import Engine, ignored
-from ...manifests.images.folders import image_files
 from ...manifests.sets.close import photographs_in
 from ...manifests.sets.pair_set import open_set
+from ...manifests.sources.folders import image_files
 from ..analysis.set_statistics import Measured, measure_folders, measure_set
 from .checks import Check, checks_of_pairs, checks_of_set
 from .leaks import split_leaks

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import ConfigError, ImageRefused, SourceError
-from ...manifests.images.folders import images_below
 from ...manifests.images.header import read_header
 from ...manifests.images.load_normal import load_normal
 from ...manifests.sources import list_source, read
+from ...manifests.sources.folders import images_below
 from ...storage.untrusted import read_regular
 from ..kernels.arrays import Pixels
 

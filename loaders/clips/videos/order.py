@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ....errors import ImageRefused
 from ....manifests.clips.video import key_frames
 from ....manifests.sources import Location
-from ...ranks_and_order import epoch_order, epoch_seed
+from ...epoch_order import epoch_order, epoch_seed
 from ..stored_clips import StoredClip, by_video
 
 Numbers = npt.NDArray[np.int64]

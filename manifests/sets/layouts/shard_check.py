@@ -18,8 +18,8 @@ from ....errors import SetError
 from ....storage.untrusted import open_regular, shown
 from ..sample import record_facts
 from .extents import BLOCK
-from .shard_files import index_path, padded, shard_path, tar_headers
 from .shard_index import Members, read_members
+from .shard_writer import index_path, padded, shard_path, tar_headers
 
 _AT_ONCE = 1 << 18  # bytes of whole samples that are hashed and looked at together
 _HEADERS = 4096  # that are compared at once

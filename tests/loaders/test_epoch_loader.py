@@ -12,7 +12,7 @@ import pytest
 
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
-from gloam.loaders.ranks_and_order import Rank
+from gloam.loaders.ranks import Rank
 
 from .numbered import TRAIN, VAL, epoch_numbers, numbers
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from ...errors import SourceError
 from ...storage.stores import Status, StorePath
-from .header import SUFFIXES
-from .npy import SUFFIX
+from ..images.header import SUFFIXES
+from ..images.npy import SUFFIX
 
 _SYSTEM_FOLDERS = frozenset({"__MACOSX", "@eaDir", "@Recycle", "#recycle", "$RECYCLE.BIN"})
 _MOST_LINKS = 100_000

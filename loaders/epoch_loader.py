@@ -20,7 +20,7 @@ from ..errors import LoaderError
 from .index import Contents
 from .live.lows import LiveLows
 from .options import Options
-from .ranks_and_order import Rank, find_rank, in_process_group
+from .ranks import Rank, find_rank, in_process_group
 from .state import check_state, fingerprint
 
 
