@@ -48,14 +48,14 @@ from .errors import user_errors
 def bench(
     root: Path, *, workers: tuple[int, ...], frames: int | None, as_json: bool, **options: Any
 ) -> None:
-    """Measure the pairs a second of every way to load SET on this machine.
+    """Measure how many pairs a second every way of loading SET gives on this machine.
 
-    Stored lows, live ones and resident pairs, beside a plain DataLoader and data that is in memory
-    already; and which of them is the fastest.
+    For a set it measures stored lows, live lows and resident pairs, and compares them with a plain
+    DataLoader and with data in memory.
 
-    For a folder of photographs, or a list of them, it measures ImageLoader beside plain DataLoaders
-    of OpenCV and Pillow; for clips, a set of them or a folder with --frames, ClipLoader; for a
-    mixture (a YAML file) the mixture and each of its components.
+    For a folder or a list of photographs it measures ImageLoader and plain DataLoaders with OpenCV
+    and Pillow; for clips (a set, or a folder with --frames) ClipLoader; for a mixture (a YAML file)
+    the mixture and each component.
     """
     of_set = (root / SET_FILE).is_file()
     photographs = not of_set and (root.is_dir() or root.suffix == ".txt")

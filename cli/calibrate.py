@@ -24,11 +24,11 @@ from .errors import user_errors
 )
 @user_errors
 def calibrate(raws: Path, out: Path, name: str, figure: Path | None) -> None:
-    """Measure a camera's gain and noise from raw files of the dark and of flat light.
+    """Measure a camera's gain and noise from raw dark frames and flat fields.
 
     RAWS is a folder. For each ISO take ten darks (cap on, 1/1000 s) and two flats of each of five
-    exposures, from dark to nearly white, of a defocused, evenly lit surface. Which is which is seen
-    in the files. Needs: pip install 'gloam[raw]'
+    exposures, from dark to nearly white, of a defocused, evenly lit surface; the files are told
+    apart by their contents. Needs: pip install 'gloam[raw]'
     """
     check_suffix("--out", out, ".yaml")
     if figure is not None:

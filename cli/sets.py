@@ -17,7 +17,7 @@ from .errors import user_errors
 @json_option
 @user_errors
 def sets(name: str | None, as_json: bool) -> None:
-    """List real sets by name, or show one: who made it, its splits, how its folder looks.
+    """List the known real sets, or show one: its authors, splits and folder layout.
 
     gloam.real(NAME, FOLDER, SPLIT) lists their pairs for the loaders.
     """

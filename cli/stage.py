@@ -21,8 +21,8 @@ from .errors import user_errors
 def stage(root: Path, target: Path, split: str | None) -> None:
     """Copy SET to FOLDER, such as /dev/shm/set, checking every byte by its receipts.
 
-    Run again, it goes on where it was stopped. It refuses when FOLDER has no room or holds
-    something else.
+    After an interruption, run the same command again to continue. It fails if FOLDER has too little
+    space or holds something else.
     """
     with Bars() as bars:
         copied, kept = stage_set(root, target, split, bars)

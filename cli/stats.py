@@ -26,7 +26,7 @@ from .errors import user_errors
     "--beside",
     multiple=True,
     type=EXISTING,
-    help="Compare with this reference, which --save-reference wrote; may be repeated.",
+    help="Compare with this file, written by --save-reference; may be repeated.",
 )
 @click.option("--full", is_flag=True, help="Also print noise and tone by level and channel.")
 @json_option
@@ -34,7 +34,7 @@ from .errors import user_errors
     "--save-reference",
     "save",
     type=PATH,
-    help="Also write what is measured to this YAML file, to compare others with.",
+    help="Also write the statistics to this YAML file, as a reference for --beside.",
 )
 @user_errors
 @working()
@@ -48,10 +48,10 @@ def stats(
     full: bool,
     **options: Any,
 ) -> str:
-    """Measure how dark, uneven and noisy the pairs of a set are, beside LOL and DICM.
+    """Measure how dark, uneven and noisy the pairs of a set are, and compare with LOL and DICM.
 
-    Or the pairs of two folders (equal names). With LOW_DIR alone, what can be said without normals.
-    A set of lows only wants the set beside it that it was made from.
+    Give a set, or two folders of images with equal names. LOW_DIR alone gives what can be measured
+    without normals. For a set of lows only, give the set that holds its normals as well.
     """
     if save is not None:
         check_suffix("--save-reference", save, ".yaml")

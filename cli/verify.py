@@ -30,20 +30,20 @@ from .errors import USER_ERROR, user_errors
 @click.option(
     "--strict",
     is_flag=True,
-    help="Count files that are not of the set as damage, too, not as remarks.",
+    help="Count foreign files as damage, not as remarks.",
 )
 @click.option(
     "--normals",
     metavar="SET",
     type=PATH,
-    help="Take the normals of a set of lows only from this set, for --deep.",
+    help="With --deep, for a set of lows only: the set that holds its normals.",
 )
 @user_errors
 @working()
 def verify(root: Path, normals: Path | None, *, progress: Bars, **options: Any) -> str:
     """Check that SET is complete and unchanged: receipts, checksums, indexes, every pair.
 
-    Every problem is named, and what mends it. Exits with 0 only when there is none.
+    Every problem is named, with its remedy. The exit code is 0 if there is none.
     """
     if (root / MARK).is_file():  # what gloam export --for or gloam publish wrote
         progress.stage("checking", None)

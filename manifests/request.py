@@ -21,7 +21,7 @@ from .sources import Source
 
 
 class OutputOptions(BaseModel):
-    """Options of how a set is written; each field says what it is, and the command shows it.
+    """Options of a set's files; `gloam build --help` shows the descriptions.
 
     JPEG lows ("jpeg", kept as "jpg") are what hardware decodes, but lose noise: at a noise of 1.5
     of 255 levels, quality 95 keeps 0.74 of its variance and adds an error as large as the noise.
@@ -54,8 +54,8 @@ class OutputOptions(BaseModel):
     )
     labels: bool = Field(
         default=False,
-        description="Carry what classes, imagenet, voc and coco sources say: classes, boxes, masks,"
-        " captions; moved with the photographs, in records, members and annotations/.",
+        description="Carry labels of classes, imagenet, voc and coco sources (classes, boxes, masks,"
+        " captions), moved with the photographs, in records, members and annotations/.",
     )
 
     @field_validator("low_codec", mode="before")

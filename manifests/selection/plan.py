@@ -61,9 +61,7 @@ class PlanOptions(BaseModel):
         le=MOST_PAIRS,
         description="Pairs for validation; if left out, a hundredth of all, at least one.",
     )
-    test: int = Field(
-        default=0, ge=0, le=MOST_PAIRS, description="Pairs for testing, a split of its own."
-    )
+    test: int = Field(default=0, ge=0, le=MOST_PAIRS, description="Pairs for testing.")
     shard_size: int | None = Field(
         default=None,
         ge=1,

@@ -56,14 +56,14 @@ class Source(BaseModel):
         default=1,
         ge=1,
         le=MOST_PAIRS,
-        description="Frames from one frame of a clip to its next one.",
+        description="Frame step within a clip: 2 takes every second frame.",
     )
     step: int = Field(
         default=0,
         ge=0,
         le=MOST_PAIRS,
-        description="Frames from the first one of a clip to that of the next clip; if left out,"
-        " as many as a clip has.",
+        description="Frames from the start of one clip to the start of the next; by default the"
+        " clip's length, without overlap.",
     )
 
     @model_validator(mode="after")
