@@ -129,9 +129,7 @@ json_option = click.option(
 )
 
 
-def working(
-    engine: bool = True, help_text: str = "Number of processes; the result is the same for any."
-) -> Callable[[F], F]:
+def working(engine: bool = True) -> Callable[[F], F]:
     """Make --workers and --engine of a command whose function takes workers, engine, progress.
 
     Print the text that the function returns when its bars are gone.
@@ -160,7 +158,7 @@ def working(
             type=click.IntRange(min=1),
             default=available_cores,
             show_default="all cores",
-            help=help_text,
+            help="Number of processes; the result is the same for any.",
         )(made)
 
     return decorate

@@ -179,24 +179,21 @@ def of_images(pairs: PairSet) -> PairSet:
 def contents_of(
     data: PairSet | str | Path | Sequence[Any],
     split: str,
-    normals: str | Path | None = None,
     live: bool = False,
 ) -> Contents:
-    """Find out what a loader was given.
+    """Find the pairs of a loader.
 
     data: PairSet, str, Path or sequence; a set, its folder, or (low, normal) pairs, each a path or
       bytes.
     split: "train", "val" or "test".
-    normals: the set that a set of lows only was made from.
-    live: whether lows are to be made when a pair is read. A list may then be of normals alone.
+    live: make lows when a pair is read; a list may then hold normals alone.
 
     Raises SetError when the set is half built, or an index or list is missing or not the one that
-    was built; or when it holds lows only and `normals` is not its origin; LoaderError when a list
-    is empty.
+    was built; LoaderError when a list is empty.
     """
     if split not in SPLITS:
         raise LoaderError(f"split {split!r}: must be one of {', '.join(SPLITS)}")
-    data = open_data(data, normals)
+    data = open_data(data, None)
     if isinstance(data, PairSet):
         return _of_set(data, split, live)
     given = _normals(data) if live else _two_each(data)

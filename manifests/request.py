@@ -54,8 +54,8 @@ class OutputOptions(BaseModel):
     )
     labels: bool = Field(
         default=False,
-        description="Carry labels of classes, imagenet, voc and coco sources (classes, boxes, masks,"
-        " captions), moved with the photographs, in records, members and annotations/.",
+        description="Carry labels of classes, imagenet, voc and coco sources: classes, boxes,"
+        " masks, captions; moved with the photographs, in records, members and annotations/.",
     )
 
     @field_validator("low_codec", mode="before")

@@ -57,6 +57,7 @@ LIST_LINES = re.compile(rf"(?:{_UNIT_FILE}\n)*+\Z|(?:{_SAMPLE_FILE} [0-9]{{1,15}
 MOST_BYTES = 1 << 48
 """Largest size of a file, 256 TiB: beyond every file system's, and far from overflow of sums."""
 MOST_PAIRS = 10**9
+_SHOWN = 60  # characters of a value in a message
 _MOST_IN_MEMORY = 1 << 30  # bytes of a file that is read whole: ten times what gloam writes so
 
 LayoutName = Annotated[str, StringConstraints(pattern="^(?:shards|files)$")]
@@ -215,13 +216,12 @@ def finding(error: ValidationError) -> str:
     return f"{field}: {first['msg']}, not {shown(value)}"
 
 
-def shown(value: object, most: int = 60) -> str:
-    """Return a value for a message: on one line, cut where it is long."""
-    # Of a container or a long text only the beginning is ever made into text.
+def shown(value: object) -> str:
+    """Return a value for a message: on one line, cut at 60 characters."""
     if isinstance(value, str):
-        text = repr(value[: most + 1])
+        text = repr(value[: _SHOWN + 1])
     elif isinstance(value, int | float | bool | None):
         text = repr(value) if not isinstance(value, int) or value.bit_length() < 256 else "a number"
     else:
         text = f"a {type(value).__name__}"
-    return text if len(text) <= most + 2 else f"{text[:most]}..."
+    return text if len(text) <= _SHOWN + 2 else f"{text[:_SHOWN]}..."

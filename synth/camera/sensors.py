@@ -125,10 +125,7 @@ def iso_range(
 
 
 def sensor_at(
-    camera: str,
-    iso: float,
-    spreads: tuple[float, float, float] = (0.0, 0.0, 0.0),
-    own: Mapping[str, Calibration] = MappingProxyType({}),
+    camera: str, iso: float, own: Mapping[str, Calibration] = MappingProxyType({})
 ) -> Sensor:
     """Return the calibration of a camera at an ISO.
 
@@ -137,11 +134,7 @@ def sensor_at(
     between two of them.
 
     iso: within `iso_range`.
-    spreads: standard normal numbers by which the read noise (Gaussian and Tukey fit) and the row
-      noise of a camera that is calibrated by gain lie off their regression line, as they do from
-      shot to shot; other cameras do not use them.
-    own: mapping of name to Calibration, cameras besides gloam's; where they have the name of one of
-      those they take its place.
+    own: mapping of name to Calibration: further cameras, which go before gloam's of the same name.
 
     Raises ConfigError when the camera is unknown or the ISO lies outside its calibration.
     """
@@ -153,7 +146,7 @@ def sensor_at(
     if not low <= iso <= high:
         raise ConfigError(f"camera.iso = {iso:g}: {camera} is calibrated from {low:g} to {high:g}")
     if is_fitted(camera, own):
-        return fitted_sensor(camera, iso, spreads, own)
+        return fitted_sensor(camera, iso, (0.0, 0.0, 0.0), own)
     entry = _entry(camera, own)
     above = bisect_left(entry.rows, iso, key=itemgetter(0))
     near = entry.rows[max(above - 1, 0) : above + 1]
@@ -184,7 +177,9 @@ def fitted_sensor(
 ) -> Sensor:
     """Return a camera whose noise is a function of its gain; see `sensor_at`.
 
-    ISO and spreads are numbers, or arrays (N) with `arithmetic` for such; so are the sensor's.
+    iso, spreads: numbers, or arrays (N) with `arithmetic` for such; so are the sensor's. Spreads
+      are standard normal: how far the read noise (Gaussian and Tukey fit) and the row noise are off
+      their regression line, as from shot to shot.
     """
     entry, (exp, log, _, lesser) = _entry(camera, own), arithmetic
     if entry.relation is not None:
