@@ -13,7 +13,7 @@ from ..engines.engine import Engine
 from ..errors import ConfigError
 from ..manifests.request import OutputOptions
 from ..manifests.selection.plan import SPARE, SPLITS, PlanOptions
-from ..manifests.sources import KINDS, Source, counted
+from ..manifests.sources import KINDS, Source, format_counts
 from ..progress import Bars
 from ..synth.building.build import Report, Task, build_task
 from ..synth.building.build import build as build_set
@@ -197,9 +197,9 @@ def _lines(report: Report, request: Request) -> Iterator[str]:
         if spare:
             yield f"  {source}: {count_of(spare, 'suitable one')} not needed"
     for source, passed in report.passed.items():
-        yield f"  {source}: passed over {counted(passed)}"
+        yield f"  {source}: passed over {format_counts(passed)}"
     for source, left_out in report.left_out.items():
-        kinds = counted(Counter(reason for reason, _ in left_out))
+        kinds = format_counts(Counter(reason for reason, _ in left_out))
         yield f"  {source}: annotations left out: {kinds}; such as {left_out[0][1]}"
     if info.counts["refused"] or report.left_out:
         yield f"  each with its reason in {report.root / 'refused.parquet'}"

@@ -10,7 +10,7 @@ import click
 
 from ..errors import ConfigError
 from ..loaders.judging.judge import judge as judge_outputs
-from ..loaders.judging.page import judged_page
+from ..loaders.judging.page import render_page
 from ..storage.atomic import write_bytes
 from .common import PATH, json_option, working
 from .errors import user_errors
@@ -52,7 +52,7 @@ def judge(outputs: tuple[str, ...], *, out: tuple[Path, ...], as_json: bool, **o
         if path.suffix not in _WRITERS:
             raise ConfigError(f"--out {path}: must end in {', '.join(_WRITERS)}")
     found = judge_outputs(outputs, **options)
-    made = {".html": judged_page, ".md": type(found).markdown, ".csv": type(found).csv}
+    made = {".html": render_page, ".md": type(found).markdown, ".csv": type(found).csv}
     for path in out:
         write_bytes(path, made[path.suffix](found).encode())
     return json.dumps(found.as_json(), indent=2) if as_json else found.markdown()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..errors import LoaderError, SourceError
 from ..manifests.real.real import RealSet
-from ..manifests.sources.folders import listed
+from ..manifests.sources.folders import list_images
 from ..storage.untrusted import read_regular
 
 
@@ -32,7 +32,7 @@ def images_in(folder: Path) -> ImageFiles:
     Raises LoaderError when there are no images.
     """
     try:
-        found = listed(folder)
+        found = list_images(folder)
     except SourceError as error:
         raise LoaderError(str(error), path=folder) from None
     parts = [path.relative_to(folder).parts for path in found]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from ..errors import LoaderError, SetError, SourceError
-from ..manifests.real.pairing import Match, matched
+from ..manifests.real.pairing import Match, match_files
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.layouts import layout_named
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys
@@ -22,7 +22,7 @@ from ..manifests.sets.layouts.layout import Layout, list_path
 from ..manifests.sets.layouts.shard_writer import index_path, shard_path
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sets.shard_cache import ShardCache
-from ..manifests.sources.folders import image_files, listed
+from ..manifests.sources.folders import image_files, list_images
 from ..storage.stores import StorePath, as_path
 from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, list_keys
 
@@ -322,11 +322,11 @@ def pairs_in(
             first, second = (
                 {
                     path.relative_to(folder).as_posix(): str(path)
-                    for path in listed(folder, npy=True)
+                    for path in list_images(folder, npy=True)
                 }
                 for folder in folders
             )
-            return matched(first, second, match)
+            return match_files(first, second, match)
         found = [image_files(folder, npy=True) for folder in folders]
     except SourceError as error:
         raise LoaderError(str(error)) from None

@@ -99,7 +99,7 @@ def label_columns(pairs: Any, contents: Contents) -> LabelColumns:
     )
 
 
-def joined(rows: Iterable[Rows]) -> Rows:
+def join_labels(rows: Iterable[Rows]) -> Rows:
     """Put the labels of several pairs together."""
     return Rows(*map(np.concatenate, zip(*rows, strict=True)))
 
@@ -119,7 +119,7 @@ def batch_labels(
     crops : array (N, 7)
         See `augment.draw_crops`.
     masks : sequence of uint8 arrays (H, W)
-        Moved already; see `moved_mask`.
+        Moved already; see `move_mask`.
     roles : sequence of str
     options : Options
 
@@ -136,7 +136,7 @@ def batch_labels(
     if CLASS in roles:
         made["class"] = torch.from_numpy(rows.numbers.astype(np.int64))
     if BOXES in roles:
-        boxes, kept = _moved_boxes(rows, crops, options)
+        boxes, kept = _move_boxes(rows, crops, options)
         ends = np.concatenate([[0], np.cumsum(rows.counts)])
         inside = np.concatenate([[0], np.cumsum(kept)])
         counts = np.diff(inside[ends]).tolist()
@@ -158,7 +158,7 @@ def batch_labels(
     return made
 
 
-def _moved_boxes(
+def _move_boxes(
     rows: Rows, crops: npt.NDArray[Any], options: Options
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
     """Move boxes as pixels move; and say which still are at least a pixel wide and high."""
@@ -180,7 +180,7 @@ def _moved_boxes(
     return points.reshape(-1, 4), wide
 
 
-def moved_mask(extent: Extent, crop: npt.NDArray[Any], options: Options) -> Any:
+def move_mask(extent: Extent, crop: npt.NDArray[Any], options: Options) -> Any:
     """Read a mask and move it as the pixels of its pair: each takes the nearest one's value.
 
     Returns uint8 array (H, W). Raises LoaderError when it cannot be read.
@@ -212,7 +212,7 @@ class PairLabels(NamedTuple):
     def moved(self, crop: CropFlip, options: Options) -> MovedLabels:
         """Read and move the mask, if there is one; boxes are moved with those of the batch."""
         drawn = np.array([crop], np.int64)
-        mask = None if self.mask is None else moved_mask(self.mask, drawn[0], options)
+        mask = None if self.mask is None else move_mask(self.mask, drawn[0], options)
         return MovedLabels(self.row, self.roles, drawn, mask)
 
 
@@ -227,7 +227,7 @@ class MovedLabels(NamedTuple):
 
 def together(labels: Sequence[MovedLabels], options: Options) -> dict[str, Any]:
     """Return the labels of a batch of pairs; see `batch_labels`."""
-    rows = joined(one.row for one in labels)
+    rows = join_labels(one.row for one in labels)
     crops = np.concatenate([one.crop for one in labels])
     masks = [one.mask for one in labels if one.mask is not None]
     return batch_labels(rows, crops, masks, labels[0].roles, options)

@@ -30,7 +30,7 @@ _SHORT = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 80, 80
 
 
-def cut(value: Any) -> str:
+def shorten(value: Any) -> str:
     """Return the repr of what somebody wrote, cut where it is long."""
     return _SHORT.repr(value)
 
@@ -129,7 +129,7 @@ def parse_yaml(text: str, where: object) -> dict[str, Any]:
     return value
 
 
-def validated(model: type[M], values: dict[str, Any], where: str) -> M:
+def validate(model: type[M], values: dict[str, Any], where: str) -> M:
     """Make a model from a mapping.
 
     Raises ConfigError with one line a finding: where, key, value and what is allowed.
@@ -159,7 +159,7 @@ def _facts(finding: Any, model: type[BaseModel]) -> tuple[str, Any, Any]:
 def _line(finding: Any, model: type[BaseModel], where: str) -> str:
     """Write one of pydantic's findings as a line."""
     key = ".".join(visible(str(part)[:80]) for part in finding["loc"])
-    given = cut(finding["input"])
+    given = shorten(finding["input"])
     if finding["type"] == "extra_forbidden":
         known = ", ".join(_fields_at(model, finding["loc"][:-1]))
         near = _near(model, key)

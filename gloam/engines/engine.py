@@ -18,7 +18,7 @@ Counted = Callable[[int], Any]
 """Called with the number of things that jobs have counted so far."""
 
 
-def ignored(counted: int) -> None:
+def ignore_progress(counted: int) -> None:
     """Take no notice of progress."""
 
 
@@ -30,7 +30,7 @@ class Engine(Protocol):
         """Whether jobs may run on other machines, or in another folder."""
 
     def map(
-        self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignored
+        self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignore_progress
     ) -> Iterator[R]:
         """Run `function` on every job; results come in the jobs' order.
 

@@ -206,7 +206,7 @@ def parse_json(data: bytes | str) -> Any:
     return from_json(data, allow_inf_nan=False)
 
 
-def finding(error: ValidationError) -> str:
+def first_finding(error: ValidationError) -> str:
     """Return what a model refuses first of the values that a file holds, as a short text."""
     first = error.errors(include_url=False)[0]
     field, value = shown(".".join(map(str, first["loc"])))[1:-1], first["input"]

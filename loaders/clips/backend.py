@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...errors import ImageRefused, LoaderError
-from ...manifests.clips.video import video_facts
+from ...manifests.clips.video import probe_video
 from ...synth.models import model_of
 from ..backend import is_installed
 from ..live.lows import LiveLows
@@ -78,7 +78,7 @@ def not_by_pyav(contents: ClipContents, options: Options, lows: LiveLows | None)
 def pyav_is_faster(contents: ClipContents, options: Options) -> bool:
     """Return whether PyAV decodes videos faster than a GPU does, by the first one's frames."""
     try:
-        height, width = video_facts(contents.clips[0].video[0]).size
+        height, width = probe_video(contents.clips[0].video[0]).size
     except ImageRefused:
         return False
     return height * width <= options.workers * _PIXELS_A_CORE

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ...errors import ImageRefused
 from ...manifests.clips.segments import Cut, Segments
-from ...manifests.clips.video import video_facts
+from ...manifests.clips.video import probe_video
 from ...manifests.clips.windows import frame_files
 from ...manifests.sets.layouts.extents import Extent
 from ...manifests.sources import Location
@@ -118,7 +118,7 @@ def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
             return f"{video.member}: {refusal}"
 
     def look_into(video: Location) -> str:
-        facts = video_facts(video)
+        facts = probe_video(video)
         if facts.codec not in codecs:
             return f"{video.member} is {facts.codec}; on this device it decodes {', '.join(codecs)}"
         if facts.form not in pipelines.PIXEL_FORMS:

@@ -28,7 +28,7 @@ from .low_pixels import first_low, is_png
 from .stored_batches import BatchesAhead, StoredBatches, numbers_of
 from .stored_clips import ClipContents
 from .videos.order import Groups
-from .videos.reading import VideoFrames, Wanted, by_dali, by_pyav
+from .videos.reading import VideoFrames, Wanted, decode_by_dali, decode_by_pyav
 
 _AHEAD = 2  # rounds that are read, and whose stored lows are decoded, before DALI takes them
 
@@ -245,8 +245,8 @@ class DaliClips:
         wanted = Wanted(self._contents, groups, place, numbers_of)
         workers = self._options.workers
         if self.by_dali:
-            return by_dali(wanted, workers, self._segments, pool, common)
-        return by_pyav(wanted, workers, common["device_id"])
+            return decode_by_dali(wanted, workers, self._segments, pool, common)
+        return decode_by_pyav(wanted, workers, common["device_id"])
 
     def _run(self, epoch: int, batch: int, device_id: int | None) -> list[tuple[Any, Any]]:
         """Return lows and normals of the batches of the round that begins with one."""

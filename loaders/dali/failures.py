@@ -17,7 +17,7 @@ from ..live.lows import normal_of
 from ..options import Options
 
 
-def explained(
+def explain_failure(
     error: Exception, contents: Contents, options: Options, suspects: Callable[[], list[int]]
 ) -> LoaderError:
     """Return the error to raise in place of DALI's.

@@ -92,8 +92,8 @@ def webdataset_pairs(
         raise LoaderError(
             f"{len(paths)} shards, {len(index_paths)} indexes: each shard needs its own"
         )
-    common = sharded(options, part, True in remote)
-    here = located(paths, index_paths)
+    common = reader_options(options, part, True in remote)
+    here = shard_paths(paths, index_paths)
     if normals is not None:
         there = {"paths": list(normals[0]), "index_paths": list(normals[1])}
         record, low = fn.readers.webdataset(ext=["json", LOW], **here, **common)
@@ -144,7 +144,7 @@ def webdataset_numbers(
 ) -> Any:
     """Yield the names of what `write_numbers` wrote, in the order of pairs of the set's shards."""
     nothing = fn.readers.webdataset(
-        ext=["number"], **located(paths, index_paths), **sharded(options, part, False)
+        ext=["number"], **shard_paths(paths, index_paths), **reader_options(options, part, False)
     )
     return fn.get_property(nothing, key="source_info")
 
@@ -183,13 +183,13 @@ def file_labels(
 
 
 @plain
-def located(paths: Sequence[str], index_paths: Sequence[str]) -> dict[str, Any]:
+def shard_paths(paths: Sequence[str], index_paths: Sequence[str]) -> dict[str, Any]:
     """Return what the first reader of shards is told of them."""
     return {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
 
 
 @plain
-def sharded(options: Options, part: RankPart, remote: bool) -> dict[str, Any]:
+def reader_options(options: Options, part: RankPart, remote: bool) -> dict[str, Any]:
     """Return what readers of shards have in common."""
     # Whole shards are shuffled, equally on all ranks, which take turns at the parts. Those differ
     # by a sample, which only whole batches do not mind; otherwise each rank keeps its part.
@@ -275,8 +275,8 @@ def webdataset_normals(
     """
     record, normal = fn.readers.webdataset(
         ext=["json", NORMAL],
-        **located(paths, index_paths),
-        **sharded(options, part, paths[0].startswith("s3://")),
+        **shard_paths(paths, index_paths),
+        **reader_options(options, part, paths[0].startswith("s3://")),
     )
     normal = decoded_by_two(normal, options)
     return normal, room_for(normal, options), fn.pad(record)

@@ -20,8 +20,8 @@ from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.npy import MAGIC, read_npy
 from ...manifests.real.pairing import Match
 from ...manifests.real.real import RealSet, real_named
-from ...manifests.selection.measures import measured
-from ...manifests.selection.twins import Thumbnail, scenes_of, thumbnail
+from ...manifests.selection.measures import measure_pixels
+from ...manifests.selection.twins import Thumbnail, number_scenes, thumbnail
 from ...manifests.sources.folders import image_files
 from ...progress import Progress, Silent
 from ...storage.untrusted import read_regular
@@ -250,7 +250,7 @@ def _judge(files: tuple[dict[str, Path], ...]) -> list[_Made]:
             each = (image, metrics.one_gain(image, normal), metrics.gt_mean(image, normal))
             values.append([f(one, normal) for one in each for f in (metrics.psnr, metrics.ssim)])
         seen = np.rint(normal * 255).astype(np.uint8)
-        made.append(_Made(values, measured(seen).perceptual_hash, thumbnail(seen)))
+        made.append(_Made(values, measure_pixels(seen).perceptual_hash, thumbnail(seen)))
         count()
     return made
 
@@ -372,7 +372,7 @@ def _normal_keys(pairs: Sequence[tuple[str, str]]) -> list[str]:
 def _scenes(pairs: Sequence[tuple[str, str]], made: list[_Made]) -> npt.NDArray[np.int64]:
     """Return the numbers of the scenes: the set's own, of which those with twins are one."""
     hashes = np.array([one.hash for one in made], np.uint64)
-    alike = scenes_of(hashes, [one.thumbnail for one in made])
+    alike = number_scenes(hashes, [one.thumbnail for one in made])
     said = pairs.scenes if isinstance(pairs, RealSet) else [normal for _, normal in pairs]
     scenes, first = np.array(alike, np.int64), dict[str, int]()
     for place, name in enumerate(said):

@@ -16,7 +16,7 @@ INPUT = "IMAGE"
 _SERIALISED = "@autoserialize\n"
 
 
-def serialised(options: Options) -> bytes:
+def serialize_pipeline(options: Options) -> bytes:
     """Return the pipeline of `source` as DALI's backend of Triton reads it.
 
     It names no GPU, so that it is made without one: whoever reads it says which it runs on.

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from ...errors import ImageRefused, Reason, SourceError
 from ...storage.stores import as_path
 from ..images.header import SUFFIXES as IMAGES
-from ..sources.collections import Listed, counted, unread_kind
+from ..sources.collections import Listed, format_counts, unread_kind
 from ..sources.containers import Entry, file_entry, list_container
 from .video import SUFFIXES, UNREAD, frame_times
 from .windows import Windows, clip_path, of_files, of_video
@@ -64,7 +64,7 @@ def list_clips(path: str, windows: Windows, passed: Counter[str]) -> Iterator[Li
         raise SourceError(
             f"clips={path}: holds no clip of {windows.frames} frames (expected folders of frames,"
             f" or files that end in {', '.join(SUFFIXES)})"
-            + (f"; passed over: {counted(passed)}" if passed else ""),
+            + (f"; passed over: {format_counts(passed)}" if passed else ""),
             path=path,
         )
 

@@ -8,7 +8,7 @@ from ..images.load_normal import Normal, load_normal, normal_of
 from ..images.opening import Pixels
 from ..sources.containers import Location, read
 from .cuts import refuse_cut
-from .video import decoded_frames
+from .video import decode_frames
 from .windows import frame_files, video_and_times
 
 
@@ -48,7 +48,7 @@ def video_pixels(location: Location, max_pixels: int) -> list[Pixels]:
     Raises ImageRefused when one is not there, or has more pixels.
     """
     video, times = video_and_times(location)
-    frames = decoded_frames(video, times)
+    frames = decode_frames(video, times)
     height, width = frames[0].shape[:2]
     if height * width > max_pixels:
         raise ImageRefused(

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...errors import ImageRefused, Reason, first_line
 from ..sources.containers import Location
-from .video import decoded_frames, errors, first_frame, opened
+from .video import decode_frames, errors, first_frame, open_video
 
 _MOST_BYTES = 1 << 30  # of segments that are kept
 _TICK = 40  # ms from frame to frame: only their order matters
@@ -70,7 +70,7 @@ class Segment:
             return "is refreshed bit by bit, without key frames"
         height, width = self.size
         shown = frame.to_ndarray(format="rgb24")[:height, :width]
-        exact = decoded_frames(video, self.times[:1])[0]
+        exact = decode_frames(video, self.times[:1])[0]
         same = (frame.height, frame.width) == self.coded and np.array_equal(shown, exact)
         return "" if same else "has margins above its frames or at their left"
 
@@ -102,7 +102,7 @@ class Segments:
     ) -> tuple[Segment, list[int]]:
         """Return a part of a video that holds frames, and their numbers in it.
 
-        times: see `video.decoded_frames`.
+        times: see `video.decode_frames`.
         cut: used instead of this object's.
 
         Raises ImageRefused when a frame is not there, or the video is damaged.
@@ -149,7 +149,7 @@ def coded_size(video: Location) -> tuple[int, int] | None:
 
     Raises ImageRefused when nothing can be decoded.
     """
-    with opened(video) as (container, stream):
+    with open_video(video) as (container, stream):
         codec = stream.codec_context
         if codec.codec.canonical_name not in _WITH_MARGINS:
             return None
@@ -168,7 +168,7 @@ def cut_segment(
 
     Raises ImageRefused when a frame is not there, or the video is damaged.
     """
-    with opened(video) as (container, stream):
+    with open_video(video) as (container, stream):
         second = max(int(1 / stream.time_base), 1)
         for back in (0, 1, 4, 16, None):  # files seek by times of decoding, which are earlier
             target = 0 if back is None else max(times[0] - back * second, 0)

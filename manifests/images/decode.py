@@ -120,7 +120,7 @@ def read_rgb(path: Path) -> Pixels:
         raise SourceError.at(path, error.strerror or str(error)) from error
 
 
-def shown_otherwise(data: bytes, pixels: Pixels) -> str:
+def find_reader_mismatch(data: bytes, pixels: Pixels) -> str:
     """Say which reader shows a stored image otherwise than `decode` does, or "".
 
     Those are OpenCV, which turns by EXIF and may show a frame of an animation, and Pillow with its

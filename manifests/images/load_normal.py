@@ -58,7 +58,9 @@ class Undecoded:
     converted: str
 
 
-def load_undecoded(data: bytes, max_side: int | None, max_pixels: int) -> Undecoded:
+def load_undecoded(
+    data: bytes, max_side: int | None = None, max_pixels: int = MAX_PIXELS
+) -> Undecoded:
     """Turn a photograph's bytes into the normal of a pair whose low is made when it is read.
 
     It refuses what `load_normal` refuses: the whole stream is read, if only to a small image.

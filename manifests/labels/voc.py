@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from ...storage.stores import as_path
 from ..sources.containers import Entry, list_container
-from ..sources.matching import bare, plain
+from ..sources.matching import bare, plain_name
 from ..sources.text import read_entry
 from .labels import Labels, LeftOut, Marked, one_line
 
@@ -35,10 +35,10 @@ def read_labels(
 
     Raises SourceError when a file cannot be read.
     """
-    entries = {plain(entry.name): entry for entry in list_container(as_path(path))}
-    sharing = Counter(bare(plain(one)) for one in photographs)
+    entries = {plain_name(entry.name): entry for entry in list_container(as_path(path))}
+    sharing = Counter(bare(plain_name(one)) for one in photographs)
     for image in images:
-        named = PurePosixPath(plain(image))
+        named = PurePosixPath(plain_name(image))
         above, stem = named.parent.parent, bare(named.name)
         found = entries.get(str(above / "Annotations" / f"{stem}.xml"))
         labels = Labels()
@@ -67,7 +67,7 @@ def _read(path: str, entry: Entry, name: str) -> tuple[Labels, list[LeftOut]]:
         return Labels(), [_left_out("XML", entry, f"not XML: {error}")]
     if tree.tag != "annotation":
         return Labels(), [_left_out("XML", entry, f"holds <{tree.tag[:40]}>, not <annotation>")]
-    if name and plain((tree.findtext("filename") or "").strip()) != name:
+    if name and plain_name((tree.findtext("filename") or "").strip()) != name:
         return Labels(), [_left_out("name that is not clear", entry, f"fits not {name} alone")]
     marked: list[Marked] = []
     left_out: list[LeftOut] = []

@@ -14,7 +14,7 @@ from ...storage.stores import as_path
 from ...storage.untrusted import read_regular
 from ..labels.labels import Marked
 from ..sources.folders import files_below
-from .pairing import Fields, captured, compiled, shared_names
+from .pairing import Fields, captured_fields, compile_pattern, shared_names
 from .rules import Labels, Listing, Rule, SetRules, Template, load_rules, set_names
 
 _SHOWN = 6
@@ -68,7 +68,7 @@ class _Tree:
         return self._read[name]
 
     def _in_file(self, listed: Listing) -> list[str]:
-        template, pattern = Template(listed.file), compiled(listed.line)
+        template, pattern = Template(listed.file), compile_pattern(listed.line)
         at = next((path for name, path in self.path.items() if template.match(name)), None)
         if at is None:
             raise SourceError(f"{self.root}: no {template.shown}, which says the splits")
@@ -232,19 +232,19 @@ def _of_rule(rules: SetRules, rule: Rule, tree: _Tree) -> list[_Found] | _Misfit
     names = [name for name in shared_names(low, normal) if name != SECONDS]
     partners: dict[Fields, re.Match[str]] = {}
     for one in matches[1]:
-        fields = captured(one, names)
+        fields = captured_fields(one, names)
         if fields in partners and not rule.first:
             both = tree.path[partners[fields].string], tree.path[one.string]
             raise SourceError(f"{both[0]}, {both[1]}: both are the normal of one low; keep one")
         partners.setdefault(fields, one)
-    alone = [one for one in kept if captured(one, names) not in partners]
+    alone = [one for one in kept if captured_fields(one, names) not in partners]
     if alone:
         raise SourceError(
             f"{tree.path[alone[0].string]}: no {rule.templates[1].shown} belongs to it, nor to"
             f" {len(alone) - 1} others; unpack the archive whole",
             path=tree.root,
         )
-    return [_Found(one, partners[captured(one, names)]) for one in kept]
+    return [_Found(one, partners[captured_fields(one, names)]) for one in kept]
 
 
 def _is_in(match: re.Match[str], key: str, name: str, rules: SetRules, tree: _Tree) -> bool:
@@ -293,7 +293,7 @@ def _ratio(one: _Found) -> float | None:
 
 def _boxes(labels: Labels, fields: dict[str, str], tree: _Tree) -> tuple[Marked, ...]:
     """Read what is marked on an image; nothing where it has no file of labels."""
-    template, pattern = Template(labels.file), compiled(labels.line)
+    template, pattern = Template(labels.file), compile_pattern(labels.line)
     path = tree.path.get(template.filled(fields))
     if path is None:
         return ()

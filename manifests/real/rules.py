@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from ...errors import ConfigError
 from ...storage.untrusted import SPLITS
-from ..config import parse_yaml, validated
-from .pairing import compiled
+from ..config import parse_yaml, validate
+from .pairing import compile_pattern
 
 _FIELD = re.compile(r"\{(\w+)(?::([^{}]+))?\}|(\*)")
 
@@ -68,7 +68,7 @@ def _pattern(template: str) -> re.Pattern[str]:
             made += f"(?P={name})" if name in seen else f"(?P<{name}>{regex})"
             seen.add(name)
         at = field.end()
-    return compiled(made + re.escape(template[at:]))
+    return compile_pattern(made + re.escape(template[at:]))
 
 
 class _Model(BaseModel):
@@ -217,4 +217,4 @@ def load_rules(name: str) -> SetRules:
     if name not in names:
         raise ConfigError(f"{name}: no real set of that name; there are {', '.join(names)}")
     text = (resources.files(__package__) / f"{name}.yaml").read_text("utf-8")
-    return validated(SetRules, parse_yaml(text, f"{name}.yaml"), f"{name}.yaml")
+    return validate(SetRules, parse_yaml(text, f"{name}.yaml"), f"{name}.yaml")

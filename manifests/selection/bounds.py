@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..config import load_yaml, validated
+from ..config import load_yaml, validate
 
 KEPT = ""
 """The reason of a candidate that is not refused."""
@@ -51,11 +51,11 @@ def load_profile(path: Path | None = None) -> Profile:
     """
     if path is None:
         with resources.as_file(resources.files(__package__) / "bounds.yaml") as shipped:
-            return validated(Profile, load_yaml(shipped), str(shipped))
-    return validated(Profile, load_yaml(path), str(path))
+            return validate(Profile, load_yaml(shipped), str(shipped))
+    return validate(Profile, load_yaml(path), str(path))
 
 
-def judge(candidates: pa.Table, profile: Profile) -> npt.NDArray[np.object_]:
+def refusal_of(candidates: pa.Table, profile: Profile) -> npt.NDArray[np.object_]:
     """Return the reason why each candidate is refused, or `KEPT`.
 
     Parameters

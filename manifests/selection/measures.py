@@ -79,7 +79,7 @@ def measure(data: bytes, max_pixels: int) -> Measures:
     return _measured(header.width, header.height, decode_small(data, header, SIDE))
 
 
-def measured(pixels: Pixels) -> Measures:
+def measure_pixels(pixels: Pixels) -> Measures:
     """Measure a picture that is decoded already, uint8 RGB (H, W, 3)."""
     return _measured(pixels.shape[1], pixels.shape[0], pixels)
 

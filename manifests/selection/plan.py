@@ -20,7 +20,7 @@ from ...storage.untrusted import MOST_PAIRS
 from ...storage.untrusted import SPLITS as SPLITS
 from ..clips.windows import CLIP, sequence_of
 from ..sources import Source
-from .bounds import KEPT, Profile, judge
+from .bounds import KEPT, Profile, refusal_of
 from .duplicates import near_duplicates
 
 TRAIN, VAL, TEST = SPLITS
@@ -99,7 +99,7 @@ def make_plan(
 
     Raises ConfigError when there are fewer suitable candidates than asked for.
     """
-    reasons = judge(candidates, profile)
+    reasons = refusal_of(candidates, profile)
     details = candidates.column("detail").to_numpy(zero_copy_only=False).astype(object)
     _drop_duplicates(candidates, profile, reasons, details)
 

@@ -38,7 +38,7 @@ from .info import (
 )
 from .layouts import layout_named
 from .layouts.layout import number_of, split_of
-from .publish_unit import kept_records
+from .publish_unit import read_kept_records
 from .receipts import Receipt, receipt_path
 from .rows import schema_of, table_of
 from .sample import LOW, NORMAL, ending
@@ -152,7 +152,7 @@ def _rows(root: Path, layout: str, schema: pa.Schema, receipt: Receipt) -> pa.Ta
 
 
 def _records(root: Path, layout: str, receipt: Receipt) -> Iterable[dict[str, Any]]:
-    kept = kept_records(root, receipt)
+    kept = read_kept_records(root, receipt)
     return layout_named(layout).records(root, receipt) if kept is None else kept
 
 

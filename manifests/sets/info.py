@@ -21,7 +21,7 @@ from ...storage.untrusted import (
     LayoutName,
     SetPath,
     UnitName,
-    finding,
+    first_finding,
     inside,
     parse_json,
     read_file,
@@ -235,7 +235,7 @@ def _unknown(error: ValidationError, path: Path) -> SetError:
     if first["type"] == "extra_forbidden" and "request" in first["loc"]:
         option = shown(".".join(map(str, first["loc"])))[1:-1]
         return SetError.at(path, f"is of another gloam: {option} is unknown to this one")
-    return DamagedError.at(path, f"damaged: {finding(error)}")
+    return DamagedError.at(path, f"damaged: {first_finding(error)}")
 
 
 def _parse(data: bytes, path: Path) -> Any:

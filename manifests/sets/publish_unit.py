@@ -62,7 +62,7 @@ def keep_records(root: Path, receipt: Receipt, records: Sequence[bytes]) -> None
     write_bytes(_records_path(root, receipt.unit), seal + data)
 
 
-def kept_records(root: Path, receipt: Receipt) -> list[dict[str, Any]] | None:
+def read_kept_records(root: Path, receipt: Receipt) -> list[dict[str, Any]] | None:
     """Return what `keep_records` noted of this very unit, if it did."""
     try:
         seal, _, data = read_regular(_records_path(root, receipt.unit)).partition(b"\n")

@@ -24,7 +24,7 @@ from ...storage.untrusted import (
     Side,
     Size,
     Suffix,
-    finding,
+    first_finding,
     parse_json,
 )
 from ..images.decode import decode as decode_any
@@ -281,7 +281,7 @@ def parse_record(data: bytes, where: str) -> dict[str, Any]:
             check_format(record["format"], where)
         return dict(_RECORD.validate_python(record, strict=True))
     except ValidationError as error:
-        raise SetError(f"{where}: not a sample's record: {finding(error)}") from error
+        raise SetError(f"{where}: not a sample's record: {first_finding(error)}") from error
     except ValueError as error:
         raise SetError(f"{where}: not a sample's record: {error}") from error
 

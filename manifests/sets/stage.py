@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from ...engines.engine import ignored
+from ...engines.engine import ignore_progress
 from ...errors import SetError
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, remove_temporaries, remove_tree, sha256_file
@@ -168,7 +168,7 @@ def _copy(root: Path, target: Path, file: UnitFile) -> int:
 
 
 def copy_checked(
-    root: Path, target: Path, file: UnitFile, at: Callable[[int], object] = ignored
+    root: Path, target: Path, file: UnitFile, at: Callable[[int], object] = ignore_progress
 ) -> int:
     """Copy a file of a set to the same place below a folder: whole and right, or not at all.
 

@@ -22,9 +22,9 @@ from braceexpand import braceexpand
 from ...errors import SourceError
 from ...storage.stores import as_path
 from ..images.header import SUFFIXES, UNREAD
-from .containers import Entry, Location, list_container, shown_path
+from .containers import Entry, Location, escape_path, list_container
 from .folders import HIDDEN, is_hidden
-from .matching import bare, match, plain, unmatched
+from .matching import bare, match, plain_name, unmatched_names
 from .text import read_beside, read_text
 
 _IMAGENET = re.compile(r"(^|/)(n\d{8}/[^/]+|ILSVRC2012_(val|test)_\d+\.JPEG)$")
@@ -90,7 +90,7 @@ def list_source(
     try:
         first = next(images)
     except StopIteration:
-        over = f", and passed over: {counted(passed)}" if passed else ""
+        over = f", and passed over: {format_counts(passed)}" if passed else ""
         raise SourceError(
             f"{kind}={path}: holds no photograph ({_EXPECTED[kind]}){over}{_way_out(kind, path)}"
         ) from None
@@ -114,7 +114,7 @@ def _way_out(kind: str, path: str) -> str:
     return "" if found is None else f"; {plain}={path} takes photographs however they lie"
 
 
-def counted(counts: Counter[str]) -> str:
+def format_counts(counts: Counter[str]) -> str:
     """Write counts in words, the largest first: `.cr2 12, without suffix 1`."""
     return ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
 
@@ -254,10 +254,10 @@ def _of_voc_list(path: str, entries: list[Entry], images: list[Entry], listing: 
     found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
     if not found:
         raise SourceError.at(path, f"has no {ending}")
-    there = {bare(plain(e.name)) for e in images}
+    there = {bare(plain_name(e.name)) for e in images}
     wanted: set[str] = set()
     for entry in found:  # VOC's archives of several years hold a list each
-        folder = plain(f"{entry.name.removesuffix(ending)}JPEGImages") + "/"
+        folder = plain_name(f"{entry.name.removesuffix(ending)}JPEGImages") + "/"
         for line in read_text(path, entry).split("\n"):
             name, flag = unicodedata.normalize("NFC", line).strip(), "1"
             fields = name.rsplit(maxsplit=1)
@@ -266,7 +266,7 @@ def _of_voc_list(path: str, entries: list[Entry], images: list[Entry], listing: 
             if name and flag == "1":
                 wanted.add(bare(folder + name))
     _refuse_missing(path, listing, wanted, wanted - there)
-    return [e for e in images if bare(plain(e.name)) in wanted]
+    return [e for e in images if bare(plain_name(e.name)) in wanted]
 
 
 def _refuse_missing(path: str, listing: str, wanted: Collection[str], lacks: Iterable[str]) -> None:
@@ -297,12 +297,14 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
         named = [image.get("file_name") for image in json.loads(text)["images"]]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise SourceError.at(path, f"{ending} is not a COCO annotation file: {error!r}") from error
-    wanted = {plain(name): None for name in named if isinstance(name, str) and plain(name)}
+    wanted = {
+        plain_name(name): None for name in named if isinstance(name, str) and plain_name(name)
+    }
     if not wanted:
         raise SourceError.at(path, f"{ending} names no image")
-    if odd := sum(not isinstance(name, str) or not plain(name) for name in named):
+    if odd := sum(not isinstance(name, str) or not plain_name(name) for name in named):
         passed["images of the list without a file_name"] += odd
-    images = {plain(e.name): e for e in _images(entries, passed)}
+    images = {plain_name(e.name): e for e in _images(entries, passed)}
     matches = match(wanted, images, path)
     if matches.unclear:
         raise SourceError.at(
@@ -310,7 +312,7 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
             f"{len(matches.unclear)} images of the list {listing} are not clear:"
             f" {min(matches.unclear.values())}; give the folder or archive of the one",
         )
-    _refuse_missing(path, listing, wanted, unmatched(wanted, matches))
+    _refuse_missing(path, listing, wanted, unmatched_names(wanted, matches))
     kept = set(matches.found.values())
     return _by_stem(e for name, e in images.items() if name in kept)
 
@@ -341,7 +343,7 @@ def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Liste
         return
     common = os.path.commonpath([shard.parent for shard in shards])
     for shard in shards:
-        within = shown_path(Path(os.path.relpath(shard, common)).as_posix())
+        within = escape_path(Path(os.path.relpath(shard, common)).as_posix())
         for entry in _without_lows(_photographs(str(shard), passed), passed):
             # A sample's key is all before the first dot of the base name; what follows says which
             # part it is.

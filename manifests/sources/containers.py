@@ -209,7 +209,7 @@ def path_of(text: str) -> Path:
     return as_path(text if in_store(text) else os.fsdecode(text.encode("utf-8", _ESCAPED)))
 
 
-def shown_path(path: str | Path) -> str:
+def escape_path(path: str | Path) -> str:
     """Return a path as text, the bytes that are not valid text escaped."""
     return _shown(_text(path))
 
@@ -261,7 +261,7 @@ def _is_object(path: StorePath) -> bool:
     return path.is_file()
 
 
-def read_file(path: str | Path, most: int) -> bytes:
+def read_file_at(path: str | Path, most: int) -> bytes:
     """Read a regular file of a disk.
 
     Nothing waits: a pipe that was put in its place is refused, and of files that say that they have
@@ -327,6 +327,6 @@ def _read(location: Location, most: int) -> bytes:
         if not _is_object(container):
             return (container / location.member).read_bytes()
     elif os.path.isdir(container):
-        return read_file(path_of(f"{location.container}/{location.member}"), most)
+        return read_file_at(path_of(f"{location.container}/{location.member}"), most)
     member: bytes = _archives.get(location, zipped=True).read(location.member)
     return member

@@ -146,7 +146,7 @@ def images_below(folder: Path, npy: bool = False) -> list[Path]:
     return sorted(path for path in files if path.suffix.lower() in known)
 
 
-def listed(folder: Path, npy: bool = False) -> list[Path]:
+def list_images(folder: Path, npy: bool = False) -> list[Path]:
     """List the images below a folder, with `npy` also those in `.npy` files; see `images_below`.
 
     Raises SourceError when there is no such folder, or no image in it.
@@ -166,7 +166,7 @@ def image_files(folder: Path, npy: bool = False) -> dict[str, Path]:
     there is no such folder, no image in it, or two of one name.
     """
     found: dict[str, Path] = {}
-    for path in listed(folder, npy):
+    for path in list_images(folder, npy):
         name = path.relative_to(folder).with_suffix("").as_posix()
         if name in found:
             raise SourceError.at(

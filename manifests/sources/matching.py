@@ -25,7 +25,7 @@ class Matches(NamedTuple):
     unclear: dict[str, str]
 
 
-def plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """Return a path with "/" between its parts, without "." among them, its letters composed.
 
     Some systems write letters and their accents apart (Unicode's NFD).
@@ -47,7 +47,7 @@ def match(names: Collection[str], paths: Collection[str], root: str = "") -> Mat
     decides only where nothing else does, as data sets come with other ones than their lists say.
     A photograph that several names mean belongs to the one with the longest tail.
 
-    names, paths: collections of str; results of `plain`.
+    names, paths: collections of str; results of `plain_name`.
     root: path of the source: its folders' names count, too.
 
     Examples
@@ -55,7 +55,7 @@ def match(names: Collection[str], paths: Collection[str], root: str = "") -> Mat
     >>> match(["a/1.jpg", "b/1.jpg"], ["images/b/1.jpg"]).found
     {'b/1.jpg': 'images/b/1.jpg'}
     """
-    above = tuple(plain(root).split("/")) if root else ()
+    above = tuple(plain_name(root).split("/")) if root else ()
     several = Counter(bare(_file(path)) for path in paths)
     tails: dict[Parts, list[str]] = {}
     for path in paths:
@@ -117,6 +117,6 @@ def _equal(path: Parts, name: Parts) -> int:
     return count
 
 
-def unmatched(names: Iterable[str], matches: Matches) -> list[str]:
+def unmatched_names(names: Iterable[str], matches: Matches) -> list[str]:
     """Return the names that mean no photograph."""
     return [name for name in names if name not in matches.found and name not in matches.unclear]

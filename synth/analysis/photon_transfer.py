@@ -88,7 +88,7 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
     return points
 
 
-def pooled(points: Iterable[TransferPoint]) -> list[TransferPoint]:
+def pool_points(points: Iterable[TransferPoint]) -> list[TransferPoint]:
     """Join the points of many pairs by camera, ISO and bin."""
     groups: dict[tuple[str, float, int], list[TransferPoint]] = {}
     for point in points:

@@ -34,7 +34,7 @@ from ...storage.tables import read_table
 from .cards.readme import write_readme
 from .draw_columns import draw_fields
 from .jobs import jobs_of, units_of
-from .planning import Planned, Run, list_sources, planned
+from .planning import Planned, Run, list_sources, load_or_make_plan
 from .request import Request, recorded_versions
 from .worker import make_unit
 
@@ -104,7 +104,7 @@ def build(
     """
     run = _begun(request, root, engine or LocalEngine(workers), cache, progress)
     with _undo_if_new(root), working_on(root):
-        ready = planned(run)
+        ready = load_or_make_plan(run)
         made = _make_missing(run, ready)
         receipts = _receipts(root, ready.pairs, max_refused)
         info = finish_set(
@@ -148,7 +148,7 @@ def build_task(
     prepare_output(root)
     with exclusive(root / WORK_FOLDER / "lock", shared=True):
         with in_turn(root / WORK_FOLDER / "planning"):
-            ready = planned(run)
+            ready = load_or_make_plan(run)
         made = _make_missing(run, ready, task)
         units = units_of(ready.pairs)
         return made, len(missing_units(root, request.output.layout, units, ready.note))

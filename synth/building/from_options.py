@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ...engines.engine import Engine
 from ...engines.process import available_cores
 from ...errors import ConfigError
-from ...manifests.config import load_yaml, validated
+from ...manifests.config import load_yaml, validate
 from ...manifests.request import OutputOptions
 from ...manifests.selection.bounds import EVERYTHING, load_profile
 from ...manifests.selection.plan import PlanOptions
@@ -160,7 +160,7 @@ def make_request(
 
     Raises ConfigError with the key, its value and what is allowed.
     """
-    file = validated(BuildFile, load_yaml(Path(config)), str(config)) if config else BuildFile()
+    file = validate(BuildFile, load_yaml(Path(config)), str(config)) if config else BuildFile()
     given = {name: value for name, value in options.items() if value is not None}
     if select is False and profile:
         raise ConfigError("--no-select and --profile exclude each other")
@@ -185,14 +185,14 @@ def make_request(
     if windows and not any(source.kind == CLIPS for source in chosen):
         raise ConfigError(f"--{windows[0]} is of {CLIPS}= sources; there is none", key=windows[0])
     chosen = [_with_windows(source, given) for source in chosen]
-    return validated(
+    return validate(
         Request,
         {
             "sources": tuple(name_sources(chosen or [Source(kind="sample")])),
             "profile": EVERYTHING if takes_everything else load_profile(bounds),
-            "plan": validated(PlanOptions, plan, "options"),
+            "plan": validate(PlanOptions, plan, "options"),
             "recipe": load_recipe(file.recipe if recipe is None else recipe, changes),
-            "output": validated(OutputOptions, output, "options"),
+            "output": validate(OutputOptions, output, "options"),
             "not_like": tuple(map(str, avoided)),
         },
         "options",
@@ -208,4 +208,4 @@ def _with_windows(source: Source, given: dict[str, Any]) -> Source:
         raise ConfigError(
             f"{CLIPS}={source.path}: say how many frames a clip has: --frames 8, say", key="frames"
         )
-    return validated(Source, values, "options")
+    return validate(Source, values, "options")

@@ -34,7 +34,7 @@ from ...manifests.sets.workspace import refuse_mixing
 from ...progress import Progress
 from ...storage.atomic import sha256_bytes, write_bytes
 from ..recipes.load import recipe_yaml
-from .keep_out import kept_out
+from .keep_out import refuse_known_scenes
 from .preloading.workers import warm_workers
 from .request import Request, deciding_versions
 
@@ -66,7 +66,7 @@ class Planned(NamedTuple):
     listed: pa.Table | None = None
 
 
-def planned(run: Run) -> Planned:
+def load_or_make_plan(run: Run) -> Planned:
     """Return the folder's plan, which is made if there is none.
 
     Raises SetError when the folder holds a build with another request; SourceError, ConfigError as
@@ -100,7 +100,7 @@ def _plan(run: Run, listed: pa.Table) -> Planned:
             listed, cache, run.engine, request.output.max_pixels, run.progress.at
         )
     if request.not_like:
-        measured = kept_out(measured, request.not_like)
+        measured = refuse_known_scenes(measured, request.not_like)
     plan = make_plan(measured, list(request.sources), request.profile, request.plan)
     # Where the photographs lie on this machine is nobody else's business, and would change the
     # set's bytes.

@@ -13,7 +13,7 @@ from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine
 from ...engines.process import available_cores
 from ...errors import DamagedError, SetError
-from ...manifests.config import validated
+from ...manifests.config import validate
 from ...manifests.labels.table import CLASS_LIST, LABELS
 from ...manifests.request import OutputOptions, RecordedRequest
 from ...manifests.selection.plan import PlanOptions
@@ -141,7 +141,7 @@ def regenerate(
             )
         changed["plan"] = plan.model_dump(exclude_unset=True)
         splits = split_again(origin, plan.val or 0, plan.test)
-    request = validated(RecordedRequest, known.model_dump() | changed, "options")
+    request = validate(RecordedRequest, known.model_dump() | changed, "options")
     kept = splits is not None and recipe is None and not overrides and seed is None
     with progress_of(progress) as shown:
         how = _How(engine or LocalEngine(workers or available_cores()), shown, lows_only, splits)
@@ -155,7 +155,7 @@ def _other_splits(origin: PairSet, val: int | None, test: int | None) -> PlanOpt
     if wanted == (plan.val, plan.test):
         return None
     values = plan.model_dump(exclude_unset=True, exclude={"test"}) | {"val": wanted[0]}
-    return validated(PlanOptions, values | ({"test": wanted[1]} if wanted[1] else {}), "options")
+    return validate(PlanOptions, values | ({"test": wanted[1]} if wanted[1] else {}), "options")
 
 
 def export(
@@ -183,7 +183,7 @@ def export(
     values = known.output.model_dump(exclude_unset=True) | {"layout": layout}
     if origin.live:
         values["low_codec"] = low_codec
-    output = validated(OutputOptions, values, "options")
+    output = validate(OutputOptions, values, "options")
     request = known.model_copy(update={"output": output})
     engine = engine or LocalEngine(workers)
     return _remake(origin, root, request, None, _How(engine, progress or Silent()))

@@ -117,12 +117,12 @@ def black_of(levels: Sequence[Level], told: float, white: float) -> float:
     return darkest.mean if darkest.variance < gain * darkest.mean / 2 else told
 
 
-def joined(parts: Sequence[Transfer]) -> Transfer:
+def join_points(parts: Sequence[Transfer]) -> Transfer:
     """Return the points of several pairs of flats as one."""
     return Transfer(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def gain_of(points: Transfer) -> tuple[Estimate, Estimate]:
+def fit_gain(points: Transfer) -> tuple[Estimate, Estimate]:
     """Fit variance = K signal + intercept by weighted least squares.
 
     A variance of n samples has a relative deviation of sqrt(2 / (n - 1)); weights are taken from

@@ -14,15 +14,15 @@ import yaml
 from ...errors import ConfigError
 from ...progress import Progress, Silent
 from ..realism.banks import BANKS
-from ..realism.comparison import Group, Realism, compared
+from ..realism.comparison import Group, Realism, compare_groups
 from ..realism.two_sample import FEWEST, require_classifier
 from ..recipes.load import Recipe, recipe_of
-from .calibrate import begun, curve_of, loudness, moved_noise, moved_tone, with_spread
-from .columns import places
-from .measure import Measures, measured, tones
+from .calibrate import adjust_noise, adjust_tone, curve_of, initial_values, loudness, with_spread
+from .columns import column_indices
+from .measure import Measures, measure_pairs, tones
 from .pairs import Pair, read_pairs
 from .settings import settings
-from .written import brightness, broad_recipe, by_brightness, distributed, table
+from .written import brightness, broad_recipe, by_brightness, distribution_values, table_values
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -141,29 +141,31 @@ def fit(
         nonlocal passes
         begin = passes * len(pairs)
         passes += 1
-        return measured(pairs, toe, made_by, seed, workers, lambda count: shown.at(begin + count))
+        return measure_pairs(
+            pairs, toe, made_by, seed, workers, lambda count: shown.at(begin + count)
+        )
 
     real = passed(None, None, 0)
     toe = curve_of(real)
     real = replace(real, tone=tones(pairs, toe))
-    values = begun(real, toe)
-    values[:, places("degradations.jpeg.quality")[0]] = [pair.quality for pair in pairs]
+    values = initial_values(real, toe)
+    values[:, column_indices("degradations.jpeg.quality")[0]] = [pair.quality for pair in pairs]
     groups = np.zeros(len(pairs), np.int64)
     for number in range(_ROUNDS):
         made = passed(toe, values, number)
         if not number:
             groups = settings(loudness(real, made)[:, 1])
-        values = moved_tone(values, real, made, whole=not number)
-        values = moved_noise(values, real, made, toe, groups)
+        values = adjust_tone(values, real, made, whole=not number)
+        values = adjust_noise(values, real, made, toe, groups)
     seeds = passed(toe, values, _ROUNDS), passed(toe, values, _ROUNDS + 1)
     values = with_spread(values, real, seeds, groups)
     free, slope = by_brightness(values, brightness([pair.normal for pair in pairs]))
     if broad:
         recipe = broad_recipe(free, toe, slope)
     elif distributions:
-        recipe = distributed(free, toe, slope, groups)
+        recipe = distribution_values(free, toe, slope, groups)
     else:
-        recipe = table(free, toe, slope)
+        recipe = table_values(free, toe, slope)
     about = f"Fitted to {len(pairs)} real {'pairs' if normals is not None else 'lows'}."
     counts = tuple(np.bincount(groups).tolist())
     found = Fit({"about": about, "model": "camera", **recipe}, counts, None, ())
@@ -188,7 +190,7 @@ def _told(real: Measures, other: Measures, *, paired: bool) -> Realism:
     scenes = np.arange(len(real.rows))
     kept = None if paired else BANKS["noise"]
     groups = [Group([_those(row, kept) for row in one.rows], scenes) for one in (real, other)]
-    return compared("the recipe", *groups)
+    return compare_groups("the recipe", *groups)
 
 
 def _those(row: dict[str, float], names: Sequence[str] | None) -> dict[str, float]:

@@ -13,7 +13,7 @@ from ..analysis.all_statistics import all_statistics
 from ..kernels.arrays import Pixels
 from ..models import draw, render
 from ..recipes.load import Recipe
-from .columns import recipe_of
+from .columns import recipe_of_columns
 from .pairs import Pair
 from .tone import NAMES, tone_of
 
@@ -37,7 +37,7 @@ class Measures:
         return np.array([row[name] for row in self.rows])
 
 
-def measured(
+def measure_pairs(
     pairs: Sequence[Pair],
     toe: float | None,
     made_by: FloatArray | Recipe | None,
@@ -84,7 +84,7 @@ def _measured(
             recipe = made_by
             if isinstance(recipe, np.ndarray):
                 assert toe is not None
-                recipe = recipe_of(recipe[i], toe)
+                recipe = recipe_of_columns(recipe[i], toe)
             low = render(pair.normal, draw(recipe, seed, pair.key))
         made.append((all_statistics(low, pair.normal), _tone(low, pair, toe)))
         count()

@@ -115,7 +115,7 @@ def _write_unit(form: TrainerFormat, unit: Unit, root: Path) -> Note:
         ):
             if not pattern:
                 continue
-            image = encoded_as(sample, member, codec)
+            image = encode_image(sample, member, codec)
             name = pattern.format(**names)
             if form.extra == "lmdb":
                 name = f"{WORK_FOLDER}/{name}/{sample.key}.png"
@@ -140,7 +140,7 @@ def _class_of(sample: Sample) -> str:
     return re.sub(r"[/\\\x00-\x1f]|^\.+$", "-", name)
 
 
-def encoded_as(sample: Sample, member: str, codec: str) -> Encoded:
+def encode_image(sample: Sample, member: str, codec: str) -> Encoded:
     """Return an image of a sample as "png" or "jpg", or with "" as it is stored."""
     stored = sample.members[member]
     if codec in ("", stored.suffix):

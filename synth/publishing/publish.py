@@ -26,7 +26,7 @@ from ...manifests.sets.tables import read_checked
 from ...progress import Progress, Silent
 from ...storage.stores import StorePath, as_path
 from ...storage.untrusted import opened
-from ..analysis.contact_sheet import Tile, described, sheet, tiles_of
+from ..analysis.contact_sheet import Tile, describe_draw, sheet, tiles_of
 from ..analysis.set_statistics import measure_set
 from ..building.cards.hub_features import sample_features
 from ..building.cards.markdown import bibtex
@@ -260,7 +260,7 @@ def _rows(origin: PairSet) -> list[list[Tile]]:
     """Show some pairs."""
     rows = []
     for unit, pair in _spread(origin, _SHOWN):
-        words = tuple(described(draw_of(unit, pair), _WIDTH))
+        words = tuple(describe_draw(draw_of(unit, pair), _WIDTH))
         low, normal = pixels_of(pair)
         rows.append(tiles_of(normal, low, words, pair.key, _WIDTH))
     return rows

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from .banks import BANKS, columns
 from .patches import Patch
-from .tells import Tell, tells
-from .two_sample import FEWEST, IntArray, Told, told
+from .tells import Tell, find_tells
+from .two_sample import FEWEST, IntArray, Told, two_sample_test
 
 FloatArray = npt.NDArray[np.float64]
 Rows = Sequence[dict[str, float]]
@@ -93,18 +93,18 @@ class Realism:
         }
 
 
-def compared_rows(name: str, real: Rows, other: Rows) -> Realism:
+def compare_rows(name: str, real: Rows, other: Rows) -> Realism:
     """Compare statistics of lows with those of real ones, each of a scene of its own.
 
-    Raises gloam.errors.ConfigError, see `compared`.
+    Raises gloam.errors.ConfigError, see `compare_groups`.
     """
     edge = len(real)
-    return compared(
+    return compare_groups(
         name, Group(real, np.arange(edge)), Group(other, np.arange(edge, edge + len(other)))
     )
 
 
-def compared(name: str, real: Group, other: Group, control: Group | None = None) -> Realism:
+def compare_groups(name: str, real: Group, other: Group, control: Group | None = None) -> Realism:
     """Compare lows with real ones.
 
     name: of the others. control: others of another seed; by default, two halves of the others are
@@ -122,11 +122,13 @@ def compared(name: str, real: Group, other: Group, control: Group | None = None)
         len(scenes),
         _by_bank(real, other),
         _by_bank(one, two) if enough else {},
-        tells(real.rows, other.rows),
+        find_tells(real.rows, other.rows),
     )
 
 
 def _by_bank(first: Group, second: Group) -> dict[str, Told]:
     mine, others = first.banks(), second.banks()
     scenes = first.scenes, second.scenes
-    return {bank: told(mine[bank], others[bank], scenes) for bank in mine if bank in others}
+    return {
+        bank: two_sample_test(mine[bank], others[bank], scenes) for bank in mine if bank in others
+    }

@@ -69,7 +69,7 @@ class Tell:
         return f"{self.accuracy:.0%}  {self.words}"
 
 
-def tells(real: Sequence[dict[str, float]], other: Sequence[dict[str, float]]) -> list[Tell]:
+def find_tells(real: Sequence[dict[str, float]], other: Sequence[dict[str, float]]) -> list[Tell]:
     """Return the statistics that tell lows from real ones, at most 12, the surest first.
 
     Statistics that say the same are one: "too little noise below level 4 in R, G".

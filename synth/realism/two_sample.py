@@ -47,7 +47,9 @@ def require_classifier() -> None:
         ) from error
 
 
-def told(first: FloatArray, second: FloatArray, scenes: tuple[IntArray, IntArray]) -> Told:
+def two_sample_test(
+    first: FloatArray, second: FloatArray, scenes: tuple[IntArray, IntArray]
+) -> Told:
     """Return how often lows of two groups are told apart by their features.
 
     first, second: float arrays (N, F) and (M, F), NaN where an image has no such feature. scenes:

@@ -76,17 +76,17 @@ def single_recipes(recipe: Single | MixtureRecipe) -> list[Single]:
     return [recipe]
 
 
-def merged(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+def merge_values(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """Return nested values with those of others in their place."""
     made = dict(values)
     for name, value in others.items():
         own = made.get(name)
         nested = isinstance(own, Mapping) and isinstance(value, Mapping)
-        made[name] = merged(own, value) if nested else value  # type: ignore[arg-type]
+        made[name] = merge_values(own, value) if nested else value  # type: ignore[arg-type]
     return made
 
 
-def named_weights(text: str) -> dict[str, float] | None:
+def parse_weights(text: str) -> dict[str, float] | None:
     """Read `NAME:WEIGHT,NAME:WEIGHT`; None where a text is one name.
 
     A name without a weight, beside others, has the weight 1.
@@ -125,8 +125,8 @@ def mixture_name(weights: Mapping[str, float]) -> str:
     return ",".join(f"{name}:{weight:g}" for name, weight in sorted(weights.items()))
 
 
-def joined_names(names: Sequence[str]) -> str:
-    """Return recipes that are given one by one as one text for `named_weights`.
+def join_names(names: Sequence[str]) -> str:
+    """Return recipes that are given one by one as one text for `parse_weights`.
 
     A single one stays as it is; one without a weight has the weight 1.
     """

@@ -14,7 +14,7 @@ from typing import Any
 from ...errors import ConfigError, GloamError
 from ...manifests.config import parse_yaml
 from ...storage.atomic import write_bytes
-from ..analysis.contact_sheet import brightened
+from ..analysis.contact_sheet import brighten
 from ..analysis.pair_statistics import LABELS, pair_statistics, reference_statistics
 from ..kernels.png.file import encode_png
 from ..models import component_of, draw, low_maker, render
@@ -110,7 +110,7 @@ class Workbench:
         """
         normal = self.photographs.normal(photo, SMALL if small else SIDE)
         low = low_maker(_recipe(values), seed, [KEY]).low(0, normal)
-        return encode_png(brightened(low) if bright else low)
+        return encode_png(brighten(low) if bright else low)
 
     def normal(self, photo: int, small: bool = False) -> bytes:
         """Return a photograph's normal as a PNG file."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gloam.errors import SetError
-from gloam.manifests.sets.verify import files_below, verify_set
+from gloam.manifests.sets.verify import find_files, verify_set
 from gloam.storage.atomic import sha256_file
 from gloam.synth.building.regenerate import export
 from gloam.synth.publishing.publish import publish
@@ -120,7 +120,7 @@ def test_verify_names_what_was_published_and_forged(
     PUBLISHED[said](root)
     lines = [
         f"{sha256_file(root / name)}  {name}\n"
-        for name in sorted(files_below(root))
+        for name in sorted(find_files(root))
         if name not in (MARK, SUMS)
     ]
     (root / SUMS).write_text("".join(lines))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ....manifests.clips.video import decoded_sequence
+from ....manifests.clips.video import decode_sequence
 from .arena import Memory
 from .order import Groups, Runs, VideoPart
 from .processes import VideoProcesses
@@ -76,7 +76,7 @@ class DecodedParts:
 
     def _decoded(self, part: VideoPart) -> Any:
         if self._processes is None:
-            frames = decoded_sequence(part.video, part.times, _memory)
+            frames = decode_sequence(part.video, part.times, _memory)
         elif self._locked is None:
             frames = self._processes.decode(part)
         else:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....errors import ImageRefused
-from ....manifests.clips.video import key_frames
+from ....manifests.clips.video import list_key_frames
 from ....manifests.sources import Location
 from ...epoch_order import epoch_order, epoch_seed
 from ..stored_clips import StoredClip, by_video
@@ -71,7 +71,7 @@ def group_clips(clips: Sequence[StoredClip]) -> Groups:
 
     def look(video: Location) -> tuple[list[int], tuple[int, int]]:
         try:
-            return key_frames(video)
+            return list_key_frames(video)
         except ImageRefused:
             return [], (1, 1)
 

@@ -20,7 +20,7 @@ from ....engines.forkserver import prepare_workers
 from ....engines.process import end_with_parent, main_left_alone
 from ....errors import LoaderError
 from ....manifests.clips.segments import Segment, Segments
-from ....manifests.clips.video import decoded_sequence
+from ....manifests.clips.video import decode_sequence
 from ....manifests.sources import Location
 from ....storage.store_requests import environment, take_environment
 from .arena import ArenaView, Memory, SharedMemoryArena
@@ -124,7 +124,7 @@ def _decode(part: VideoPart, number: int) -> tuple[int, ...] | Memory:
         fits = size <= len(memory)
         return memory[:size].reshape(shape) if fits else np.empty(shape, np.uint8)
 
-    frames = decoded_sequence(part.video, part.times, room)
+    frames = decode_sequence(part.video, part.times, room)
     return frames.shape if fits else frames
 
 

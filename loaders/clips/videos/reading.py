@@ -10,7 +10,7 @@ from typing import Any
 
 from ....errors import ImageRefused, LoaderError
 from ....manifests.clips.segments import Segments
-from ....manifests.clips.video import decoded_frames
+from ....manifests.clips.video import decode_frames
 from ...dali.building import built
 from ..clip_bytes import bytes_of
 from ..frame_sources import Frames, Videos, check_frames
@@ -73,7 +73,7 @@ class VideoFrames:
         """Return what is wrong with a part of a video of the runs that may have been begun."""
         for part in self._runs.recent(RECENT * PIPELINES):
             try:
-                decoded_frames(part.video, part.times)
+                decode_frames(part.video, part.times)
             except ImageRefused as refusal:
                 name = part.video.member
                 words = f"{self._name}: {name}: {refusal}; gloam build passes such clips"
@@ -81,7 +81,7 @@ class VideoFrames:
         return None
 
 
-def by_pyav(wanted: Wanted, workers: int, device_id: int | None) -> VideoFrames:
+def decode_by_pyav(wanted: Wanted, workers: int, device_id: int | None) -> VideoFrames:
     """Have processes decode; for a GPU, if its number is given.
 
     Raises LoaderError when they cannot be started.
@@ -92,7 +92,7 @@ def by_pyav(wanted: Wanted, workers: int, device_id: int | None) -> VideoFrames:
     return VideoFrames(wanted.contents.name, videos, runs, parts.close)
 
 
-def by_dali(
+def decode_by_dali(
     wanted: Wanted, workers: int, segments: Segments, pool: Executor, common: dict[str, Any]
 ) -> VideoFrames:
     """Have DALI decode what processes cut.

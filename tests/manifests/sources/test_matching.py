@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gloam.manifests.sources.matching import bare, match, plain
+from gloam.manifests.sources.matching import bare, match, plain_name
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,8 @@ from gloam.manifests.sources.matching import bare, match, plain
     ],
 )
 def test_the_longest_equal_tail_decides(names, paths, root, found):
-    assert match([plain(name) for name in names], paths, root).found == {
-        plain(name): path for name, path in found.items()
+    assert match([plain_name(name) for name in names], paths, root).found == {
+        plain_name(name): path for name, path in found.items()
     }
 
 
@@ -47,7 +47,7 @@ def test_what_fits_twice_is_said_and_is_nobody_s(names, paths, said):
 
 
 def test_names_are_read_alike_however_they_are_spelt():
-    assert plain(".\\a//b/./1.jpg") == "a/b/1.jpg"
+    assert plain_name(".\\a//b/./1.jpg") == "a/b/1.jpg"
     assert [bare(name) for name in ("a.b.c", "a.JPEG", "a.jpg.txt")] == ["a.b.c", "a", "a.jpg.txt"]
 
 
@@ -58,4 +58,4 @@ def test_many_photographs_of_one_name_are_not_compared_each_with_each():
 
 
 def test_letters_and_accents_that_are_written_apart_are_one_name():
-    assert plain("Ma\u0308rz/1.jpg") == plain("M\u00e4rz/1.jpg")
+    assert plain_name("Ma\u0308rz/1.jpg") == plain_name("M\u00e4rz/1.jpg")

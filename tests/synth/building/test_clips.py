@@ -14,7 +14,7 @@ from gloam.errors import ConfigError, SetError
 from gloam.synth.analysis.clip_statistics import clip_statistics
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import export, regenerate
-from gloam.synth.clips import frame_draw, frame_names, frames_of, render_clip
+from gloam.synth.clips import frame_draw, frame_names, frames_of_clip, render_clip
 from gloam.synth.models import draw, parse_draw, render
 from gloam.synth.publishing.video_files import export_videos
 from gloam.synth.recipes.load import load_recipe
@@ -45,7 +45,7 @@ def test_members_draws_and_first_frames(made):
         assert list(clip.members) == [
             f"{role}.{n:03d}" for role in ("low", "normal") for n in range(4)
         ]
-        lows, normals = frames_of(clip)
+        lows, normals = frames_of_clip(clip)
         drawn = parse_draw(clip.record["draw"])
         assert drawn == draw(load_recipe("uneven"), 0, clip.key)
         np.testing.assert_array_equal(lows[0], render(normals[0], drawn))
@@ -97,7 +97,7 @@ def test_live_sets(source, made, tmp_path):
     for clip in live.pairs("val"):
         assert frame_names(clip.members, "low") == []
         for low, name in zip(
-            frames_of(clip)[0], frame_names(stored[clip.key].members, "low"), strict=True
+            frames_of_clip(clip)[0], frame_names(stored[clip.key].members, "low"), strict=True
         ):
             np.testing.assert_array_equal(low, stored[clip.key].decoded(name))
 
@@ -180,7 +180,7 @@ def test_videos_give_every_sample_back(made, tmp_path):
     count = export_videos(made, tmp_path / "videos", "ffv1", workers=2)
     assert count == len(gloam.open_set(made))
     for clip in gloam.open_set(made).pairs("val"):
-        for role, frames in zip(("low", "normal"), frames_of(clip), strict=True):
+        for role, frames in zip(("low", "normal"), frames_of_clip(clip), strict=True):
             found = decoded(tmp_path / "videos" / "val" / f"{clip.key}.{role}.mkv")
             np.testing.assert_array_equal(found, frames)
     export_videos(made, tmp_path / "again", "ffv1")
