@@ -1,4 +1,4 @@
-"""The pairs of a split as columns that say where each image lies."""
+"""The pairs of a split as columns: the file, offset and size of each image."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def read_extent(extent: Extent) -> bytes:
 
 
 def undecodable(pair: StoredPair, member: str, why: str, of_set: bool) -> LoaderError:
-    """Return the error that says which image cannot be decoded, and what to do."""
+    """Return the error for an image that cannot be decoded, naming it and a remedy."""
     piece = pair.low if member == "low" else pair.normal
     mend = "gloam verify the set, gloam build mends it" if of_set else "leave it out"
     where = piece.named(pair.key, member)
@@ -140,7 +140,7 @@ _NEAR = 4096  # bytes between two members that are read at once
 
 
 def fetched(pair: StoredPair) -> StoredPair:
-    """Return a pair whose images are read; in a tar they lie side by side, and are read at once.
+    """Return a pair with its images read; in a tar, as one range.
 
     Raises LoaderError as `read_extent`.
     """

@@ -67,7 +67,7 @@ class ImageLoader(EpochLoader):
     _backend = "dali"
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Choose the backend: what is returned is a DaliImages or a TorchImages."""
+        """Choose the backend: a DaliImages or a TorchImages."""
         if cls is not ImageLoader:
             return super().__new__(cls)
         made: Self = super().__new__(class_of("ImageLoader", options))

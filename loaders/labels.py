@@ -57,7 +57,7 @@ class LabelColumns:
         return Rows(self.numbers[at], counts, *(column[places] for column in self._of_objects))
 
     def mask(self, number: int) -> Extent | None:
-        """Return where a pair's mask lies."""
+        """Return the extent of a pair's mask."""
         return None if self.masks is None else self.masks[number]
 
 

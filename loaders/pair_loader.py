@@ -70,7 +70,7 @@ class PairLoader(EpochLoader):
     _drawn: LiveLows | None  # of stored lows, where something of their draws is asked for
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Choose the backend, and what loads a mixture: a subclass of this is returned."""
+        """Choose the subclass: by backend, and for mixtures."""
         chosen = cls
         if "_backend" in vars(cls):  # neither a copy nor a mixture's already
             data = args[0] if args else options.get("data")

@@ -1,4 +1,4 @@
-"""States of loaders: small dicts that say where in which epoch of what a loader was.
+"""States of loaders: small dicts of the epoch, the position in it, and the data.
 
 Any other loader refuses them.
 """
@@ -17,7 +17,7 @@ VERSION = 1
 
 
 def fingerprint(contents: Contents, options: Options, rank: Rank, reader: str) -> dict[str, Any]:
-    """Return what two loaders must have in common for a state of one to fit the other."""
+    """Return the facts that two loaders must share for their states to be exchanged."""
     return {
         "version": VERSION,
         "data": contents.identity,

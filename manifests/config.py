@@ -31,7 +31,7 @@ _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 80, 80
 
 
 def shorten(value: Any) -> str:
-    """Return the repr of what somebody wrote, cut where it is long."""
+    """Return the repr of a user's value, shortened."""
     return _SHORT.repr(value)
 
 
@@ -130,7 +130,7 @@ def parse_yaml(text: str, where: object) -> dict[str, Any]:
 
 
 def validate(model: type[M], values: dict[str, Any], where: str) -> M:
-    """Make a model from a mapping.
+    """Validate a mapping as a model.
 
     Raises ConfigError with one line a finding: where, key, value and what is allowed.
     """

@@ -19,7 +19,7 @@ Counted = Callable[[int], Any]
 
 
 def ignore_progress(counted: int) -> None:
-    """Take no notice of progress."""
+    """Ignore progress."""
 
 
 class Engine(Protocol):

@@ -207,7 +207,7 @@ def parse_json(data: bytes | str) -> Any:
 
 
 def first_finding(error: ValidationError) -> str:
-    """Return what a model refuses first of the values that a file holds, as a short text."""
+    """Return the first fault that a model finds in a file's values, as a short text."""
     first = error.errors(include_url=False)[0]
     field, value = shown(".".join(map(str, first["loc"])))[1:-1], first["input"]
     if first["type"] == "string_pattern_mismatch":
@@ -217,7 +217,7 @@ def first_finding(error: ValidationError) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value for a message: on one line, cut at 60 characters."""
+    """Return a value for a message: one line of at most 60 characters."""
     if isinstance(value, str):
         text = repr(value[: _SHOWN + 1])
     elif isinstance(value, int | float | bool | None):

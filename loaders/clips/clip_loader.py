@@ -149,7 +149,7 @@ class ClipLoader(WorkerLoader):
 
     @property
     def num_workers(self) -> int:
-        """Processes that make batches; none where batches are made in this one."""
+        """Processes that make batches; 0 if this one does."""
         return super().num_workers if self._dali is None else 0
 
     @property

@@ -1,4 +1,4 @@
-"""Clips made in this process, on a GPU or a CPU: decoded by DALI, videos by PyAV, too.
+"""Clips decoded in this process by DALI or PyAV, on a GPU or a CPU.
 
 A frame is a sample of a pipeline that knows nothing of clips; those of one clip have one change.
 Batches are functions of epoch and number: there is no state besides.

@@ -1,4 +1,4 @@
-"""The pipeline that a PairLoader runs: which one, and built of what."""
+"""Build the DALI pipeline of a PairLoader."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from ..options import Options
 def explain_failure(
     error: Exception, contents: Contents, options: Options, suspects: Callable[[], list[int]]
 ) -> LoaderError:
-    """Return the error to raise in place of DALI's.
+    """Return a LoaderError that names the image DALI failed at.
 
     It names the pair that DALI failed at, where that can be told.
 
@@ -82,7 +82,7 @@ def _first_unknown(
 
 
 def last_words(error: Exception) -> str:
-    """Return what was wrong, out of DALI's long messages."""
+    """Return the cause from one of DALI's long messages."""
     lines = [
         line
         for line in str(error).splitlines()

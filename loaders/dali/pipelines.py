@@ -150,7 +150,7 @@ def webdataset_numbers(
 
 
 def write_numbers(folder: Path, counts: Sequence[int]) -> tuple[list[str], list[str]]:
-    """Write what takes the place of shards of so many pairs: indexes that name their numbers.
+    """Write stand-ins for shards of so many pairs: indexes that name the pairs' numbers.
 
     Returns paths of tars, all of which are one byte, and of indexes.
     """
@@ -166,7 +166,7 @@ def write_numbers(folder: Path, counts: Sequence[int]) -> tuple[list[str], list[
 
 
 def number_of(source_info: bytes) -> int:
-    """Return the number that DALI's source_info of such a place ends with."""
+    """Return the number at the end of DALI's source_info."""
     return int(source_info.rpartition(b":")[2].partition(b".")[0])
 
 
@@ -184,13 +184,13 @@ def file_labels(
 
 @plain
 def shard_paths(paths: Sequence[str], index_paths: Sequence[str]) -> dict[str, Any]:
-    """Return what the first reader of shards is told of them."""
+    """Return the arguments of the first shard reader: paths and indexes."""
     return {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
 
 
 @plain
 def reader_options(options: Options, part: RankPart, remote: bool) -> dict[str, Any]:
-    """Return what readers of shards have in common."""
+    """Return the arguments common to all shard readers."""
     # Whole shards are shuffled, equally on all ranks, which take turns at the parts. Those differ
     # by a sample, which only whole batches do not mind; otherwise each rank keeps its part.
     reshuffled = options.shuffle and options.last_batch == "drop"
@@ -210,7 +210,7 @@ def reader_options(options: Options, part: RankPart, remote: bool) -> dict[str, 
 
 @plain
 def reading(options: Options, part: RankPart) -> dict[str, Any]:
-    """Return what readers have in common.
+    """Return the arguments common to all readers.
 
     Two of them draw alike, and go in step, only if all of it is equal.
     """
@@ -343,7 +343,7 @@ def one_by_one(images: Iterable[bytes], options: Options) -> Any:
 
 
 def release_memory() -> None:
-    """Give back what DALI keeps of the GPU's memory for pipelines that are gone."""
+    """Release the GPU memory that DALI keeps of closed pipelines."""
     dali.backend.ReleaseUnusedMemory()
 
 

@@ -100,7 +100,7 @@ class Judged:
         }
 
     def markdown(self) -> str:
-        """Return the tables and what they mean, in Markdown."""
+        """Return the tables and their explanation as Markdown."""
         lines = [f"{self.name}: {self.about}", ""]
         for head, rows in (("method", self.rows()), ("difference", self.differences())):
             if rows:

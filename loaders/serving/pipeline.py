@@ -1,4 +1,4 @@
-"""The DALI pipeline that a server runs: what `PairLoader` does to an image, and no more.
+"""The DALI pipeline of a server: it transforms an image as `PairLoader` does.
 
 It is `decoded`, a resize and `normalised` of `dali.transforms.operators`, written out for servers.
 """

@@ -201,7 +201,7 @@ class VideoFacts:
 
 
 def probe_video(location: Location) -> VideoFacts:
-    """Return what a video's first frame says of it.
+    """Return the codec, size and format of a video, by its first frame.
 
     Raises ImageRefused when it holds no video, or its first frame cannot be decoded.
     """

@@ -121,7 +121,7 @@ def read_rgb(path: Path) -> Pixels:
 
 
 def find_reader_mismatch(data: bytes, pixels: Pixels) -> str:
-    """Say which reader shows a stored image otherwise than `decode` does, or "".
+    """Name the reader that shows a stored image differently from `decode`, or "".
 
     Those are OpenCV, which turns by EXIF and may show a frame of an animation, and Pillow with its
     turning, as training programs use them.

@@ -12,7 +12,7 @@ Match = str | tuple[str, str]
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a regular expression that somebody wrote; letters' case makes no difference.
+    """Compile a user's regular expression, ignoring case.
 
     Raises SourceError when it is none.
     """
@@ -23,7 +23,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def captured_fields(match: re.Match[str], names: Iterable[str]) -> Fields:
-    """Return what a match has captured: by names, or where there are none by groups in order."""
+    """Return the captures of a match: by names, or by number if there are none."""
     names = list(names)
     return tuple(match[name] for name in names) if names else match.groups()
 
@@ -45,7 +45,7 @@ def shared_names(low: re.Pattern[str], normal: re.Pattern[str]) -> list[str]:
 def match_files(
     lows: Mapping[str, str], normals: Mapping[str, str], match: Match
 ) -> list[tuple[str, str]]:
-    """Pair files by what a pattern captures in their names; many lows may have one normal.
+    """Pair files by the captures of a pattern in their names; many lows may have one normal.
 
     lows, normals: mapping of a name to a path; names are relative paths with suffix, in order.
     match: str, or two; a regular expression that is found in the names of both, or one for either.

@@ -80,7 +80,7 @@ def measure(data: bytes, max_pixels: int) -> Measures:
 
 
 def measure_pixels(pixels: Pixels) -> Measures:
-    """Measure a picture that is decoded already, uint8 RGB (H, W, 3)."""
+    """Measure a decoded picture, uint8 RGB (H, W, 3)."""
     return _measured(pixels.shape[1], pixels.shape[0], pixels)
 
 

@@ -63,7 +63,7 @@ def keep_records(root: Path, receipt: Receipt, records: Sequence[bytes]) -> None
 
 
 def read_kept_records(root: Path, receipt: Receipt) -> list[dict[str, Any]] | None:
-    """Return what `keep_records` noted of this very unit, if it did."""
+    """Return the records that `keep_records` kept of this unit, if any."""
     try:
         seal, _, data = read_regular(_records_path(root, receipt.unit)).partition(b"\n")
     except OSError:

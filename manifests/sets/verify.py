@@ -1,4 +1,4 @@
-"""Checking a set against its own records.
+"""Verify a set: everything is there, readable, complete and unchanged.
 
 Whether everything is there, readable, complete and unchanged.
 """

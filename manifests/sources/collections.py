@@ -115,7 +115,7 @@ def _way_out(kind: str, path: str) -> str:
 
 
 def format_counts(counts: Counter[str]) -> str:
-    """Write counts in words, the largest first: `.cr2 12, without suffix 1`."""
+    """Format counts, the largest first: `.cr2 12, without suffix 1`."""
     return ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
 
 

@@ -1,4 +1,4 @@
-"""Folders that are nobody's set: which files lie below one, and which of them are images."""
+"""List the files and images below a folder."""
 
 from __future__ import annotations
 

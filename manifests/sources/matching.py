@@ -118,5 +118,5 @@ def _equal(path: Parts, name: Parts) -> int:
 
 
 def unmatched_names(names: Iterable[str], matches: Matches) -> list[str]:
-    """Return the names that mean no photograph."""
+    """Return the names that match no photograph."""
     return [name for name in names if name not in matches.found and name not in matches.unclear]

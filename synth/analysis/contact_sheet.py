@@ -1,4 +1,4 @@
-"""Contact sheets: what recipes make of photographs, to be looked at before a set is built."""
+"""Contact sheets: photographs darkened by recipes."""
 
 from __future__ import annotations
 

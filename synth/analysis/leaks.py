@@ -1,4 +1,4 @@
-"""`gloam.leaks`: pictures of one set that are in another, by what they show."""
+"""`gloam.leaks`: find pictures of one set that another also has."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Leaks:
 
 
 def leaks(*sets: str | Path, workers: int = 1, progress: Progress | None = None) -> Leaks:
-    """Find pictures of one set that are in another one, at other exposures or a little aside.
+    """Find pictures of one set that another also has, even at another exposure or slightly shifted.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def measure_pictures(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Iterator[Seen]:
-    """Look at all pictures of a folder, or at the normals of a set.
+    """Hash all pictures of a folder, or the normals of a set.
 
     given: see `leaks`.
     unreadable: gets what could not be read, with the reason.

@@ -113,6 +113,6 @@ def by_sensor(points: list[TransferPoint]) -> dict[tuple[str, float], list[Trans
 
 
 def transfer_ratio(points: list[TransferPoint]) -> float:
-    """Return how much noise was measured over what was expected, in variance, over all pixels."""
+    """Return measured over expected noise variance, over all pixels."""
     weight = sum(point.pixels for point in points)
     return sum(point.measured / point.expected * point.pixels for point in points) / weight

@@ -1,4 +1,4 @@
-"""A contact sheet of what recipes make of photographs, or of clips."""
+"""Contact sheets of photographs or clips darkened by recipes."""
 
 from __future__ import annotations
 

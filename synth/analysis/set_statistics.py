@@ -1,4 +1,4 @@
-"""Statistics of a whole set, or of folders of images: pairs spread over workers."""
+"""Statistics of a set or of folders of images, measured by several workers."""
 
 from __future__ import annotations
 

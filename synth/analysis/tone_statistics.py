@@ -1,4 +1,4 @@
-"""Statistics of what light became: tone by level of the normal, its spread, colour, registration.
+"""Statistics of tone: by level of the normal, its spread, colour, registration.
 
 All are of means of blocks in linear light, so that noise counts little.
 """
@@ -51,7 +51,7 @@ TONE_LABELS = {
 
 
 def tone_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
-    """Measure what became of a normal's light.
+    """Measure the low's tone, colour and registration against its normal.
 
     low, normal: uint8 arrays (H, W, 3) of equal size, RGB.
 

@@ -86,7 +86,7 @@ def build(
     *,
     engine: Engine | None = None,
 ) -> Report:
-    """Build a set, or continue or repair one that was begun with the same request.
+    """Build a set, or continue or repair one that the same request began.
 
     root: folder of the set; new, empty, or of this same build.
     workers: processes of this machine. Has no influence on a single byte.

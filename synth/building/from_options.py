@@ -1,4 +1,4 @@
-"""`gloam.build`: everything that the command can be told, as one call."""
+"""`gloam.build`: the function of the command."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def make_request(
     select: bool | None,
     options: dict[str, Any],
 ) -> Request:
-    """Make one request from a build file and what goes before it.
+    """Make a request from a build file and options, which override it.
 
     sources, config, recipe, overrides, profile, select: as of `build`. options: of plan and output,
     by name; None where they were not given.

@@ -36,7 +36,7 @@ def pictures(sets: tuple[str, ...]) -> tuple[Seen, ...]:
 
 
 def sum_of(sets: tuple[str, ...]) -> str:
-    """Return a sum of what some sets show, wherever they lie; a sum that a set records as it is."""
+    """Return a checksum of the scenes of some sets, whatever their paths; a checksum as it is."""
     if len(sets) == 1 and re.fullmatch("[0-9a-f]{64}", sets[0]):
         return sets[0]
     shown = sorted((one.hash, one.thumbnail.tobytes()) for one in pictures(sets))
@@ -44,7 +44,7 @@ def sum_of(sets: tuple[str, ...]) -> str:
 
 
 def refuse_known_scenes(candidates: pa.Table, sets: Sequence[str]) -> pa.Table:
-    """Refuse the candidates that show what a picture of some sets shows.
+    """Refuse the candidates that show a scene of one of the sets.
 
     candidates: of `measure_candidates`.
     sets: see `gloam.leaks`.

@@ -1,4 +1,4 @@
-"""Planning a build: what its folder holds already, or a new plan from its sources."""
+"""Plan a build: read the plan in its folder, or make one from its sources."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Planned(NamedTuple):
 
 
 def load_or_make_plan(run: Run) -> Planned:
-    """Return the folder's plan, which is made if there is none.
+    """Read the plan in the folder, or make and write one.
 
     Raises SetError when the folder holds a build with another request; SourceError, ConfigError as
     of `build`.

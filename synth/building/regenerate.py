@@ -1,4 +1,4 @@
-"""Making a set anew from its own shards, without sources.
+"""Regenerate a set from its own shards, without its sources.
 
 With other noise or other splits (`regenerate`), or in the other layout (`export`).
 """

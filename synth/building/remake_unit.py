@@ -1,4 +1,4 @@
-"""One unit of a set, made again from the same unit of another set.
+"""Make a unit of a set from the same unit of another set.
 
 With new draws and lows, or the lows that its draws make, or as it is.
 """

@@ -43,7 +43,7 @@ class Request(RequestBase):
         return everything and not self.not_like
 
     def recorded(self) -> RecordedRequest:
-        """Return what of the request decides the set's bytes, as the set records it.
+        """Return the part of the request that decides the set's bytes, as recorded in the set.
 
         All but the places where the sources happen to lie.
         """

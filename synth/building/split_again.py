@@ -1,4 +1,4 @@
-"""Splitting a finished set anew: which of its pairs are in which split, and nothing else."""
+"""Split a finished set again, with other numbers of validation and test pairs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SplitAgain(NamedTuple):
 
 
 def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
-    """Choose the validation and test pairs of a finished set anew.
+    """Choose other validation and test pairs of a finished set.
 
     They are those that a build with these numbers would choose. Each shard is cut into one of every
     split, so that a pair is read and written once, and never moves between shards.

@@ -1,4 +1,4 @@
-"""`gloam.verify`: whether a finished set is still what was built."""
+"""`gloam.verify`: check a finished set."""
 
 from __future__ import annotations
 

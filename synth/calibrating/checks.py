@@ -40,7 +40,7 @@ def raw_facts(mosaic: npt.NDArray[np.uint16], black: float, white: float) -> Fla
 
 
 def check_flat(flat: Flat) -> list[str]:
-    """Say what is wrong with a flat."""
+    """Return the faults of a flat field."""
     found = []
     if flat.clipped > _CLIPPED:
         found.append(f"clips: {flat.clipped:.1%} of its sites are at white; expose it less")
@@ -74,7 +74,7 @@ def clipped_share(darks: Sequence[npt.NDArray[np.uint16]], black: float) -> floa
 def check_flat_pair(
     first: npt.NDArray[np.uint16], second: npt.NDArray[np.uint16], black: float, gain: float
 ) -> list[str]:
-    """Say what is wrong with two flats that were to be equal.
+    """Return the faults of two flats that should be equal.
 
     first, second: arrays (H, W). gain: about the system gain, DN per electron: for the noise that
     there has to be.

@@ -100,7 +100,7 @@ def level_of(mosaic: npt.NDArray[np.uint16]) -> Level:
 
 
 def black_of(levels: Sequence[Level], told: float, white: float) -> float:
-    """Return the black level by which frames of one ISO are told into darks and flats.
+    """Return the black level that separates the frames of one ISO into darks and flats.
 
     It is the one that files tell. Where it is 0, as of files that do not tell it, the darkest
     frame may be a dark: its noise is then less than half of the shot noise that its level over 0

@@ -1,4 +1,4 @@
-"""Raw files: their mosaics, and what they say of how they were taken."""
+"""Raw files: their mosaics and exposure settings."""
 
 from __future__ import annotations
 

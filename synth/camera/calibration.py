@@ -1,4 +1,4 @@
-"""Camera files: what a calibration holds, checked when it is read."""
+"""Camera files: the schema of calibrations."""
 
 from __future__ import annotations
 

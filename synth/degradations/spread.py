@@ -1,4 +1,4 @@
-"""From where light comes to a pixel of a blurred picture: a path of the camera, and a disc.
+"""Point spread of motion blur, defocus and misregistration: where a pixel's light comes from.
 
 Computed on the host in float64 from plain arithmetic, rounded once.
 """
@@ -18,7 +18,7 @@ _FINE = 8
 
 
 class Spread(NamedTuple):
-    """How light spreads.
+    """Point spread functions of images, as lists of offsets and weights.
 
     places: int32 array (P, 2), from how many rows and columns away it comes; none where nothing
     spreads.

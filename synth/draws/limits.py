@@ -1,4 +1,4 @@
-"""What a draw of the camera model may hold: nothing that no recipe draws."""
+"""Bounds on the numbers of a camera draw: those that recipes can draw."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REPEATED = ("illumination.lights", "illumination.lamps", "emitters")
 
 
 def check_camera(drawn: CameraDraw) -> None:
-    """Raise ValueError for what no recipe draws, with its path."""
+    """Raise ValueError, with its path, for a number that no recipe can draw."""
     lengths = check_numbers(drawn, CameraRecipe, _NUMBERS)
     field, sensor = drawn.illumination, drawn.camera.sensor
     lamps = drawn.emitters.count if drawn.emitters else 0

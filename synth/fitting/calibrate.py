@@ -1,4 +1,4 @@
-"""Calibration by simulation: parameters are moved by what their lows' statistics are off by.
+"""Calibration by simulation: adjust parameters by the error of the simulated lows' statistics.
 
 Lows are made of the same normals, with the parameters of today; what is measured of these and of
 the real ones differs; each parameter is moved by the difference.

@@ -39,7 +39,7 @@ _PLACES = {name: place for place, name in enumerate(COLUMNS)}
 
 
 def column_indices(*names: str) -> list[int]:
-    """Return the places of columns: of `noise.read`, those of its three channels."""
+    """Return the indices of columns; `noise.read` means its three channels."""
     return [
         place
         for name in names
@@ -55,7 +55,7 @@ def clip_to_bounds(values: FloatArray) -> FloatArray:
 
 
 def recipe_values(toe: float) -> dict[str, Any]:
-    """Return what all pairs share, as nested values of a recipe."""
+    """Return the values common to all pairs, nested as in a recipe."""
     return {
         "tone": {"toe": toe},
         "noise": {"tail_share": dict.fromkeys(CHANNELS, TAIL_SHARE)},

@@ -60,7 +60,7 @@ class Fit:
         return recipe_of({"name": name, **self.values}, (), f"recipe {name}")
 
     def yaml(self, name: str) -> str:
-        """Return the recipe as YAML, with what was found as comments."""
+        """Return the recipe as YAML, with the results as comments."""
         text = yaml.safe_dump(
             {"name": name, **self.values},
             sort_keys=False,
@@ -70,7 +70,7 @@ class Fit:
         return "".join([*(f"# {line}\n" for line in self.lines()), "\n", text])
 
     def lines(self) -> list[str]:
-        """Return what was found, in lines to be printed."""
+        """Return the results as lines to print."""
         counts = ", ".join(map(str, self.settings))
         lines = [f"camera settings, the quietest first: {counts} of the pairs"]
         if self.told is not None:

@@ -1,4 +1,4 @@
-"""Measures of real pairs and of lows made in their place."""
+"""Measure real pairs, and the simulated lows of their normals."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def measure_pairs(
     workers: int,
     at: Callable[[int], None],
 ) -> Measures:
-    """Measure real pairs, or what is made of their normals.
+    """Measure real pairs, or lows simulated from their normals.
 
     toe: of the lows' curve; None where no tone is wanted. made_by: parameters (N, C), which need
     the curve, or a recipe that they are drawn from.

@@ -1,4 +1,4 @@
-"""Real pairs to fit to, and what stands for the normals of lows that have none."""
+"""Real pairs to fit to; lows without normals get a brightened, denoised stand-in."""
 
 from __future__ import annotations
 

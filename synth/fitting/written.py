@@ -1,4 +1,4 @@
-"""Recipes of what was fitted: a table of pairs, distributions, or a broad one to train on."""
+"""Recipes from fitted values: a table of pairs, distributions, or a broad one to train on."""
 
 from __future__ import annotations
 

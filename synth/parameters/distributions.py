@@ -156,7 +156,7 @@ ZERO = Constant(0.0)
 
 
 def parse(value: Any) -> Distribution:
-    """Read a distribution from what YAML or the command line gives.
+    """Parse a distribution from a value of YAML or of the command line.
 
     Raises ValueError with what is allowed, when it is none.
 

@@ -1,4 +1,4 @@
-"""The fields of recipes: sections, and what a parameter may be and is, as data."""
+"""The fields of recipes: sections, and bounds, units and meaning of parameters."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Section(BaseModel):
 
 
 def about(text: str) -> Any:
-    """Say what a parameter is, for people."""
+    """Describe a parameter for users."""
     return Field(description=text)
 
 

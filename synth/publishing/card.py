@@ -52,7 +52,7 @@ def body(
     citation: str,
     remarks: list[str],
 ) -> str:
-    """Return what people read of a card.
+    """Return the text of a card.
 
     rows: the statistics of pairs, measured.
     form: "webdataset", "parquet" or "plan".

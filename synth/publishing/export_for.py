@@ -1,4 +1,4 @@
-"""A set as the folder that somebody else's trainer reads."""
+"""Export a set as a folder that another trainer reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A set to be given away: for the Hub and whoever else downloads it."""
+"""Publish a set, for the Hub and other downloads."""
 
 from __future__ import annotations
 

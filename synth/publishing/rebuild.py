@@ -1,4 +1,4 @@
-"""A published set made again from one's own copies of the photographs: the same bytes."""
+"""Rebuild a published set, byte for byte, from copies of its photographs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder that is written unit by unit from a set: what was finished stays, and a mark ends it."""
+"""Write a folder from a set unit by unit: finished units stay, and a mark ends it."""
 
 from __future__ import annotations
 

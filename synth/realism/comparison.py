@@ -49,7 +49,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Realism:
-    """How well lows were told from real ones.
+    """Results of a comparison of lows with real ones.
 
     control: dict of the same to Told, what chance gives: of two seeds of the recipe, or of two
     halves of the other lows where these are enough.
@@ -65,7 +65,7 @@ class Realism:
     patches: list[Patch] = field(default_factory=list)  # those that are easiest to tell
 
     def lines(self) -> list[str]:
-        """Return what was found, in lines to be printed."""
+        """Return the results as lines to print."""
         return [
             f"{len(self.real)} real lows, {len(self.other)} of {self.name}, {self.scenes} scenes",
             f"{'told by':18}{'lows':>18}{'control':>18}",
@@ -81,7 +81,7 @@ class Realism:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """Return what was found, without statistics and pixels."""
+        """Return the results without statistics and pixels."""
         return {
             "name": self.name,
             "real": len(self.real),

@@ -1,4 +1,4 @@
-"""How well lows can be told from real ones, and what gives them away: the test of two folders."""
+"""`gloam.realism`: test how well a classifier tells lows of two folders apart, and by what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lows to be told apart, and the features of each."""
+"""Lows to compare, and the features of each."""
 
 from __future__ import annotations
 

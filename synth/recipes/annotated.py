@@ -1,4 +1,4 @@
-"""A recipe as a text to read: its values, and beside each what it is and may be."""
+"""A recipe as annotated YAML: values, with meaning and bounds of each."""
 
 from __future__ import annotations
 

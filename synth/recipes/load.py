@@ -43,7 +43,7 @@ _MOST = 1000
 
 
 def shipped_recipes() -> dict[str, str]:
-    """Return the names of the recipes that gloam ships, and what each is about."""
+    """Return the names of the shipped recipes, with their descriptions."""
     return {name: load_recipe(name).about for name in _names()}
 
 

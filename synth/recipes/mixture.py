@@ -1,4 +1,4 @@
-"""Recipes that are made of others: each image is drawn by one of them, chosen by its key."""
+"""Mixtures of recipes: each image is drawn by one of them, chosen by its key."""
 
 from __future__ import annotations
 

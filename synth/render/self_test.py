@@ -1,4 +1,4 @@
-"""A self-test: known lows, made again on this machine and compared bit by bit.
+"""Self-test: make known lows on this machine and compare their bits.
 
 It runs in `gloam doctor`, and when a process first makes lows by kernels that have not passed it:
 once for the CPU, once for each kind of GPU.

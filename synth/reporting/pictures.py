@@ -1,4 +1,4 @@
-"""Which pairs a page shows, and what it shows of each."""
+"""Choose pairs for a page, and make their pictures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Shown(NamedTuple):
 
 
 def chosen(measured: Measured) -> dict[int, str]:
-    """Choose typical pairs, and the extreme ones by each statistic: place to the reason why."""
+    """Choose typical pairs and the extremes of each statistic, with the reason for each."""
     reasons: dict[int, list[str]] = {}
     distance = np.zeros(len(measured.rows))
     for name in LABELS:

@@ -71,7 +71,7 @@ def set_subject(
     at: Callable[[int], None] = ignore_progress,
     engine: Engine | None = None,
 ) -> Subject:
-    """Gather what there is to tell of a set.
+    """Gather the facts and statistics of a set.
 
     Raises SetError when it is none, or something in it cannot be read.
     """
@@ -134,7 +134,7 @@ def folder_subject(
     at: Callable[[int], None] = ignore_progress,
     engine: Engine | None = None,
 ) -> Subject:
-    """Gather what there is to tell of real pairs, or of lows alone.
+    """Gather the statistics of real pairs, or of lows alone.
 
     Raises SourceError when there is nothing, an image has no partner, or is damaged.
     """

@@ -84,7 +84,7 @@ class VideoProcesses:
         return self._result(_cut, video, times, margins)
 
     def close(self) -> None:
-        """End the processes when they are done with what they are at."""
+        """End the processes after their current tasks."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _result(self, work: Callable[..., T], *given: Any) -> T:

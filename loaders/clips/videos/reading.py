@@ -82,7 +82,7 @@ class VideoFrames:
 
 
 def decode_by_pyav(wanted: Wanted, workers: int, device_id: int | None) -> VideoFrames:
-    """Have processes decode; for a GPU, if its number is given.
+    """Let worker processes decode; copy to a GPU if its number is given.
 
     Raises LoaderError when they cannot be started.
     """
@@ -95,7 +95,7 @@ def decode_by_pyav(wanted: Wanted, workers: int, device_id: int | None) -> Video
 def decode_by_dali(
     wanted: Wanted, workers: int, segments: Segments, pool: Executor, common: dict[str, Any]
 ) -> VideoFrames:
-    """Have DALI decode what processes cut.
+    """Let DALI decode the segments that worker processes cut.
 
     workers: processes; with 0 this one cuts.
     segments: what was cut, also for pipelines before.

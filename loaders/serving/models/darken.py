@@ -28,7 +28,7 @@ class TritonPythonModel:
     """The model that the backend makes and calls."""
 
     def initialize(self, args: dict[str, Any]) -> None:
-        """Read recipe and options, which lie beside this file."""
+        """Read the recipe and the options from this file's folder."""
         folder = Path(args["model_repository"]) / args["model_version"]
         made = json.loads((folder / "made.json").read_text("utf-8"))
         self._options = Options(**made["options"])

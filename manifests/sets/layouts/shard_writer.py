@@ -1,4 +1,4 @@
-"""The files of a shard: where they lie, and how they are written.
+"""Write the tars of shards, and name their files.
 
 A USTAR tar of samples whose headers carry no time, owner or name of a machine, and its index.
 """

@@ -29,7 +29,7 @@ def _line(value: object) -> str:
 
 
 def escape_markdown(value: object) -> str:
-    """Return a text as Markdown that shows it: no markup of its own, no HTML, no link."""
+    """Escape a text for Markdown: no markup, no HTML, no link."""
     text = "".join(_ENTITIES.get(c, c) for c in _line(value))
     return _MARKS.sub(r"\\\1", text)
 

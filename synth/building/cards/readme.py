@@ -1,4 +1,4 @@
-"""The README.md of a set's folder: what it is, and how Hugging Face's `datasets` reads it there."""
+"""The README.md of a set: description, and metadata for Hugging Face's `datasets`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HUB_SPLITS = {"train": "train", "val": "validation", "test": "test"}
 
 
 def write_readme(root: Path, info: SetInfo) -> None:
-    """Write a set's README.md, unless there is one, which may be somebody's own.
+    """Write a set's README.md unless it has one.
 
     It is no part of the set: nothing tells it from an edited one.
     """
