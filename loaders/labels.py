@@ -16,7 +16,7 @@ from ..manifests.labels.labels import BOXES, CLASS, MASK
 from ..manifests.labels.placement import nearest
 from ..manifests.labels.table import read_about
 from ..manifests.sets.info import PAIRS
-from ..manifests.sets.label_columns import Rows, read_label_arrays
+from ..manifests.sets.label_columns import LabelRows, read_label_arrays
 from ..manifests.sets.layouts.extents import Extent, Extents
 from ..manifests.sets.pair_set import PairSet
 from .augment import CropFlip
@@ -47,14 +47,14 @@ class LabelColumns:
     _ends: Whole
     _of_objects: tuple[npt.NDArray[Any], ...]
 
-    def take(self, numbers: Sequence[int] | Whole) -> Rows:
+    def take(self, numbers: Sequence[int] | Whole) -> LabelRows:
         """Return the labels of some pairs."""
         at = np.asarray(numbers, np.int64)
         starts, ends = self._ends[at], self._ends[at + 1]
         counts = ends - starts
         first = np.repeat(starts - np.cumsum(counts) + counts, counts)
         places = first + np.arange(int(counts.sum()))
-        return Rows(self.numbers[at], counts, *(column[places] for column in self._of_objects))
+        return LabelRows(self.numbers[at], counts, *(column[places] for column in self._of_objects))
 
     def mask(self, number: int) -> Extent | None:
         """Return the extent of a pair's mask."""
@@ -99,13 +99,13 @@ def label_columns(pairs: Any, contents: Contents) -> LabelColumns:
     )
 
 
-def join_labels(rows: Iterable[Rows]) -> Rows:
+def join_labels(rows: Iterable[LabelRows]) -> LabelRows:
     """Put the labels of several pairs together."""
-    return Rows(*map(np.concatenate, zip(*rows, strict=True)))
+    return LabelRows(*map(np.concatenate, zip(*rows, strict=True)))
 
 
 def batch_labels(
-    rows: Rows,
+    rows: LabelRows,
     crops: npt.NDArray[Any],
     masks: Sequence[npt.NDArray[np.uint8]],
     roles: Sequence[str],
@@ -159,7 +159,7 @@ def batch_labels(
 
 
 def _move_boxes(
-    rows: Rows, crops: npt.NDArray[Any], options: Options
+    rows: LabelRows, crops: npt.NDArray[Any], options: Options
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
     """Move boxes as pixels move; and say which still are at least a pixel wide and high."""
     whose = np.repeat(np.arange(len(crops)), rows.counts)
@@ -205,7 +205,7 @@ class PairLabels(NamedTuple):
     row: of this pair alone.
     """
 
-    row: Rows
+    row: LabelRows
     roles: tuple[str, ...]
     mask: Extent | None
 
@@ -219,7 +219,7 @@ class PairLabels(NamedTuple):
 class MovedLabels(NamedTuple):
     """The labels of one pair, and the crop (1, 7) of its images."""
 
-    row: Rows
+    row: LabelRows
     roles: tuple[str, ...]
     crop: npt.NDArray[np.int64]
     mask: npt.NDArray[np.uint8] | None

@@ -35,7 +35,7 @@ def shorten(value: Any) -> str:
     return _SHORT.repr(value)
 
 
-class Finding(ValueError):
+class InvalidValue(ValueError):
     """Raised by a validator of several fields for one of them.
 
     Parameters
@@ -149,7 +149,7 @@ def _facts(finding: Any, model: type[BaseModel]) -> tuple[str, Any, Any]:
     """Return key, value, and what is allowed, of one of pydantic's findings."""
     place = [str(part) for part in finding["loc"]]
     own = finding.get("ctx", {}).get("error")
-    if isinstance(own, Finding):
+    if isinstance(own, InvalidValue):
         return ".".join([*place, own.key]), own.value, own.problem
     if finding["type"] == "extra_forbidden":
         return ".".join(place), finding["input"], _fields_at(model, finding["loc"][:-1])

@@ -31,7 +31,7 @@ _WITH_MARGINS = {
 
 
 @dataclass(frozen=True)
-class Segment:
+class VideoSegment:
     """A part of a video from a key frame on.
 
     data: a Matroska file.
@@ -75,7 +75,7 @@ class Segment:
         return "" if same else "has margins above its frames or at their left"
 
 
-Cut = Callable[[Location, Sequence[int]], Segment]
+Cut = Callable[[Location, Sequence[int]], VideoSegment]
 
 
 class Segments:
@@ -90,7 +90,7 @@ class Segments:
         self._margins = margins
         self._coded: dict[Location, tuple[int, int] | None] = {}
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[Location, int], Segment] = OrderedDict()
+        self._kept: OrderedDict[tuple[Location, int], VideoSegment] = OrderedDict()
         self._begins: dict[Location, list[int]] = {}
         self._bytes = 0
 
@@ -99,7 +99,7 @@ class Segments:
 
     def frames(
         self, video: Location, times: Sequence[int], cut: Cut | None = None
-    ) -> tuple[Segment, list[int]]:
+    ) -> tuple[VideoSegment, list[int]]:
         """Return a part of a video that holds frames, and their numbers in it.
 
         times: see `video.decode_frames`.
@@ -122,7 +122,7 @@ class Segments:
             self._keep(video, segment)
         return segment, numbers
 
-    def cut(self, video: Location, times: Sequence[int]) -> Segment:
+    def cut(self, video: Location, times: Sequence[int]) -> VideoSegment:
         """Cut a part out of a video; see `cut_segment`."""
         if not self._margins:
             return cut_segment(video, times)
@@ -130,7 +130,7 @@ class Segments:
             self._coded[video] = coded_size(video)
         return cut_segment(video, times, self._coded[video])
 
-    def _keep(self, video: Location, segment: Segment) -> None:
+    def _keep(self, video: Location, segment: VideoSegment) -> None:
         begin = segment.times[0]
         old = self._kept.pop((video, begin), None)  # shorter than this one
         if old is None:
@@ -160,7 +160,7 @@ def coded_size(video: Location) -> tuple[int, int] | None:
 
 def cut_segment(
     video: Location, times: Sequence[int], coded: tuple[int, int] | None = None
-) -> Segment:
+) -> VideoSegment:
     """Cut out of a video what frames need to be decoded, up to the next key frame.
 
     times: presentation times in rising order, of `video.frame_times`.
@@ -200,7 +200,7 @@ def _packets(container: Any, stream: Any, times: Sequence[int]) -> list[Any]:
     return packets
 
 
-def _written(stream: Any, packets: Sequence[Any], coded: tuple[int, int] | None) -> Segment:
+def _written(stream: Any, packets: Sequence[Any], coded: tuple[int, int] | None) -> VideoSegment:
     import av
 
     times = sorted(packet.pts for packet in packets)
@@ -219,4 +219,4 @@ def _written(stream: Any, packets: Sequence[Any], coded: tuple[int, int] | None)
             packet.time_base, packet.stream = Fraction(1, 1000), into
             made.mux(packet)
     size = stream.codec_context.height, stream.codec_context.width
-    return Segment(file.getvalue(), tuple(times), size, coded or size)
+    return VideoSegment(file.getvalue(), tuple(times), size, coded or size)

@@ -85,21 +85,20 @@ def decode_frames(location: Location, times: Sequence[int]) -> list[Pixels]:
 
 
 def decode_sequence(
-    location: Location, times: Sequence[int], room: Callable[[tuple[int, ...]], Pixels]
+    location: Location, times: Sequence[int], allocate: Callable[[tuple[int, ...]], Pixels]
 ) -> Pixels:
-    """Decode frames of a video, as `decode_frames`, one after the other into one array.
+    """Decode frames of a video as `decode_frames` does, into one array.
 
-    room: function of a shape (F, H, W, 3); returns the uint8 array that is filled: one that was
-      used before spares the system the cleaning of fresh memory, which takes as long as decoding
-      small frames.
+    allocate: function of a shape (F, H, W, 3); returns the uint8 array to fill. Reused memory saves
+      clearing fresh pages, which takes as long as decoding small frames.
 
-    Raises ImageRefused as `decode_frames`; also when frames differ in size.
+    Raises ImageRefused as `decode_frames` does, and when frames differ in size.
     """
     number = {time: i for i, time in enumerate(times)}
     made: Pixels | None = None
     for time, pixels in _decoded(location, times):
         if made is None:
-            made = room((len(times), *pixels.shape))
+            made = allocate((len(times), *pixels.shape))
         if pixels.shape != made.shape[1:]:
             raise ImageRefused(Reason.DAMAGED, "its frames differ in size")
         made[number[time]] = pixels

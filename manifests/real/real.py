@@ -15,7 +15,7 @@ from ...storage.untrusted import read_regular
 from ..labels.labels import Marked
 from ..sources.folders import files_below
 from .pairing import Fields, captured_fields, compile_pattern, shared_names
-from .rules import Labels, Listing, Rule, SetRules, Template, load_rules, set_names
+from .rules import LabelRule, Listing, Rule, SetRules, Template, load_rules, set_names
 
 _SHOWN = 6
 _TOPS = 20  # folders in which a set is looked for
@@ -291,7 +291,7 @@ def _ratio(one: _Found) -> float | None:
         return None
 
 
-def _boxes(labels: Labels, fields: dict[str, str], tree: _Tree) -> tuple[Marked, ...]:
+def _boxes(labels: LabelRule, fields: dict[str, str], tree: _Tree) -> tuple[Marked, ...]:
     """Read what is marked on an image; nothing where it has no file of labels."""
     template, pattern = Template(labels.file), compile_pattern(labels.line)
     path = tree.path.get(template.filled(fields))

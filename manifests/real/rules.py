@@ -90,7 +90,7 @@ class Listing(_Model):
     line: str
 
 
-class Labels(_Model):
+class LabelRule(_Model):
     """Files that say where objects are.
 
     Attributes
@@ -166,7 +166,7 @@ class SetRules(_Model):
     scene: str = ""
     layouts: tuple[dict[str, tuple[Rule, ...]], ...]
     lists: dict[str, tuple[str, ...] | Listing] = Field(default_factory=dict)
-    labels: Labels | None = None
+    labels: LabelRule | None = None
 
     @field_validator("layouts", mode="before")
     @classmethod

@@ -42,7 +42,7 @@ PLAN, CANDIDATES = "plan.parquet", "candidates.parquet"
 PAIRS, REFUSED, RECIPE = "pairs.parquet", "refused.parquet", "recipe.yaml"
 
 
-class Origin(TypedDict):
+class OriginSet(TypedDict):
     """The set that another one was made from, and what was changed."""
 
     name: str
@@ -67,7 +67,7 @@ class BuildNote(Grown):
     request: RecordedRequest
     versions: dict[str, str]
     plan_sha256: Digest
-    origin: Origin | None = None
+    origin: OriginSet | None = None
     labels_sha256: Digest = ""
 
     @property

@@ -39,7 +39,7 @@ class Span(NamedTuple):
     sparse: bool = False
 
 
-class Window:
+class FileWindow:
     """A part of an open file as a file of its own, each reader at its own offset."""
 
     def __init__(self, handle: IO[bytes], start: int, end: int) -> None:
@@ -146,7 +146,7 @@ def _members(
     start: int | None = bounds[0]
     end = bounds[1]
     while start is not None:
-        view = Window(handle, start, end)
+        view = FileWindow(handle, start, end)
         with tarfile.open(fileobj=view, mode="r:", **_TEXT) as archive:  # type: ignore[call-overload]
             for member in archive:
                 archive.members = []  # tarfile keeps every header otherwise: gigabytes for ImageNet
@@ -182,7 +182,7 @@ def _unpacked(member: tarfile.TarInfo) -> int:
     return int(said.get("GNU.sparse.realsize", said.get("GNU.sparse.size", member.size)))
 
 
-def _check_end(view: Window, offset: int, container: str) -> None:
+def _check_end(view: FileWindow, offset: int, container: str) -> None:
     """Tell the end of a tar from a header that cannot be read.
 
     Tarfile takes both for the end and says nothing.
@@ -199,7 +199,7 @@ def _check_end(view: Window, offset: int, container: str) -> None:
 
 def _next_tar(handle: IO[bytes], offset: int, end: int, passed: Counter[str]) -> int | None:
     """Return where another tar begins behind an end mark, if one does."""
-    view = Window(handle, offset, end)
+    view = FileWindow(handle, offset, end)
     while data := view.read(_STEP):
         rest = data.lstrip(b"\0")
         if rest:
@@ -220,7 +220,7 @@ def read_sparse(handle: IO[bytes], offset: int) -> bytes:
 
     Raises tarfile.TarError, OSError, ValueError, RuntimeError when it is no longer there.
     """
-    view = Window(handle, offset, handle.seek(0, os.SEEK_END))
+    view = FileWindow(handle, offset, handle.seek(0, os.SEEK_END))
     with tarfile.open(fileobj=view, mode="r:", **_TEXT) as archive:  # type: ignore[call-overload]
         member = archive.next()
         if member is None or not member.issparse():

@@ -23,7 +23,7 @@ from ...manifests.sets.info import (
     PLAN,
     RECIPE,
     BuildNote,
-    Origin,
+    OriginSet,
     SetInfo,
     differences,
     facts_of,
@@ -255,7 +255,7 @@ def _note(
     changed += differences(info.build.versions, versions, "version")
     if not changed and not lows_only:
         return info.build
-    origin: Origin = {"name": info.name, "sha256": info.sha256, "changed": changed}
+    origin: OriginSet = {"name": info.name, "sha256": info.sha256, "changed": changed}
     if lows_only:
         origin["lows_only"] = True
     plan, labels = info.build.plan_sha256, info.build.labels_sha256

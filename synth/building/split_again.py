@@ -17,7 +17,7 @@ from ...manifests.sets.tables import read_plan
 from .jobs import units_of
 
 
-class Part(NamedTuple):
+class SplitPart(NamedTuple):
     """The pairs that a new unit takes of an old one, by the old one's name."""
 
     unit: str
@@ -33,7 +33,7 @@ class SplitAgain(NamedTuple):
 
     plan: bytes  # the new `plan.parquet`
     labels: bytes
-    parts: dict[str, Part]  # dict of new unit to Part
+    parts: dict[str, SplitPart]  # dict of new unit to Part
 
 
 def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
@@ -53,7 +53,7 @@ def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
     old = read_plan(origin.root)
     keys = old["key"].to_pylist()
     splits = splits_of(keys, origin.info.build.request.plan.seed, val, test)
-    parts: dict[str, Part] = {}
+    parts: dict[str, SplitPart] = {}
     rows: dict[str, list[int]] = {}
     counts: dict[str, int] = {}
     for unit, own in units_of(old).items():
@@ -61,7 +61,7 @@ def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
             new = unit_name(split, counts.setdefault(split, 0))
             counts[split] += 1
             rows[new] = [row for row in own if splits[row] == split]
-            parts[new] = Part(unit, frozenset(keys[row] for row in rows[new]))
+            parts[new] = SplitPart(unit, frozenset(keys[row] for row in rows[new]))
     order = sorted(rows, key=lambda unit: (list(counts).index(split_of(unit)), number_of(unit)))
     return SplitAgain(*_tables(origin, old, {unit: rows[unit] for unit in order}), parts)
 

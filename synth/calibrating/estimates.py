@@ -30,7 +30,7 @@ class Estimate(NamedTuple):
 
 
 class Dark(NamedTuple):
-    """Noise of the dark: of `Sensor`, and the black level."""
+    """Noise of the dark: of `CameraSensor`, and the black level."""
 
     read: Estimate
     tukey: Estimate

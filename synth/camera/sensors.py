@@ -50,7 +50,7 @@ PLAIN = Arithmetic(math.exp, math.log, math.sqrt, min)
 
 
 @dataclass(frozen=True)
-class Sensor:
+class CameraSensor:
     """A sensor at one ISO.
 
     tukey_scale, tukey_shape: of a Tukey-lambda fit to it; DN, and lambda. The scale is 0 where
@@ -126,7 +126,7 @@ def iso_range(
 
 def sensor_at(
     camera: str, iso: float, own: Mapping[str, Calibration] = MappingProxyType({})
-) -> Sensor:
+) -> CameraSensor:
     """Return the calibration of a camera at an ISO.
 
     A camera with a table of ISOs is taken at the one nearest to `iso`, in stops. Rows are not
@@ -153,7 +153,7 @@ def sensor_at(
     own_iso, *row = min(near, key=lambda row: abs(math.log(row[0] / iso)))
     if entry.by_iso:
         gain, gaussian_sigma, tukey_scale, tukey_shape, row_sigma = row
-        return Sensor(
+        return CameraSensor(
             camera,
             own_iso,
             gain,
@@ -174,7 +174,7 @@ def fitted_sensor(
     spreads: Sequence[Any],
     own: Mapping[str, Calibration] = MappingProxyType({}),
     arithmetic: Arithmetic = PLAIN,
-) -> Sensor:
+) -> CameraSensor:
     """Return a camera whose noise is a function of its gain; see `sensor_at`.
 
     iso, spreads: numbers, or arrays (N) with `arithmetic` for such; so are the sensor's. Spreads
@@ -191,7 +191,7 @@ def fitted_sensor(
     def sigma(line: GainFit, spread: Any) -> Any:
         return exp(line.slope * log_gain + line.bias + line.spread * spread)
 
-    return Sensor(
+    return CameraSensor(
         camera,
         iso,
         exp(log_gain),
@@ -204,7 +204,7 @@ def fitted_sensor(
     )
 
 
-def _heteroscedastic(camera: str, iso: float, shot: float, read: float) -> Sensor:
+def _heteroscedastic(camera: str, iso: float, shot: float, read: float) -> CameraSensor:
     """Make a sensor whose variance is shot x + read, of x in [0, 1].
 
     K = shot (white - black), sigma = sqrt(read) (white - black).
@@ -213,14 +213,14 @@ def _heteroscedastic(camera: str, iso: float, shot: float, read: float) -> Senso
     clipping out of its noise.
     """
     span = _SPAN_WHITE - _SPAN_BLACK
-    return Sensor(
+    return CameraSensor(
         camera, iso, shot * span, math.sqrt(read) * span, 0.0, 0.0, 0.0, _SPAN_BLACK, _SPAN_WHITE
     )
 
 
 def _related(
     camera: str, relation: Relation, iso: Any, spread: Any, arithmetic: Arithmetic
-) -> Sensor:
+) -> CameraSensor:
     """Make a sensor of a heteroscedastic model whose read noise follows its shot noise.
 
     Samples below black are kept whole by a pedestal as wide as the range itself, as code without a
@@ -230,10 +230,10 @@ def _related(
     exp, log, root, _ = arithmetic
     read = exp(relation.slope * log(shot) + relation.bias + relation.spread * spread)
     span = _SPAN_WHITE
-    return Sensor(camera, iso, shot * span, root(read) * span, 0.0, 0.0, 0.0, span, 2 * span)
+    return CameraSensor(camera, iso, shot * span, root(read) * span, 0.0, 0.0, 0.0, span, 2 * span)
 
 
-def with_levels(sensor: Sensor, levels: int) -> Sensor:
+def with_levels(sensor: CameraSensor, levels: int) -> CameraSensor:
     """Put a sensor behind a converter of `levels` steps from black to white; 0 keeps its own."""
     if not levels:
         return sensor

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..parameters.columns import Columns, KeyedColumns
 from .jpeg import HALVED
-from .spread import NOTHING, Spread, Spreads
+from .point_spread import NOTHING, Spread, Spreads
 
 _PATH = "degradations."
 _ZERO = {

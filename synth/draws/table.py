@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..camera.emitters import black_body_tint
 from ..camera.illumination import light_tint
 from ..degradations.columns import fill_degradations
-from ..degradations.spread import Spread
+from ..degradations.point_spread import Spread
 from ..kernels.args import CHANNELS, DRAW
 from ..kernels.channel_noise import Grain, Mixing
 from ..kernels.chroma import MOST_TAPS, blur_weights

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..analysis.noise_statistics import LEVELS
 from .columns import CHANNELS, COLUMNS, TAIL_SHARE, clip_to_bounds, column_indices
-from .measure import Measures
+from .measure import PairMeasures
 from .tone import light_of_levels
 
 FloatArray = npt.NDArray[np.float64]
@@ -35,7 +35,7 @@ def level_lights(toe: float) -> FloatArray:
     return np.interp(middles, np.arange(256), light_of_levels(toe))
 
 
-def by_level(measures: Measures, what: str, channel: int) -> FloatArray:
+def by_level(measures: PairMeasures, what: str, channel: int) -> FloatArray:
     """Return a statistic of each pair and level (N, L), NaN where it is not known."""
     name = f"{what}_{CHANNELS[channel][0]}"
     return np.stack([measures[f"{name}_{least}"] for least in _KNOWN], axis=1)
@@ -61,7 +61,7 @@ def tone_in(values: FloatArray) -> FloatArray:
     return np.hstack([green - errors[:, :1], green, green - errors[:, 1:], values[:, rest]])
 
 
-def initial_values(real: Measures, toe: float) -> FloatArray:
+def initial_values(real: PairMeasures, toe: float) -> FloatArray:
     """Return first values (N, C): each pair's tone, one noise of all."""
     count = len(real.rows)
     values = np.zeros((count, len(COLUMNS)))
@@ -78,7 +78,7 @@ def initial_values(real: Measures, toe: float) -> FloatArray:
     return clip_to_bounds(values)
 
 
-def curve_of(real: Measures) -> float:
+def curve_of(real: PairMeasures) -> float:
     """Return the toe of the low's curve by which noise is nearest to that of a sensor.
 
     Its variance is then a straight line over light, from black to where the curve bends and on.
@@ -87,7 +87,7 @@ def curve_of(real: Measures) -> float:
     return _TOES[int(np.argmin(misfits))]
 
 
-def _transfer(real: Measures, toe: float, channel: int) -> tuple[float, float, float]:
+def _transfer(real: PairMeasures, toe: float, channel: int) -> tuple[float, float, float]:
     """Return read noise's variance and gain of all pairs' medians, and the misfit."""
     light, slopes = level_lights(toe), _slopes(toe)
     deviation = by_level(real, "deviation", channel)
@@ -109,7 +109,9 @@ def _slopes(toe: float) -> FloatArray:
     return 1 / np.interp(middles, np.arange(256), np.gradient(light_of_levels(toe)))
 
 
-def adjust_tone(values: FloatArray, real: Measures, made: Measures, *, whole: bool) -> FloatArray:
+def adjust_tone(
+    values: FloatArray, real: PairMeasures, made: PairMeasures, *, whole: bool
+) -> FloatArray:
     """Return values whose tone is moved, pair by pair: `whole`, or only its gains.
 
     Moved again and again, what a pair hardly shows would wander off.
@@ -128,7 +130,7 @@ def adjust_tone(values: FloatArray, real: Measures, made: Measures, *, whole: bo
 
 
 def adjust_noise(
-    values: FloatArray, real: Measures, made: Measures, toe: float, groups: IntArray
+    values: FloatArray, real: PairMeasures, made: PairMeasures, toe: float, groups: IntArray
 ) -> FloatArray:
     """Return values whose noise is moved, by the medians of each group of pairs."""
     moved = values.copy()
@@ -203,7 +205,7 @@ def _weight(lag: FloatArray) -> FloatArray:
     return np.where(np.abs(lag) < _WHITE, 0.0, weight)
 
 
-def _heavier(real: Measures, made: Measures, channel: int) -> FloatArray:
+def _heavier(real: PairMeasures, made: PairMeasures, channel: int) -> FloatArray:
     """Return by how much real kurtosis is above the made one's, at levels that black cuts none of.
 
     (N, 4)
@@ -239,7 +241,7 @@ def _beyond_chance(values: FloatArray) -> float:
     return middle * max(0.0, 1 - (2 * error / max(abs(middle), 1e-12)) ** 2)
 
 
-def loudness(real: Measures, made: Measures) -> FloatArray:
+def loudness(real: PairMeasures, made: PairMeasures) -> FloatArray:
     """Return by how much the log deviation of real noise is above the made one's (N, 3).
 
     The mean, for each pair and channel, over the levels that both show, each weighed by how sure it
@@ -255,7 +257,10 @@ def loudness(real: Measures, made: Measures) -> FloatArray:
 
 
 def with_spread(
-    values: FloatArray, real: Measures, made: tuple[Measures, Measures], groups: IntArray
+    values: FloatArray,
+    real: PairMeasures,
+    made: tuple[PairMeasures, PairMeasures],
+    groups: IntArray,
 ) -> FloatArray:
     """Return values whose noise differs from pair to pair as the real one does.
 

@@ -19,10 +19,16 @@ from ..realism.two_sample import FEWEST, require_classifier
 from ..recipes.load import Recipe, recipe_of
 from .calibrate import adjust_noise, adjust_tone, curve_of, initial_values, loudness, with_spread
 from .columns import column_indices
-from .measure import Measures, measure_pairs, tones
+from .fitted_recipe import (
+    brightness,
+    broad_recipe,
+    by_brightness,
+    distribution_values,
+    table_values,
+)
+from .measure import PairMeasures, measure_pairs, tones
 from .pairs import Pair, read_pairs
 from .settings import settings
-from .written import brightness, broad_recipe, by_brightness, distribution_values, table_values
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -137,7 +143,7 @@ def fit(
     shown.stage("fitting", _PASSES * len(pairs))
     passes = 0
 
-    def passed(toe: float | None, made_by: FloatArray | Recipe | None, seed: int) -> Measures:
+    def passed(toe: float | None, made_by: FloatArray | Recipe | None, seed: int) -> PairMeasures:
         nonlocal passes
         begin = passes * len(pairs)
         passes += 1
@@ -185,7 +191,7 @@ def fit(
     return replace(found, notes=tuple(notes))
 
 
-def _told(real: Measures, other: Measures, *, paired: bool) -> Realism:
+def _told(real: PairMeasures, other: PairMeasures, *, paired: bool) -> Realism:
     """Return how well the recipe's lows are told from the real ones of the same scenes."""
     scenes = np.arange(len(real.rows))
     kept = None if paired else BANKS["noise"]
@@ -197,7 +203,7 @@ def _those(row: dict[str, float], names: Sequence[str] | None) -> dict[str, floa
     return row if names is None else {name: row[name] for name in names if name in row}
 
 
-def _untold(pairs: Sequence[Pair], real: Measures) -> list[str]:
+def _untold(pairs: Sequence[Pair], real: PairMeasures) -> list[str]:
     """Return a sentence for each thing that the lows cannot tell."""
     notes = []
     if len(pairs) < _FEW:

@@ -22,7 +22,7 @@ _GROUP = 4  # pairs a job
 
 
 @dataclass(frozen=True)
-class Measures:
+class PairMeasures:
     """Measures of N pairs.
 
     rows: `all_statistics` of each.
@@ -44,7 +44,7 @@ def measure_pairs(
     seed: int,
     workers: int,
     at: Callable[[int], None],
-) -> Measures:
+) -> PairMeasures:
     """Measure real pairs, or lows simulated from their normals.
 
     toe: of the lows' curve; None where no tone is wanted. made_by: parameters (N, C), which need
@@ -60,7 +60,7 @@ def measure_pairs(
         for i in range(0, len(pairs), _GROUP)
     ]
     found = [one for many in LocalEngine(workers).map(_measured, jobs, at) for one in many]
-    return Measures([row for row, _ in found], np.array([tone for _, tone in found]))
+    return PairMeasures([row for row, _ in found], np.array([tone for _, tone in found]))
 
 
 def tones(pairs: Sequence[Pair], toe: float) -> FloatArray:

@@ -91,7 +91,7 @@ class LogUniform:
 
 
 @dataclass(frozen=True)
-class Normal:
+class Gaussian:
     """Normal, cut off at low and high (the rest is scaled up, nothing piles up at the bounds)."""
 
     mean: float
@@ -151,7 +151,7 @@ class Choice:
         return f"choice({', '.join(format_value(value) for value in self.values)})"
 
 
-Distribution = Constant | Uniform | LogUniform | Normal | Choice
+Distribution = Constant | Uniform | LogUniform | Gaussian | Choice
 ZERO = Constant(0.0)
 
 
@@ -202,7 +202,7 @@ def _call(name: str, arguments: list[str]) -> Distribution:
             raise ValueError(
                 f"a standard deviation cannot be negative, {format_value(numbers[1])} is"
             )
-        distribution = Normal(*numbers)
+        distribution = Gaussian(*numbers)
         if distribution.share_kept() < _LEAST_KEPT:
             raise ValueError(
                 f"{distribution}: next to nothing of it lies between its bounds; bring mean and"

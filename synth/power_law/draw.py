@@ -22,8 +22,8 @@ class CurveDraw(Drawn):
     stretch: Literal["none", "range"]
 
 
-class NoiseDraw(Drawn):
-    """See `recipe.Noise`."""
+class PowerLawNoiseDraw(Drawn):
+    """See `recipe.PowerLawNoise`."""
 
     space: Literal["srgb", "raw"]
     peak: float
@@ -47,7 +47,7 @@ class PowerLawDraw(Drawn):
     model: Literal["power_law"] = "power_law"
     pixel_seed: int
     curve: CurveDraw
-    noise: NoiseDraw
+    noise: PowerLawNoiseDraw
     degradations: Annotated[LastDegradationsDraw | None, Off(NO_LAST_DEGRADATIONS)] = None
 
 

@@ -20,7 +20,7 @@ Single = Annotated[CameraRecipe | PowerLawRecipe, Field(discriminator="model")]
 _PURPOSE = "mixture"
 
 
-class Component(Section):
+class WeightedRecipe(Section):
     """One of a mixture's recipes, and how often it is taken."""
 
     weight: float = Field(allow_inf_nan=False, description="its share, over that of all")
@@ -43,11 +43,11 @@ class MixtureRecipe(Section):
     name: str = "custom"
     about: str = ""
     model: Literal["mixture"] = "mixture"
-    mixture: dict[str, Component] = Field(min_length=1)
+    mixture: dict[str, WeightedRecipe] = Field(min_length=1)
 
     @field_validator("mixture")
     @classmethod
-    def _of_one_model(cls, mixture: dict[str, Component]) -> dict[str, Component]:
+    def _of_one_model(cls, mixture: dict[str, WeightedRecipe]) -> dict[str, WeightedRecipe]:
         models = {component.recipe.model for component in mixture.values()}
         if len(models) > 1:
             raise ValueError("its recipes are of several models; mix those of one")

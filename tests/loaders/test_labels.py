@@ -11,7 +11,7 @@ import torch
 import gloam
 from gloam.errors import LoaderError
 from gloam.loaders.augment import crop_numbers, draw_crop
-from gloam.loaders.labels import Rows, batch_labels
+from gloam.loaders.labels import LabelRows, batch_labels
 from gloam.loaders.options import Options
 from gloam.synth.building.regenerate import export
 
@@ -183,7 +183,7 @@ def test_only_what_is_wholly_outside_of_a_crop_is_left_out():
         ],
         np.float32,
     )
-    rows = Rows(
+    rows = LabelRows(
         np.array([-1], np.int32),
         np.array([3]),
         boxes,

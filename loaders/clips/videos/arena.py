@@ -37,7 +37,7 @@ class SharedMemoryArena:
         self._maps: list[mmap.mmap] = []
         self._used: list[int] = []  # bytes of each buffer that were filled
         self._free: deque[int] = deque()
-        self._staying: set[int] = set()
+        self._pinned: set[int] = set()
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -64,12 +64,12 @@ class SharedMemoryArena:
         """Return a buffer's memory."""
         return np.frombuffer(self._maps[number], np.uint8)
 
-    def stay(self, number: int) -> Memory:
+    def pin(self, number: int) -> Memory:
         """Return a buffer's memory and never empty it: a GPU has its pages locked."""
-        self._staying.add(number)
+        self._pinned.add(number)
         return self.memory(number)
 
-    def lent(self, number: int, size: int) -> Memory:
+    def view(self, number: int, size: int) -> Memory:
         """Return the first bytes of a buffer; it is free once no array refers to them."""
         self._used[number] = max(self._used[number], size)
         memory = np.frombuffer(self._maps[number], np.uint8, size)
@@ -81,7 +81,7 @@ class SharedMemoryArena:
         # Otherwise a buffer would keep the memory of the longest part of a video that it had.
         if sum(self._used) <= _MOST or not hasattr(mmap, "MADV_REMOVE"):
             return
-        free = set(self._free) - self._staying
+        free = set(self._free) - self._pinned
         for number in sorted(free, key=self._used.__getitem__, reverse=True):
             if sum(self._used) <= _MOST:
                 return

@@ -17,15 +17,15 @@ from gloam.errors import SourceError
 from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.fitting.columns import COLUMNS, clip_to_bounds, column_indices, recipe_of_columns
 from gloam.synth.fitting.fit import fit
-from gloam.synth.fitting.pairs import read_pairs
-from gloam.synth.fitting.settings import settings
-from gloam.synth.fitting.tone import light_of_levels, tone_of
-from gloam.synth.fitting.written import (
+from gloam.synth.fitting.fitted_recipe import (
     broad_recipe,
     by_brightness,
     distribution_values,
     table_values,
 )
+from gloam.synth.fitting.pairs import read_pairs
+from gloam.synth.fitting.settings import settings
+from gloam.synth.fitting.tone import light_of_levels, tone_of
 from gloam.synth.models import draw, render
 from gloam.synth.recipes import load
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..camera.recipe import MAX_CELLS, CameraRecipe
-from ..parameters.limits import check_numbers
+from ..parameters.checks import check_numbers
 from .record import CameraDraw
 
 _DN = (0.0, 1e12)
