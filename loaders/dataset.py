@@ -91,7 +91,7 @@ def place_of(number: int, count: int) -> int:
     Raises IndexError where there is none.
     """
     if not -count <= number < count:
-        raise IndexError(f"{number} is none of the {count:,} samples")
+        raise IndexError(f"index {number} is out of range for {count:,} samples")
     return number % count
 
 

@@ -369,8 +369,8 @@ class _Pass:
                 "the loader is closed"
                 if loader._closed
                 else (
-                    "this pass over the loader has ended: another one was begun, or its epoch was"
-                    " set, since its last batch"
+                    "this pass over the loader has ended: another one has begun, or set_epoch was"
+                    " called, since its last batch"
                 )
             )
         loader._check_process()

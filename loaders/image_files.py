@@ -49,7 +49,7 @@ def images_given(paths: Sequence[str | Path]) -> ImageFiles:
     """
     for number, path in enumerate(paths):
         if not isinstance(path, str | Path):
-            raise LoaderError(f"entry {number} of the list is no path of an image")
+            raise LoaderError(f"entry {number} of the list is not the path of an image")
     classes = paths.classes if isinstance(paths, RealSet) else [""] * len(paths)
     names = sorted(set(classes) - {""})
     numbers = {"": -1} | {name: number for number, name in enumerate(names)}

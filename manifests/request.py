@@ -100,7 +100,7 @@ class RequestBase(BaseModel):
                 " the same members"
             )
         if self.frames and self.output.labels:
-            raise ValueError("labels: clips have none")
+            raise ValueError("labels: clips have no labels")
         return self
 
     @property

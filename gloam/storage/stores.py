@@ -102,7 +102,7 @@ class StorePath(PosixPath):
     def open(self, mode: str = "r", *args: Any, **options: Any) -> IO[Any]:  # type: ignore[override]
         """Open the object to read it, in pieces that grow while it is read on and on."""
         if mode != "rb":
-            raise io.UnsupportedOperation(f"{self}: objects are read, or put whole")
+            raise io.UnsupportedOperation(f"{self}: objects can be read, or written as a whole")
         return io.BufferedReader(_Reader(self), _PIECES[1])
 
     def stat(self, *, follow_symlinks: bool = True) -> Status:  # type: ignore[override]

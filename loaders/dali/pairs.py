@@ -128,7 +128,5 @@ def _reader(reader: str, contents: Contents) -> str:
     if reader not in READERS:
         raise LoaderError(f"reader {reader!r}: must be auto or one of {', '.join(READERS)}")
     if reader not in (fitting, "external"):
-        raise LoaderError(
-            f"reader {reader!r} cannot read {contents.name}, which lies otherwise; take {fitting!r}"
-        )
+        raise LoaderError(f"reader {reader!r} cannot read {contents.name}; use reader={fitting!r}")
     return reader

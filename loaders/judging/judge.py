@@ -328,7 +328,7 @@ def _folders(
     twice = [name for name, times in Counter(name for name, _ in named).items() if times > 1]
     if twice or {IDENTITY, BLIND, "low", "normal"} & {name for name, _ in named}:
         raise ConfigError(
-            f"{(twice or ['low, normal'])[0]}: each method needs a name of its own: NAME=FOLDER"
+            f"{(twice or ['low, normal'])[0]}: each method needs another name: NAME=FOLDER"
         )
     return dict(named)
 
@@ -360,7 +360,7 @@ def _outputs(
     raise SourceError.at(
         folder,
         f"{len(missing):,} of {len(pairs):,} outputs are missing, such as {missing[0]};"
-        " they are to be called as the lows are, or as the normals",
+        " name each output like its low or its normal",
     )
 
 

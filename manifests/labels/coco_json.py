@@ -101,7 +101,7 @@ def _instances(key: str, labels: dict[str, Any]) -> Iterable[dict[str, Any]]:
             shape = parse_json(outline) if outline else []
             area = _area(shape, area)
         except (ValueError, TypeError, LookupError) as error:
-            raise SetError(f"{key}: its record has an outline that is none: {error}") from error
+            raise SetError(f"{key}: its record has an invalid outline: {error}") from error
         yield {
             "category_id": FIRST + number,
             "bbox": [left, top, round(right - left, 3), round(bottom - top, 3)],

@@ -250,7 +250,7 @@ def read_left_out(root: Path) -> list[dict[str, str]]:
     if number is None:
         return []
     if not number.isdigit():
-        raise SetError.at(root / LABELS, "cannot be read: its row group is no number")
+        raise SetError.at(root / LABELS, "cannot be read: its row group is not a number")
     found = _read(root, partial(read_row_group, number=int(number)))["labels"].to_pylist()
     try:
         return _LEFT_OUT.validate_python(list(map(parse_json, found)))
@@ -267,7 +267,7 @@ def _read(root: Path, read: Callable[[Path], T]) -> T:
         raise SetError.at(path, f"cannot be read: {first_line(error)}") from error
     schema = found.schema if isinstance(found, pa.Table) else found
     if not schema.equals(_SCHEMA) or schema.metadata is None:
-        raise SetError.at(path, "is no table of labels")
+        raise SetError.at(path, "is not a table of labels")
     return found
 
 

@@ -68,7 +68,9 @@ class Photographs:
         load_normal(data, SMALL)  # its pixels too can be read
         with self._lock:
             if len(self._held) >= MOST:
-                raise ConfigError(f"{name}: there are {MOST} photographs already, start anew")
+                raise ConfigError(
+                    f"{name}: the limit of {MOST} photographs is reached; restart the studio"
+                )
             self._held.append(Photograph(name, data, header.width, header.height))
             return len(self._held) - 1
 

@@ -96,7 +96,7 @@ def test_of_two_passes_the_older_one_ends_with_a_message(make):
         next(older)
         newer = iter(loader)
         next(newer)
-        with pytest.raises(LoaderError, match="another one was begun"):
+        with pytest.raises(LoaderError, match="another one has begun"):
             next(older)
         assert len(list(newer)) == LENGTH - 1
         current = iter(loader)

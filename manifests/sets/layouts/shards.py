@@ -272,7 +272,7 @@ def _check_header(header: tarfile.TarInfo, tar_bytes: int, path: Path) -> None:
         )
         raise SetError.at(path, f"{shown(header.name)} {beyond}")
     if not header.isreg() or header.issparse() or header.offset_data + header.size > tar_bytes:
-        raise SetError.at(path, f"{header.name} is no whole regular file")
+        raise SetError.at(path, f"{header.name} is not a complete regular file")
 
 
 def _sample(files: list[tuple[str, bytes]], names: list[str], where: str) -> Sample:

@@ -92,12 +92,12 @@ def test_damage_is_raised_and_the_room_is_free(video, processes):
         processes.decode(VideoPart(video, [10**9]))
     with pytest.raises(ImageRefused):
         processes.cut(video, [10**9], margins=False)
-    number = processes._rooms.take()
-    processes._rooms.give(number)
+    number = processes._buffers.take()
+    processes._buffers.give(number)
     with pytest.raises(ImageRefused):
         processes.decode(VideoPart(video, [10**9]))
-    assert processes._rooms.take() == number
-    processes._rooms.give(number)
+    assert processes._buffers.take() == number
+    processes._buffers.give(number)
 
 
 @pytest.mark.parametrize("margins", [False, True])
