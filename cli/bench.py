@@ -63,7 +63,7 @@ def bench(
         from ..loaders.bench.clips import bench_clips
         from ..loaders.bench.images import bench_images
         from ..loaders.bench.pairs import Asked, bench_mixture
-        from ..loaders.bench.pairs import bench as measure
+        from ..loaders.bench.pairs import bench_pairs as measure
     except ImportError as error:
         what = f"gloam bench needs PyTorch: {error}; pip install 'gloam[torch]'"
         raise ConfigError(what) from error

@@ -50,13 +50,13 @@ def recipe_names(context: click.Context, parameter: click.Parameter, begun: str)
 
 def _changes(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Complete a key of a recipe, of that which is named before where there is one."""
-    from ..synth.recipes.annotated import keys_of
+    from ..synth.recipes.annotated import recipe_keys
     from ..synth.recipes.load import DEFAULT, load_recipe
 
     named = next((context.params.get(name) for name in ("recipe", "recipes", "name")), None)
     chosen = named[-1] if isinstance(named, tuple) and named else named or DEFAULT
     try:
-        keys = keys_of(load_recipe(chosen))
+        keys = recipe_keys(load_recipe(chosen))
     except GloamError:
         return []
     return [f"{key}=" for key in keys if key.startswith(begun)]

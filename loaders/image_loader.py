@@ -16,7 +16,7 @@ from ..storage.stores import as_path
 from .backend import check_backend, class_of
 from .epoch_loader import EpochLoader
 from .image_files import ImageFiles, images_given, images_in, images_listed
-from .index import Contents, cached_in, contents_of, of_images
+from .index import Contents, cached_in, contents_of, refuse_clips
 from .labels import label_columns
 from .options import ImageOptions, check_names
 
@@ -92,7 +92,7 @@ class ImageLoader(EpochLoader):
             self.classes, numbers = images.names, np.array(images.labels, np.int64)
         else:
             assert isinstance(data, PairSet | str | Path)
-            held = of_images(open_set(data))
+            held = refuse_clips(open_set(data))
             self.classes, numbers = [], np.full(contents.count, -1, np.int64)
             if held.info.build.labelled:
                 columns = label_columns(held, contents)

@@ -153,7 +153,7 @@ def open_data(
     it is neither a set nor a list.
     """
     if isinstance(data, PairSet | str | Path):
-        return of_images(open_set(data, normals))
+        return refuse_clips(open_set(data, normals))
     if not isinstance(data, Iterable):  # an array of paths is a list of them, too
         raise LoaderError(f"data={data!r}: must be the folder of a set, or a list of pairs")
     if normals is not None:
@@ -161,7 +161,7 @@ def open_data(
     return data
 
 
-def of_images(pairs: PairSet) -> PairSet:
+def refuse_clips(pairs: PairSet) -> PairSet:
     """Refuse a set of clips.
 
     Raises

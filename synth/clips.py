@@ -43,7 +43,7 @@ def is_clip(members: Iterable[str]) -> bool:
     return bool(frame_names(members, NORMAL))
 
 
-def frames_of_clip(sample: Sample) -> tuple[list[Pixels], list[Pixels]]:
+def frames_of(sample: Sample) -> tuple[list[Pixels], list[Pixels]]:
     """Return the lows and the normals of a clip, uint8 RGB (H, W, 3) each.
 
     The lows of a live set, which holds none, are made of the stored draw.

@@ -99,7 +99,7 @@ class Asked(NamedTuple):
             return Speed(name, 0, 0, f"not run: {error}")
 
 
-def bench(asked: Asked) -> Bench:
+def bench_pairs(asked: Asked) -> Bench:
     """Measure the ways to load a set."""
     root, split = asked.root, asked.split
     contents = contents_of(root, split)

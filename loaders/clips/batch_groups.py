@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ...manifests.images.header import read_header
 from ...manifests.images.opening import MOST_PIXELS
 from ..dali.batches import check_one_size, tensor_of
-from .clip_bytes import normal_of
+from .clip_bytes import read_first_normal
 from .stored_clips import StoredClip
 
 _FRAMES = 512
@@ -25,7 +25,7 @@ def largest_of(clips: Sequence[StoredClip]) -> int:
     Raises ImageRefused, LoaderError when one cannot be read.
     """
     some = clips[:: max(len(clips) // _LOOKS, 1)]
-    headers = [read_header(normal_of(clip).tobytes(), MOST_PIXELS) for clip in some]
+    headers = [read_header(read_first_normal(clip).tobytes(), MOST_PIXELS) for clip in some]
     return max(header.height * header.width for header in headers)
 
 

@@ -20,7 +20,7 @@ from ..dali.failures import last_words
 from ..live.lows import LiveLows
 from ..options import Options
 from .batch_groups import BatchGroups, batches_per_group, largest_of, split
-from .clip_bytes import Bytes, frames_of
+from .clip_bytes import Bytes, read_frames
 from .clip_samples import ClipPlace, ClipSamples
 from .frame_sources import Pictures
 from .live_clips import LiveClips
@@ -221,7 +221,7 @@ class DaliClips:
         from ..dali import pipelines
 
         def begin(number: int) -> list[Future[list[Bytes]]]:
-            return [pool.submit(frames_of, place.clip) for place in places_at(number)]
+            return [pool.submit(read_frames, place.clip) for place in places_at(number)]
 
         read = BatchesAhead(begin, _AHEAD)
 

@@ -126,7 +126,7 @@ def _on_host(images: list[Pixels]) -> Frames:
     return Frames(images, sizes, np.zeros(len(images), np.uint64))
 
 
-def check_frames(part: VideoPart, frames: Sequence[Pixels]) -> None:
+def check_against_pyav(part: VideoPart, frames: Sequence[Pixels]) -> None:
     """Check that frames of a video are those that PyAV decodes, by where they are bright.
 
     Raises LoaderError when one is nearer to another one.

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..augment import crop_numbers
 from ..options import Options
-from .clip_bytes import Bytes, Clip, frames_of
+from .clip_bytes import Bytes, Clip, read_frames
 from .clip_samples import ClipPlace
 from .low_pixels import clip_lows
 
@@ -110,7 +110,7 @@ class StoredBatches:
         return [self._pool.submit(self._one, buffer, i, place) for i, place in enumerate(places)]
 
     def _one(self, buffer: BatchBuffer | None, number: int, place: ClipPlace) -> Clip:
-        read = frames_of(place.clip)
+        read = read_frames(place.clip)
         lows, normals = read[: self._frames], read[self._frames :]
         if buffer is None:
             return Clip(lows, normals)

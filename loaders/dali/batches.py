@@ -41,7 +41,7 @@ class ReadyBatches:
         return len(self._loader)
 
 
-def keys_of(records: Any, count: int) -> list[str]:
+def keys_of_records(records: Any, count: int) -> list[str]:
     """Return the keys in the records of a batch, which are padded to one length."""
     rows = [row.tobytes() for row in np.asarray(records.as_tensor())[:count]]
     return [_key(row) or str(parse_record(row.rstrip(b"\0"), "a record")["key"]) for row in rows]

@@ -25,7 +25,7 @@ from ..live.lows import LiveLows, normal_of
 from ..live.pool import ResidentPool, shrunk
 from ..options import Options
 from ..ranks import Rank
-from .batches import keys_of
+from .batches import keys_of_records
 from .encoded import EncodedPairs, OrderedNumbers, ReaderNumbers
 from .failures import last_words
 
@@ -355,7 +355,7 @@ class PipelineBuilder:
     def _keys(self, labels: Any) -> list[str]:
         """Return the keys of a whole batch, by its labels."""
         if self.reader == "webdataset" and not self.by_number:
-            return keys_of(labels, len(labels))
+            return keys_of_records(labels, len(labels))
         numbers = np.array(labels.as_cpu().as_tensor()).ravel()
         return [self.contents.pairs[number].key for number in numbers.tolist()]
 

@@ -165,7 +165,7 @@ def write_numbers(folder: Path, counts: Sequence[int]) -> tuple[list[str], list[
     return [str(tar)] * len(indexes), list(map(str, indexes))
 
 
-def number_of(source_info: bytes) -> int:
+def source_number(source_info: bytes) -> int:
     """Return the number at the end of DALI's source_info."""
     return int(source_info.rpartition(b":")[2].partition(b".")[0])
 

@@ -14,7 +14,7 @@ from ..images.header import SUFFIXES as IMAGES
 from ..sources.collections import Listed, format_counts, unread_kind
 from ..sources.containers import Entry, file_entry, list_container
 from .video import SUFFIXES, UNREAD, frame_times
-from .windows import Windows, clip_path, of_files, of_video
+from .windows import Windows, clip_path, of_files, video_location
 
 _MASKS = "Annotations"
 """Folder of DAVIS' masks, which are no frames."""
@@ -105,7 +105,7 @@ def _of_videos(videos: list[Entry], windows: Windows, passed: Counter[str]) -> I
         for first in starts:
             clip = [times[number] for number in windows.numbers(first)]
             name = f"{os.path.splitext(entry.name)[0]}-{first}"
-            yield Listed(clip_path(entry.name, first), name, of_video(entry.location, clip))
+            yield Listed(clip_path(entry.name, first), name, video_location(entry.location, clip))
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

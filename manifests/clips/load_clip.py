@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...errors import ImageRefused, Reason
 from ..images.header import MAX_PIXELS
-from ..images.load_normal import Normal, load_normal, normal_of
+from ..images.load_normal import Normal, encode_normal, load_normal
 from ..images.opening import Pixels
 from ..sources.containers import Location, read
 from .cuts import refuse_cut
@@ -33,7 +33,7 @@ def load_clip(
     files = frame_files(location)
     if files is None:
         frames = [
-            normal_of(pixels, max_side, "frame of a video")
+            encode_normal(pixels, max_side, "frame of a video")
             for pixels in video_pixels(location, max_pixels)
         ]
     else:

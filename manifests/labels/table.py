@@ -149,7 +149,7 @@ def _annotated(source: Source, paths: list[str], every: list[str]) -> _Known:
         read = dict(zip(paths, annotations.read_labels(paths), strict=True))
         classes, left_out = annotations.classes, annotations.left_out
     else:
-        read = dict(zip(paths, voc.read_labels(source.path, every, paths), strict=True))
+        read = dict(zip(paths, voc.read_voc_labels(source.path, every, paths), strict=True))
         names = {one.name for labels, _ in read.values() for one in labels.marked}
         classes, left_out = voc.classes_of(names), []
     left_out = [*left_out, *(one for _, without in read.values() for one in without)]

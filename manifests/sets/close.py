@@ -37,10 +37,10 @@ from .info import (
     write_set,
 )
 from .layouts import layout_named
-from .layouts.layout import number_of, split_of
+from .layouts.layout import split_of, unit_number
 from .publish_unit import read_kept_records
 from .receipts import Receipt, receipt_path
-from .rows import schema_of, table_of
+from .rows import schema_of, unit_table
 from .sample import LOW, NORMAL, ending
 from .tables import REFUSED_SCHEMA, read_checked
 
@@ -80,7 +80,9 @@ def finish_set(
     engine : Engine, optional
         Reads the records of large sets; this process by default.
     """
-    receipts = dict(sorted(receipts.items(), key=lambda one: (split_of(one[0]), number_of(one[0]))))
+    receipts = dict(
+        sorted(receipts.items(), key=lambda one: (split_of(one[0]), unit_number(one[0])))
+    )
     by_split = {
         split: [receipts[unit] for unit in units] for split, units in groupby(receipts, split_of)
     }
@@ -147,8 +149,8 @@ def _write_pairs(
 
 def _rows(root: Path, layout: str, schema: pa.Schema, receipt: Receipt) -> pa.Table:
     """Read the rows of a unit."""
-    split, number = split_of(receipt.unit), number_of(receipt.unit)
-    return table_of(_records(root, layout, receipt), split, number, schema)
+    split, number = split_of(receipt.unit), unit_number(receipt.unit)
+    return unit_table(_records(root, layout, receipt), split, number, schema)
 
 
 def _records(root: Path, layout: str, receipt: Receipt) -> Iterable[dict[str, Any]]:

@@ -298,7 +298,7 @@ def is_set(path: Path | PairSet) -> bool:
     return (path / SET_FILE).is_file() or (path / WORK_FOLDER).is_dir()
 
 
-def of_images(pairs: PairSet) -> PairSet:
+def require_images(pairs: PairSet) -> PairSet:
     """Refuse a set of clips, for what takes pairs of images alone.
 
     Raises SetError when it is one.

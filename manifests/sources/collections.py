@@ -24,7 +24,7 @@ from ...storage.stores import as_path
 from ..images.header import SUFFIXES, UNREAD
 from .containers import Entry, Location, escape_path, list_container
 from .folders import HIDDEN, is_hidden
-from .matching import bare, match, plain_name, unmatched_names
+from .matching import match, normalize_name, strip_suffix, unmatched_names
 from .text import read_beside, read_text
 
 _IMAGENET = re.compile(r"(^|/)(n\d{8}/[^/]+|ILSVRC2012_(val|test)_\d+\.JPEG)$")
@@ -254,19 +254,23 @@ def _of_voc_list(path: str, entries: list[Entry], images: list[Entry], listing: 
     found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
     if not found:
         raise SourceError.at(path, f"has no {ending}")
-    there = {bare(plain_name(e.name)) for e in images}
+    there = {strip_suffix(normalize_name(e.name)) for e in images}
     wanted: set[str] = set()
     for entry in found:  # VOC's archives of several years hold a list each
-        folder = plain_name(f"{entry.name.removesuffix(ending)}JPEGImages") + "/"
+        folder = normalize_name(f"{entry.name.removesuffix(ending)}JPEGImages") + "/"
         for line in read_text(path, entry).split("\n"):
             name, flag = unicodedata.normalize("NFC", line).strip(), "1"
             fields = name.rsplit(maxsplit=1)
-            if bare(folder + name) not in there and len(fields) == 2 and fields[1] in _FLAGS:
+            if (
+                strip_suffix(folder + name) not in there
+                and len(fields) == 2
+                and fields[1] in _FLAGS
+            ):
                 name, flag = fields
             if name and flag == "1":
-                wanted.add(bare(folder + name))
+                wanted.add(strip_suffix(folder + name))
     _refuse_missing(path, listing, wanted, wanted - there)
-    return [e for e in images if bare(plain_name(e.name)) in wanted]
+    return [e for e in images if strip_suffix(normalize_name(e.name)) in wanted]
 
 
 def _refuse_missing(path: str, listing: str, wanted: Collection[str], lacks: Iterable[str]) -> None:
@@ -298,13 +302,15 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise SourceError.at(path, f"{ending} is not a COCO annotation file: {error!r}") from error
     wanted = {
-        plain_name(name): None for name in named if isinstance(name, str) and plain_name(name)
+        normalize_name(name): None
+        for name in named
+        if isinstance(name, str) and normalize_name(name)
     }
     if not wanted:
         raise SourceError.at(path, f"{ending} names no image")
-    if odd := sum(not isinstance(name, str) or not plain_name(name) for name in named):
+    if odd := sum(not isinstance(name, str) or not normalize_name(name) for name in named):
         passed["images of the list without a file_name"] += odd
-    images = {plain_name(e.name): e for e in _images(entries, passed)}
+    images = {normalize_name(e.name): e for e in _images(entries, passed)}
     matches = match(wanted, images, path)
     if matches.unclear:
         raise SourceError.at(

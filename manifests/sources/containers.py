@@ -261,7 +261,7 @@ def _is_object(path: StorePath) -> bool:
     return path.is_file()
 
 
-def read_file_at(path: str | Path, most: int) -> bytes:
+def read_whole_file(path: str | Path, most: int) -> bytes:
     """Read a regular file of a disk.
 
     Nothing waits: a pipe that was put in its place is refused, and of files that say that they have
@@ -327,6 +327,6 @@ def _read(location: Location, most: int) -> bytes:
         if not _is_object(container):
             return (container / location.member).read_bytes()
     elif os.path.isdir(container):
-        return read_file_at(path_of(f"{location.container}/{location.member}"), most)
+        return read_whole_file(path_of(f"{location.container}/{location.member}"), most)
     member: bytes = _archives.get(location, zipped=True).read(location.member)
     return member

@@ -17,7 +17,7 @@ from ...manifests.sets.pair_set import PairSet, Unit, is_set, open_set
 from ...manifests.sources.folders import image_pairs
 from ...progress import Progress, Silent
 from ...storage.stores import as_path
-from ..clips import frames_of_clip, is_clip
+from ..clips import frames_of, is_clip
 from ..draws.record import CameraDraw
 from ..models import component_of, parse_draw
 from ..recipes.load import recorded_recipe
@@ -187,7 +187,7 @@ def _measure_unit(
             low, normal = pixels_of(pair)
             row = all_statistics(low, normal)
             if is_clip(pair.record["members"]):
-                row |= clip_statistics(*frames_of_clip(pair))
+                row |= clip_statistics(*frames_of(pair))
             rows.append(row)
             keys.append(pair.key)
             drawn = parse_draw(pair.record["draw"])

@@ -158,7 +158,7 @@ def _other_splits(origin: PairSet, val: int | None, test: int | None) -> PlanOpt
     return validate(PlanOptions, values | ({"test": wanted[1]} if wanted[1] else {}), "options")
 
 
-def export(
+def export_layout(
     origin: PairSet | str | Path,
     root: str | Path,
     layout: str,

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from ...errors import SetError
 from ...manifests.labels.table import read_labels
 from ...manifests.selection.plan import splits_of
-from ...manifests.sets.layouts.layout import number_of, split_of, unit_name
+from ...manifests.sets.layouts.layout import split_of, unit_name, unit_number
 from ...manifests.sets.pair_set import PairSet
 from ...manifests.sets.tables import read_plan
 from .jobs import units_of
@@ -62,7 +62,7 @@ def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
             counts[split] += 1
             rows[new] = [row for row in own if splits[row] == split]
             parts[new] = SplitPart(unit, frozenset(keys[row] for row in rows[new]))
-    order = sorted(rows, key=lambda unit: (list(counts).index(split_of(unit)), number_of(unit)))
+    order = sorted(rows, key=lambda unit: (list(counts).index(split_of(unit)), unit_number(unit)))
     return SplitAgain(*_tables(origin, old, {unit: rows[unit] for unit in order}), parts)
 
 
@@ -71,7 +71,7 @@ def _tables(origin: PairSet, old: pa.Table, rows: dict[str, list[int]]) -> tuple
     plan = old.take([row for own in rows.values() for row in own])
     for name, values in (
         ("split", [split_of(unit) for unit, own in rows.items() for _ in own]),
-        ("shard", [number_of(unit) for unit, own in rows.items() for _ in own]),
+        ("shard", [unit_number(unit) for unit, own in rows.items() for _ in own]),
     ):
         place = plan.column_names.index(name)
         plan = plan.set_column(place, plan.field(name), pa.array(values, plan.field(name).type))

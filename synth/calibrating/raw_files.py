@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ...errors import ConfigError, ImageRefused, SourceError
 from ...manifests.images.header import RAWS
-from ...manifests.sources.containers import read_file_at
+from ...manifests.sources.containers import read_whole_file
 from ...manifests.sources.folders import files_below
 
 Mosaic = npt.NDArray[np.uint16]
@@ -92,7 +92,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, bytes]]:
     except ImportError as error:
         raise ConfigError("raw files need rawpy: pip install 'gloam[raw]'") from error
     try:
-        data = read_file_at(path, _MOST_BYTES)
+        data = read_whole_file(path, _MOST_BYTES)
         with rawpy.imread(io.BytesIO(data)) as raw:
             yield raw, data
     except ImageRefused as error:

@@ -17,7 +17,7 @@ from ...manifests.labels.labels import BOXES
 from ...manifests.labels.table import read_about
 from ...manifests.sets.info import WORK_FOLDER
 from ...manifests.sets.layouts.shard_writer import shard_path
-from ...manifests.sets.pair_set import PairSet, Unit, of_images, open_set
+from ...manifests.sets.pair_set import PairSet, Unit, open_set, require_images
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress, Silent
 from ...storage.atomic import canonical_json, flush, sha256_bytes
@@ -63,7 +63,7 @@ def export_for(
         raise ConfigError(
             f"--for {trainer}: must be one of {', '.join(FORMS)}", key="for", value=trainer
         )
-    form, origin, root = FORMS[trainer], of_images(open_set(origin)), as_path(root)
+    form, origin, root = FORMS[trainer], require_images(open_set(origin)), as_path(root)
     _check(origin, root, form)
     classes = read_about(origin.root)[0] if origin.info.build.labelled else []
     write_units(

@@ -18,7 +18,7 @@ from ...manifests.sets.pair_set import PairSet, Unit, open_set
 from ...progress import Progress, Silent
 from ...storage.atomic import flush, sha256_file, temporary_beside
 from ...storage.stores import in_store
-from ..clips import frames_of_clip
+from ..clips import frames_of
 from ..kernels.arrays import Pixels
 from .unit_by_unit import Note, Written, counted, write_units
 
@@ -89,7 +89,7 @@ def _write_unit(form: Form, unit: Unit, root: Path) -> Note:
 
     for clip in counted(unit.pairs()):
         try:
-            lows, normals = frames_of_clip(clip)
+            lows, normals = frames_of(clip)
         except (ImageRefused, ValueError) as error:
             raise SetError.at(unit.root, f"{unit.name}: {clip.key}: {error}") from error
         if form == "mp4":

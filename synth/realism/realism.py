@@ -14,7 +14,7 @@ from ...progress import Progress, Silent
 from ..recipes.load import Recipe, load_recipe
 from .comparison import Group, Realism, compare_groups
 from .patches import easiest
-from .samples import MeasuredLow, TestedLow, measure_lows, scenes_of
+from .samples import MeasuredLow, TestedLow, assign_scenes, measure_lows
 from .two_sample import IntArray, require_classifier
 
 
@@ -120,7 +120,7 @@ def realism(
     found = measure_lows([one for group in groups for one in group], workers, shown.at)
     edges = np.cumsum([len(group) for group in groups]).tolist()
     parts = found[: edges[0]], found[edges[0] : edges[1]], found[edges[1] :]
-    scenes = scenes_of(parts)
+    scenes = assign_scenes(parts)
     first, second, third = (_group(*one) for one in zip(parts, scenes, strict=True))
     made = compare_groups(name, first, second, third if control else None)
     patches = easiest((real, other), (parts[0], parts[1]), (scenes[0], scenes[1]))

@@ -99,7 +99,7 @@ def _measure(samples: tuple[TestedLow, ...]) -> list[MeasuredLow]:
     return made
 
 
-def scenes_of(groups: Sequence[Sequence[MeasuredLow]]) -> list[npt.NDArray[np.int64]]:
+def assign_scenes(groups: Sequence[Sequence[MeasuredLow]]) -> list[npt.NDArray[np.int64]]:
     """Return the number of each low's scene: images that look alike have one, in all groups."""
     hashes = np.array([one.hash for group in groups for one in group], np.uint64)
     repeats = near_duplicates(hashes, np.ones(len(hashes), np.bool_), _ALIKE)

@@ -17,7 +17,7 @@ from ...manifests.sources.folders import image_files
 from ..analysis.contact_sheet import brighten, brightening_gain, describe_draw
 from ..analysis.pair_statistics import LABELS
 from ..analysis.set_statistics import Measured
-from ..clips import frames_of_clip, is_clip
+from ..clips import frames_of, is_clip
 from ..kernels.arrays import Pixels
 from ..models import parse_draw
 from ..renderers import pixels_of
@@ -88,7 +88,7 @@ def pictures_of_set(pairs: PairSet, measured: Measured) -> list[Shown]:
             try:
                 low, normal = pixels_of(pair)
                 drawn = parse_draw(pair.record["draw"])
-                strip = _strip(*frames_of_clip(pair)) if is_clip(pair.record["members"]) else ""
+                strip = _strip(*frames_of(pair)) if is_clip(pair.record["members"]) else ""
             except (ImageRefused, ValueError) as error:
                 raise SetError(
                     f"{unit.root}: {unit.name}: {pair.key}: {error}", path=unit.root

@@ -13,7 +13,7 @@ import torch
 
 import gloam
 from gloam.manifests.images.encode import encode
-from gloam.synth.clips import frames_of_clip
+from gloam.synth.clips import frames_of
 
 from ..clips import panned, write_frames
 from ..conftest import picture
@@ -114,7 +114,7 @@ def test_clips_are_those_of_the_set(tmp_path: Path, more):
     gloam.build(tmp_path / "set", f"clips={tmp_path / 'clips'}", **made)
     clips = gloam.open_set(tmp_path / "set")
     found = by_key(gloam.ClipLoader(clips.root, **PLAIN, **more))
-    wanted = {clip.key: frames_of_clip(clip) for clip in clips.pairs("train")}
+    wanted = {clip.key: frames_of(clip) for clip in clips.pairs("train")}
     assert found.keys() == wanted.keys()
     for key, (lows, normals) in wanted.items():
         np.testing.assert_array_equal(found[key][0], lows, key)

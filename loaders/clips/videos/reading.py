@@ -13,7 +13,7 @@ from ....manifests.clips.segments import Segments
 from ....manifests.clips.video import decode_frames
 from ...dali.building import built
 from ..clip_bytes import bytes_of
-from ..frame_sources import Frames, Videos, check_frames
+from ..frame_sources import Frames, Videos, check_against_pyav
 from ..stored_clips import ClipContents
 from .decoding import DecodedParts
 from .order import Groups, Runs, Schedule
@@ -114,5 +114,5 @@ def decode_by_dali(
     cut = None if processes is None else partial(processes.cut, margins=on_gpu)
     given = partial(bytes_of, segments=segments, cut=cut)
     made = pipelines_of(runs, count, pool, given, **common | {"batch_size": at_once})
-    videos = Videos([built(one, name) for one in made], on_gpu, runs, check_frames)
+    videos = Videos([built(one, name) for one in made], on_gpu, runs, check_against_pyav)
     return VideoFrames(name, videos, runs, lambda: None if processes is None else processes.close())

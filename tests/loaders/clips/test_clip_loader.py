@@ -19,7 +19,7 @@ from gloam.loaders.clips import backend, clip_bytes, dali_clips
 from gloam.loaders.clips.videos import reading
 from gloam.manifests.clips.video import decode_frames
 from gloam.manifests.clips.windows import video_and_times
-from gloam.synth.clips import frames_of_clip, render_clip
+from gloam.synth.clips import frames_of, render_clip
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
 
@@ -41,7 +41,7 @@ def made(source, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def stored(made):
-    return {clip.key: frames_of_clip(clip) for clip in gloam.open_set(made).pairs("train")}
+    return {clip.key: frames_of(clip) for clip in gloam.open_set(made).pairs("train")}
 
 
 def loader(data, **options):

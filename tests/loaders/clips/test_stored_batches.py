@@ -12,7 +12,7 @@ import gloam
 from gloam.loaders.clips.clip_samples import ClipPlace
 from gloam.loaders.clips.stored_batches import StoredBatches
 from gloam.loaders.clips.stored_clips import clips_of_set
-from gloam.synth.clips import frames_of_clip
+from gloam.synth.clips import frames_of
 
 from ...clips import davis, panned, write_video
 
@@ -30,7 +30,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def lows(made):
-    return {clip.key: frames_of_clip(clip)[0] for clip in made.pairs("train")}
+    return {clip.key: frames_of(clip)[0] for clip in made.pairs("train")}
 
 
 def batches_of(made, clips, count, **options):

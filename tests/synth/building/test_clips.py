@@ -13,8 +13,8 @@ from gloam.cli.main import gloam as command
 from gloam.errors import ConfigError, SetError
 from gloam.synth.analysis.clip_statistics import clip_statistics
 from gloam.synth.building.deep_verify import recheck_set
-from gloam.synth.building.regenerate import export, regenerate
-from gloam.synth.clips import frame_draw, frame_names, frames_of_clip, render_clip
+from gloam.synth.building.regenerate import export_layout, regenerate
+from gloam.synth.clips import frame_draw, frame_names, frames_of, render_clip
 from gloam.synth.models import draw, parse_draw, render
 from gloam.synth.publishing.video_files import export_videos
 from gloam.synth.recipes.load import load_recipe
@@ -45,7 +45,7 @@ def test_members_draws_and_first_frames(made):
         assert list(clip.members) == [
             f"{role}.{n:03d}" for role in ("low", "normal") for n in range(4)
         ]
-        lows, normals = frames_of_clip(clip)
+        lows, normals = frames_of(clip)
         drawn = parse_draw(clip.record["draw"])
         assert drawn == draw(load_recipe("uneven"), 0, clip.key)
         np.testing.assert_array_equal(lows[0], render(normals[0], drawn))
@@ -75,7 +75,7 @@ def test_workers_restarts_regenerating_and_layouts_change_no_byte(source, made, 
     assert files_of(tmp_path / "two") == files_of(made)
     regenerate(made, tmp_path / "same")
     assert files_of(tmp_path / "same") == files_of(made)
-    export(made, tmp_path / "files", "files")
+    export_layout(made, tmp_path / "files", "files")
     assert recheck_set(gloam.open_set(tmp_path / "files")) == []
     assert gloam.verify(tmp_path / "files") == []
     regenerate(tmp_path / "files", tmp_path / "noisy", overrides=["camera.iso=12800"])
@@ -90,20 +90,20 @@ def test_live_sets(source, made, tmp_path):
     gloam.build(tmp_path / "live", f"clips={source}", val=2, low_codec="none", **OPTIONS)
     live = gloam.open_set(tmp_path / "live")
     assert recheck_set(live) == []
-    export(tmp_path / "live", tmp_path / "stored", "shards")
+    export_layout(tmp_path / "live", tmp_path / "stored", "shards")
     stored = {clip.key: clip for clip in gloam.open_set(tmp_path / "stored").pairs()}
     for clip in gloam.open_set(made).pairs():
         assert stored[clip.key].members == clip.members
     for clip in live.pairs("val"):
         assert frame_names(clip.members, "low") == []
         for low, name in zip(
-            frames_of_clip(clip)[0], frame_names(stored[clip.key].members, "low"), strict=True
+            frames_of(clip)[0], frame_names(stored[clip.key].members, "low"), strict=True
         ):
             np.testing.assert_array_equal(low, stored[clip.key].decoded(name))
 
 
 def test_a_changed_frame_is_found(made, tmp_path):
-    export(made, tmp_path / "files", "files")
+    export_layout(made, tmp_path / "files", "files")
     victim = sorted((tmp_path / "files" / "train" / "low").glob("*.002.png"))[0]
     other = victim.with_name(victim.name.replace(".002.", ".003."))
     victim.write_bytes(other.read_bytes())
@@ -180,7 +180,7 @@ def test_videos_give_every_sample_back(made, tmp_path):
     count = export_videos(made, tmp_path / "videos", "ffv1", workers=2)
     assert count == len(gloam.open_set(made))
     for clip in gloam.open_set(made).pairs("val"):
-        for role, frames in zip(("low", "normal"), frames_of_clip(clip), strict=True):
+        for role, frames in zip(("low", "normal"), frames_of(clip), strict=True):
             found = decoded(tmp_path / "videos" / "val" / f"{clip.key}.{role}.mkv")
             np.testing.assert_array_equal(found, frames)
     export_videos(made, tmp_path / "again", "ffv1")
