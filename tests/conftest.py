@@ -34,7 +34,7 @@ _TOGETHER = (
     "/test_ray.py",
     "/loaders/test_labels.py",
     "/publishing/test_publish.py",
-    "/render/test_batch_plan.py",
+    "/render/test_plan.py",
     "/studio/test_page.py",
 )
 _FOR_WORKERS = (

@@ -19,7 +19,7 @@ from ..ranks import decoder_load, usable_cores
 from .batches import ReadyBatches
 from .building import PipelineBuilder
 from .encoded import ReaderNumbers
-from .failures import explain_failure
+from .failures import explained
 
 _FEW = 64  # batches, which a GPU decodes in a second
 
@@ -262,7 +262,7 @@ class DaliLoader(EpochLoader):
             raise
         except Exception as error:  # DALI raises RuntimeError and whatever a source raised
             self._drop()
-            found = explain_failure(error, self.contents, self.options, self._suspects)
+            found = explained(error, self.contents, self.options, self._suspects)
             self._moved()
             self._lost = True
             raise found from error

@@ -17,10 +17,10 @@ from ..live.lows import normal_of
 from ..options import Options
 
 
-def explain_failure(
+def explained(
     error: Exception, contents: Contents, options: Options, suspects: Callable[[], list[int]]
 ) -> LoaderError:
-    """Return a LoaderError that names the image DALI failed at.
+    """Return the error to raise in place of DALI's.
 
     It names the pair that DALI failed at, where that can be told.
 
@@ -82,7 +82,7 @@ def _first_unknown(
 
 
 def last_words(error: Exception) -> str:
-    """Return the cause from one of DALI's long messages."""
+    """Return what was wrong, out of DALI's long messages."""
     lines = [
         line
         for line in str(error).splitlines()

@@ -14,7 +14,7 @@ Measure = Callable[[Image, Image], float]
 
 
 def perceptual_measures() -> tuple[dict[str, Measure], list[str]]:
-    """Return the perceptual measures available here, and why others are not.
+    """Return what can be measured on this machine by name, and why the rest cannot.
 
     LPIPS (AlexNet) is of the package `lpips`, images scaled to -1 to 1; NIQE of `pyiqa`, its
     defaults.

@@ -58,9 +58,7 @@ def draw_sensors(columns: Columns, random: KeyedColumns, recipe: CameraRecipe) -
     for name in known:
         for own_levels in sorted(set(levels[names == name].tolist())):
             chosen = (names == name) & (levels == own_levels)
-            some = _sensor_columns(
-                name, isos[chosen], [one[chosen] for one in spreads], own_levels, own
-            )
+            some = _sensors(name, isos[chosen], [one[chosen] for one in spreads], own_levels, own)
             for column, part in zip(sensors, some, strict=True):
                 column[chosen] = part
     if "noise.kurtosis" in columns:  # noise of channels takes the place of the sensor's
@@ -79,7 +77,7 @@ def draw_sensors(columns: Columns, random: KeyedColumns, recipe: CameraRecipe) -
     }
 
 
-def _sensor_columns(
+def _sensors(
     name: str, isos: Floats, spreads: list[Floats], levels: int, own: Mapping[str, Calibration]
 ) -> _Columns:
     """Return the sensors of one camera at N ISOs."""

@@ -19,7 +19,7 @@ from ..kernels.batch.device_memory import DeviceMemory, Graphs, address_of
 from ..kernels.batch.launch_cuda import blocks_of, launch
 from ..kernels.batch.resize_steps import OutputLayout, Resizing
 from ..kernels.taps import tap_count
-from .batch_plan import BatchPlan, IntArray, lay_out, plan_batch, upload_draws, upload_tables
+from .plan import BatchPlan, IntArray, lay_out, plan_batch, upload_draws, upload_tables
 from .self_test import check_once
 
 Samples = npt.NDArray[np.uint8]
@@ -132,7 +132,7 @@ class CameraOnCuda:
           they are made.
         firsts: array (N) of frames of clips: addresses of the normals of the clips' first frames.
         numbers: array (N) of the draws that are loaded; one after the other where it is not given.
-        windows: array (N, 7), see `batch_plan.plan_batch`.
+        windows: array (N, 7), see `plan.plan_batch`.
         formed: where windows are to go, resized or all of one size, flipped and turned.
         """
         table = self._table
