@@ -66,23 +66,23 @@ class Contents:
 
     @property
     def reader(self) -> str:
-        """The one of DALI's readers that takes them as they lie, or "external" for gloam's own."""
+        """Name of the DALI reader for this layout, or "external" for gloam's own."""
         if self.layout is None or self.layout != self.normal_layout:
             return "external"
         return self.layout.reader
 
     @property
     def far(self) -> bool:
-        """Whether something of a set lies in a store: gloam reads it by ranges."""
+        """True if any file is in an object store, which gloam reads by ranges."""
         return isinstance(self.root, StorePath) or isinstance(self.normal_root, StorePath)
 
     @property
     def two_sets(self) -> bool:
-        """Whether lows and normals lie in two sets."""
+        """True if lows and normals are in different sets."""
         return self.root != self.normal_root
 
     def shards(self, kind: str = "low") -> tuple[list[str], list[str]]:
-        """Return paths of tars and of their indexes, those that hold the lows or the normals."""
+        """Return the paths of the tars with the lows or the normals, and of their indexes."""
         root = self.root if kind == "low" else self.normal_root
         # DALI keeps files open by their names: a relative one may be another file by now.
         root = root if isinstance(root, StorePath) else Path(os.path.abspath(root))
@@ -91,7 +91,7 @@ class Contents:
         ]
 
     def nearest(self, extent: Extent) -> Extent:
-        """Return where the bytes of a member are nearest: in a copy of its shard, if there is one.
+        """Return the extent in a local copy of its shard, if there is one.
 
         Copies are made while a loader runs, so that this is asked whenever one is read.
         """
@@ -102,7 +102,7 @@ class Contents:
 
     @cached_property
     def pairs(self) -> Pairs:
-        """Every pair in order, read from indexes and lists when first asked for.
+        """Every pair in order, read from indexes and lists on first access.
 
         Raises
         ------

@@ -166,7 +166,7 @@ class StorePath(PosixPath):
         return self
 
     def put(self, data: bytes | IO[bytes]) -> None:
-        """Write the whole object; nobody sees a part of it, nor what is left of it after a kill."""
+        """Write the object atomically: readers and kills never see a part of it."""
         size = len(data) if isinstance(data, bytes) else data.seek(0, os.SEEK_END)
         # In parts only where it is large: they cost requests, and what is left of them.
         in_parts = size > _IN_PARTS

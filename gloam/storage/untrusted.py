@@ -1,4 +1,4 @@
-"""Validation of sets that somebody else wrote: names, numbers, kinds of files.
+"""Validation of untrusted sets: names, numbers, kinds of files.
 
 Sums in a set guard against accidents, not against people: whoever edits a set seals it again. So
 every name and number is checked here where bytes become objects, and every path is joined here.

@@ -1,4 +1,4 @@
-"""The page of a judging: figures, and each output's worst and typical pictures."""
+"""The page of `gloam judge`: figures, and each output's worst and typical pictures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EACH = 3
 
 
 def render_page(found: Judged) -> str:
-    """Return one file of HTML that asks for nothing and is read without scripts."""
+    """Return the page: one HTML file without scripts or links to other files."""
     figures = "".join(
         table(
             (head, *found.columns), "".join(_row(found, *one) for one in rows), len(found.columns)
