@@ -76,7 +76,7 @@ class Diagnosis:
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing is wrong; optional things may be missing."""
+        """True if nothing is wrong; optional things may be missing."""
         return all(one.state != "wrong" for one in self.findings)
 
     def lines(self) -> list[str]:

@@ -27,7 +27,7 @@ class Engine(Protocol):
 
     @property
     def far(self) -> bool:
-        """Whether jobs may run on other machines, or in another folder."""
+        """True if jobs may run on other machines, or in another folder."""
 
     def map(
         self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignore_progress

@@ -146,7 +146,7 @@ class _Handed(Generic[J, R]):
 
     @property
     def finished(self) -> bool:
-        """Whether its result, or its exception, is there."""
+        """True if the result or the exception is there."""
         done = self.future is not None and self.future.done() and not self.future.cancelled()
         return done and not isinstance(self.future.exception(), BrokenProcessPool)  # type: ignore[union-attr]
 

@@ -223,12 +223,12 @@ class PipelineBuilder:
 
     @property
     def by_number(self) -> bool:
-        """Whether gloam reads encoded images by the pairs' numbers, and no reader of DALI does."""
+        """True if gloam reads the encoded images by number, not a reader of DALI."""
         return self._ordered or self.contents.far
 
     @property
     def _ordered(self) -> bool:
-        """Whether the order is gloam's own: DALI's readers know no other divisions into batches."""
+        """True if batches need gloam's own order, which DALI's readers do not have."""
         others = self.rank.world > 1 and self.options.last_batch in ("even", "padded")
         return self.reader == "external" or others
 

@@ -114,7 +114,7 @@ class Judged:
 
     @property
     def about(self) -> str:
-        """How many pictures and scenes there are."""
+        """Numbers of pictures and scenes, as text."""
         return f"{len(self.pictures):,} pictures of {len(set(self.scenes.tolist())):,} scenes"
 
     def cells(self, mean: Floats, lower: Floats, upper: Floats) -> list[str]:
@@ -175,7 +175,7 @@ def judge(
     match : str or (str, str), optional
         Which of these two are pairs, see `pairs_in`.
     perceptual : bool
-        Whether LPIPS and NIQE are measured, where `lpips` and `pyiqa` and their weights are there.
+        Measure LPIPS and NIQE if `lpips`, `pyiqa` and their weights are installed.
     workers : int
         Processes.
     progress : Progress, optional

@@ -49,7 +49,7 @@ class OriginSet(TypedDict):
     sha256: Digest
     changed: list[str]
     lows_only: NotRequired[bool]
-    """Whether the normals stayed there."""
+    """True if the normals stayed there."""
 
 
 class BuildNote(Grown):
@@ -72,12 +72,12 @@ class BuildNote(Grown):
 
     @property
     def labelled(self) -> bool:
-        """Whether the set holds labels."""
+        """True if the set holds labels."""
         return bool(self.labels_sha256)
 
     @property
     def lows_only(self) -> bool:
-        """Whether the set holds lows only, the normals being those of its origin."""
+        """True if the set holds lows only; the normals are in its origin."""
         return bool(self.origin and self.origin.get("lows_only"))
 
     @property

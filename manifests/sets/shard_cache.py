@@ -50,7 +50,7 @@ class ShardCache:
 
     @property
     def whole(self) -> bool:
-        """Whether all shards are here."""
+        """True if all shards are copied."""
         return len(self._done) == len(self._units)
 
     def root_of(self, unit: str) -> Path:

@@ -69,7 +69,7 @@ def stage(
         Split to copy the shards of ("train", "val" or "test"), by default all; receipts and tables
         always come along.
     progress : Progress, optional
-        Told of the number of bytes done so far.
+        Receives the number of bytes done so far.
 
     Returns
     -------

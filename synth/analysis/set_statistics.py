@@ -96,7 +96,7 @@ def stats(
     workers : int
         Processes.
     progress : Progress, optional
-        Told of the number of pairs measured.
+        Receives the number of pairs measured.
     engine : Engine, optional
         Does the work, instead of processes of this machine.
 

@@ -60,7 +60,7 @@ def build(
     max_refused: float = 1.0,
     engine: Engine | None = None,
 ) -> Report:
-    """Make a set of pairs from photographs, or go on with one that the same call began.
+    """Make a set of pairs from photographs, or continue one that the same call began.
 
     Parameters
     ----------
@@ -70,10 +70,10 @@ def build(
         Photographs, as `folder=photos` or `voc=VOCdevkit/VOC2012@trainval:1000`; those inside
         scikit-image where there are none.
     config : str or Path, optional
-        A build file; what is given besides goes before it.
+        A build file; other arguments override it.
     pairs, val, test : int, optional
-        How many pairs in all (every suitable photograph), and how many of them for validation (a
-        hundredth, at least one; a set that is there keeps its own) and for testing (0).
+        Number of pairs in all (default: every suitable photograph), for validation (default: a
+        hundredth, at least one; an existing set keeps its own) and for testing (default: 0).
     recipe : Recipe or str, optional
         A shipped recipe's name, a YAML file, or a loaded recipe ("uneven").
     overrides : dict, str or iterable of str
@@ -84,21 +84,21 @@ def build(
         Optional.
         See `request.OutputOptions` and `plan.PlanOptions`.
     frames, stride, step : int, optional
-        Windows of `clips=` sources: frames of each clip, from one to the next of them (1), and from
-        the first one of a clip to that of the next clip (`frames`).
+        Windows of `clips=` sources: frames of each clip, frame step within a clip (1), and frames
+        from the start of one clip to the start of the next (`frames`).
     profile : str or Path, optional
         YAML bounds on suitable photographs.
     select : bool, optional
         False takes every photograph that can be read.
     not_like : str, Path, or several
-        Sets whose scenes are kept out, such as a benchmark's: folders of images, gloam's sets, or
+        Sets whose scenes to leave out, such as a benchmark's: folders of images, gloam's sets, or
         real ones as "lol-v1=FOLDER"; see `gloam.leaks`.
     workers : int, optional
         Processes, by default as many as there are cores. They change no byte.
     cache : str or Path, optional
         Folder to keep measurements in, for later builds.
     progress : Progress or bool, optional
-        Told of the progress. By default bars, in a terminal or a notebook; none for False.
+        Receives the progress. By default bars, in a terminal or a notebook; none for False.
     max_refused : float
         Largest share of the planned pairs that may fail while they are made.
     engine : Engine, optional

@@ -190,7 +190,7 @@ def export_layout(
 
 
 class _How(NamedTuple):
-    """How a set is made anew."""
+    """Options of a regeneration, resolved."""
 
     engine: Engine
     progress: Progress

@@ -37,7 +37,7 @@ class Request(RequestBase):
 
     @property
     def takes_everything(self) -> bool:
-        """Whether every candidate becomes a pair, whatever it looks like."""
+        """True if every readable photograph becomes a pair."""
         unlimited = all(source.limit is None for source in self.sources)
         everything = self.profile == EVERYTHING and self.plan.pairs is None and unlimited
         return everything and not self.not_like

@@ -106,7 +106,7 @@ def calibrate(
     name : str
         Name of the camera in the file; by default what the raw files say.
     progress : Progress, optional
-        Told of the number of files read.
+        Receives the number of files read.
 
     Returns
     -------

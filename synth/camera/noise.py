@@ -50,7 +50,7 @@ class Read(Section):
 
 
 class TailShare(Section):
-    """How many samples have more read noise, as hot pixels and telegraph noise make it."""
+    """Share of samples with more read noise, from hot pixels and telegraph noise."""
 
     red: _Share = ZERO
     green: _Share = ZERO
@@ -58,7 +58,7 @@ class TailShare(Section):
 
 
 class Tail(Section):
-    """How much more: positive, exponentially distributed, its mean over all samples taken off."""
+    """Exponential tail of the read noise: positive, less its mean over all samples."""
 
     red: _Tail = ZERO
     green: _Tail = ZERO

@@ -27,7 +27,7 @@ MAX_CELLS = 16
 
 
 class ExposureSection(Section):
-    """How much less light falls on the sensor."""
+    """Underexposure: the reduction of light on the sensor."""
 
     ev: Annotated[
         Distribution, Within(-4, 16, "EV"), about("stops under the exposure of the normal")
@@ -51,7 +51,7 @@ class Highlights(Section):
 
 
 class Tone(Section):
-    """How cameras encode light, undone on the way in and done again on the way out."""
+    """The camera's tone curve, inverted for the normal and applied to the low."""
 
     strength: Annotated[
         Distribution,
@@ -268,7 +268,7 @@ class Isp(Section):
 
 
 class Video(Section):
-    """How the exposure changes from frame to frame of a clip; the first one is as a still is."""
+    """Change of exposure from frame to frame of a clip; the first frame is like a still."""
 
     fps: Annotated[
         Distribution, Within(1, 1000), about("frames a second that a clip was taken with")

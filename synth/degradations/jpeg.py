@@ -13,7 +13,7 @@ HALVED = "4:2:0"
 
 
 class JpegSetting(NamedTuple):
-    """How a low is compressed."""
+    """JPEG settings of a low."""
 
     quality: int  # 1 to 100; 0 for none
     halved: bool  # whether chroma is of 2 x 2 pixels

@@ -46,7 +46,7 @@ NOTHING = Spread(np.empty((0, 2), np.int32), np.empty(0, np.float32))
 
 
 class Spreads:
-    """How the light of many images spreads: images that are blurred alike share one."""
+    """Point spreads of many images; equal ones are stored once."""
 
     def __init__(self) -> None:
         self._parts: list[Spread] = []

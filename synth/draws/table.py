@@ -62,7 +62,7 @@ class DrawTable:
 
     @cached_property
     def has_degradations(self) -> npt.NDArray[np.bool_]:
-        """Whether any draw has spread light, a fixed pattern, JPEG."""
+        """True, for each of three, if any draw has spread light, a fixed pattern, JPEG."""
         names = "spread", "patterned", "degradations_jpeg_quality"
         return np.array([self.draws[name].any() for name in names])
 

@@ -51,7 +51,7 @@ class Fit:
     settings : tuple of int
         Pairs of each setting of the camera, the quietest first.
     told : Realism or None
-        How well a classifier tells the recipe's lows from the real ones.
+        Test of the recipe's lows against the real ones.
     notes : tuple of str
         Facts that the lows cannot tell, and why there is no figure.
     """
@@ -108,14 +108,14 @@ def fit(
         A folder of their normals: equal names but for the suffix. Without, noise is fitted, and
         exposure is a guess.
     broad : bool
-        Whether to make the recipe to train on: the pairs' tone, noise as at 1 to 32 times
+        Make the recipe to train on: the pairs' tone, noise as at 1 to 32 times
         their gain (ISO), in three lows of ten demosaiced in all ways, colour smoothed by any share.
     distributions : bool
-        Whether the recipe has settings, means and covariances in place of a table of the pairs.
+        Write settings, means and covariances in place of a table of the pairs.
     workers : int
         Processes.
     progress : Progress, optional
-        Told of the number of lows measured.
+        Receives the number of lows measured.
 
     Returns
     -------

@@ -33,7 +33,7 @@ class PowerLawNoiseDraw(Drawn):
 
     @property
     def silent(self) -> bool:
-        """Whether there is no noise at all."""
+        """True if the draw has no noise."""
         return not (self.peak or self.variance or self.deviation or self.deviation_per_light)
 
 

@@ -58,7 +58,7 @@ def realism(
     workers : int
         Processes.
     progress : Progress, optional
-        Told of the number of lows measured.
+        Receives the number of lows measured.
 
     Raises
     ------

@@ -54,7 +54,7 @@ def report(
     workers : int
         Processes.
     progress : Progress, optional
-        Told of the number of pairs measured.
+        Receives the number of pairs measured.
     engine : Engine, optional
         Does the work, instead of processes of this machine.
 

@@ -45,7 +45,7 @@ class Groups:
 
     @property
     def at_once(self) -> int:
-        """How many groups are best decoded at once."""
+        """Number of groups to decode at once."""
         return min(max(_AT_ONCE // max(int(self.sizes.max()), 1), 1), _PARTS)
 
     def order(self, seed: int, epoch: int, shuffle: bool) -> Numbers:
