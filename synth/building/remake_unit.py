@@ -44,7 +44,7 @@ class Job:
     keys: frozenset[str] | None = None
 
     def has(self, key: str) -> bool:
-        """True if the new unit has this pair of the old one."""
+        """Return True if the new unit has this pair of the old one."""
         return self.keys is None or key in self.keys
 
 

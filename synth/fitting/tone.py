@@ -21,7 +21,7 @@ NAMES = (
     "tone.shoulder",
     *(f"noise.offset.{channel}" for channel in ("red", "green", "blue")),
 )
-"""Parameters that are fitted to a pair; `ev` in stops, offsets in levels of the low's straight part."""
+"""Parameters fitted to a pair; `ev` in stops, offsets in levels of the low's straight part."""
 _PRIOR = (
     np.array([5.0, 5.0, 5.0, 1.02, 1.0, 0.0, 0.0, 0.0]),
     np.diag([9.0, 9.0, 9.0, 0.06**2, 1.0, 0.5**2, 0.5**2, 0.5**2]),

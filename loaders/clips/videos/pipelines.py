@@ -15,8 +15,8 @@ from ...options import Options
 from .order import Runs, VideoPart
 
 GPU_CODECS = ("h264", "hevc")
-"""Codecs, by FFmpeg's names, that DALI decodes on GPUs. Others, which may hold packets that only show an
-earlier frame again, were not tried there."""
+"""Codecs, by FFmpeg's names, that DALI decodes on GPUs. Others, which may hold packets that only
+show an earlier frame again, were not tried there."""
 CPU_CODECS = ("vp8", "vp9", "mjpeg")
 PIXEL_FORMS = ("yuv420p", "yuvj420p")
 """Codecs that it decodes everywhere."""
