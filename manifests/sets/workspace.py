@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,6 +63,20 @@ def working_on(root: Path) -> Iterator[None]:
             remove_temporaries(root)
             if (root / SET_FILE).is_file() and not note_path(root).is_file():
                 remove_tree(root / WORK_FOLDER)
+
+
+def refuse_changes(root: Path, changed: Sequence[str]) -> None:
+    """Raise SetError if settings differ from those that the folder's set was begun with.
+
+    changed: lines of `differences`.
+    """
+    if changed:
+        more = f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
+        raise SetError.at(
+            root,
+            f"holds a set begun with other settings ({'; '.join(changed[:5])}{more}); repeat its"
+            " command as it was, or choose another folder",
+        )
 
 
 def refuse_mixing(root: Path, note: BuildNote) -> None:

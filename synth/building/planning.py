@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
-from ...errors import DamagedError, SetError
+from ...errors import DamagedError
 from ...manifests.labels.table import CLASS_LIST, LABELS, read_all
 from ...manifests.selection.candidates import leave_unmeasured, list_candidates, measure_candidates
 from ...manifests.selection.plan import make_plan
@@ -30,7 +30,7 @@ from ...manifests.sets.info import (
     write_note,
 )
 from ...manifests.sets.tables import read_plan
-from ...manifests.sets.workspace import refuse_mixing
+from ...manifests.sets.workspace import refuse_changes, refuse_mixing
 from ...progress import Progress
 from ...storage.atomic import sha256_bytes, write_bytes
 from ..recipes.load import recipe_yaml
@@ -166,15 +166,8 @@ def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
     asked = request.recorded().model_dump()
     if request.plan.val is None:  # as many as the set was begun with
         asked["plan"]["val"] = note.request.plan.val
-    changed = differences(note.request.model_dump(), asked) + differences(
-        note.versions, deciding_versions(request), "version"
+    refuse_changes(
+        root,
+        differences(note.request.model_dump(), asked)
+        + differences(note.versions, deciding_versions(request), "version"),
     )
-    if changed:
-        shown = "; ".join(changed[:5]) + (
-            f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
-        )
-        raise SetError.at(
-            root,
-            f"holds a set begun with other settings ({shown}); repeat its command as it"
-            " was, or choose another folder",
-        )

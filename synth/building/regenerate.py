@@ -32,7 +32,7 @@ from ...manifests.sets.info import (
 )
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...manifests.sets.receipts import read_receipts
-from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
+from ...manifests.sets.workspace import missing_units, refuse_changes, refuse_mixing, working_on
 from ...progress import Progress, Silent, progress_of
 from ...storage.atomic import atomic_write, sha256_bytes, write_bytes
 from ...storage.stores import as_path
@@ -274,13 +274,8 @@ def _begin(origin: Path, root: Path, note: BuildNote, splits: SplitAgain | None)
     except DamagedError:
         begun = None
         refuse_mixing(root, note)
-    if begun is not None and begun != note:
-        found = differences(begun.model_dump(), note.model_dump())
-        raise SetError(
-            f"{root}: holds a set begun with other settings ({'; '.join(found[:5])}); "
-            "repeat its command as it was, or choose another folder",
-            path=root,
-        )
+    if begun is not None:
+        refuse_changes(root, differences(begun.model_dump(), note.model_dump()))
     copied = [PLAN, CANDIDATES, *((LABELS, CLASS_LIST) if note.labelled else ())]
     if splits is not None:
         for name, data in ((PLAN, splits.plan), (LABELS, splits.labels)):
