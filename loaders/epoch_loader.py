@@ -303,10 +303,7 @@ class EpochLoader:
     def _converter(self) -> Any:
         """Return the converter of tensors to `framework`; None for torch.
 
-        Raises
-        ------
-        LoaderError
-            When its library is missing.
+        Raises LoaderError when its library is missing.
         """
         if self.options.framework == "torch":
             return None

@@ -104,10 +104,7 @@ class Contents:
     def pairs(self) -> Pairs:
         """Every pair in order, read from indexes and lists on first access.
 
-        Raises
-        ------
-        SetError
-            When an index or list cannot be read.
+        Raises SetError when an index or list cannot be read.
         """
         if self.layout is None:
             if self.live:
@@ -164,10 +161,7 @@ def open_data(
 def refuse_clips(pairs: PairSet) -> PairSet:
     """Refuse a set of clips.
 
-    Raises
-    ------
-    LoaderError
-        When it is one.
+    Raises LoaderError when it is one.
     """
     if pairs.frames:
         raise LoaderError.at(

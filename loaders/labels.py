@@ -64,16 +64,9 @@ class LabelColumns:
 def label_columns(pairs: Any, contents: Contents) -> LabelColumns:
     """Read the labels of a split.
 
-    Parameters
-    ----------
-    pairs : PairSet or list
-        What a loader was given.
-    contents : Contents
+    pairs: the data of a loader.
 
-    Raises
-    ------
-    LoaderError
-        When there are none.
+    Raises LoaderError when there are none.
     """
     if not isinstance(pairs, PairSet) or not pairs.info.build.labelled:
         raise LoaderError(
@@ -113,22 +106,12 @@ def batch_labels(
 ) -> dict[str, Any]:
     """Return the labels of a batch, moved as its pixels are.
 
-    Parameters
-    ----------
-    rows : Rows
-    crops : array (N, 7)
-        See `augment.draw_crops`.
-    masks : sequence of uint8 arrays (H, W)
-        Moved already; see `move_mask`.
-    roles : sequence of str
-    options : Options
+    crops: array (N, 7); see `augment.draw_crops`.
+    masks: sequence of uint8 arrays (H, W); moved already; see `move_mask`.
 
-    Returns
-    -------
-    dict
-        If the set has them: "class" (N) int64; "boxes", a list of (M, 4) float32 (left, top,
-        right, bottom in pixels of the tensors), beside it "classes" int64, "difficult" and "crowd"
-        bool, lists of (M); "mask" (N, H, W) uint8, 255 where an image was padded.
+    Returns a dict of those that the set has: "class" (N) int64; "boxes", a list of (M, 4) float32
+    (left, top, right, bottom in pixels of the tensors), with "classes" int64, "difficult" and
+    "crowd" bool, lists of (M); "mask" (N, H, W) uint8, 255 where an image was padded.
     """
     import torch
 

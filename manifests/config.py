@@ -38,14 +38,9 @@ def shorten(value: Any) -> str:
 class InvalidValue(ValueError):
     """Raised by a validator of several fields for one of them.
 
-    Parameters
-    ----------
-    key : str
-        The field.
-    value : object
-        Its value.
-    problem : str
-        The fault, and the values that are allowed.
+    key: the field.
+    value: its value.
+    problem: the fault, and the values that are allowed.
     """
 
     def __init__(self, key: str, value: Any, problem: str) -> None:

@@ -67,19 +67,12 @@ class OutputOptions(BaseModel):
 class RequestBase(BaseModel):
     """Request of a build, whatever its recipe.
 
-    Attributes
-    ----------
-    sources : tuple of Source
-        With names of their own.
-    profile : Profile
-        Bounds on candidates; `EVERYTHING` to take whatever can be read.
-    plan : PlanOptions
-    low_seed : int, optional
-        Seed of the lows, where it is not that of the plan: in sets that were regenerated with
-        another one.
-    output : OutputOptions
-    not_like : tuple of str
-        Sets whose scenes are kept out, see `gloam.leaks`; what is recorded is a sum of them.
+    sources: tuple of Source; with names of their own.
+    profile: bounds on candidates; `EVERYTHING` to take whatever can be read.
+    low_seed: seed of the lows, where it is not that of the plan: in sets that were regenerated with
+      another one.
+    not_like: tuple of str; sets whose scenes are kept out, see `gloam.leaks`; what is recorded is a
+      sum of them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -120,12 +113,8 @@ class RecordedRequest(RequestBase):
     Options that were not given are not written, so that a set's bytes and fingerprint are
     those of the gloam that made it, which may not have known all options of this one.
 
-    Attributes
-    ----------
-    recipe : dict
-        The values of a `gloam.synth.recipes.load.Recipe`.
-    not_like : tuple of str
-        A sum of what those sets show.
+    recipe: the values of a `gloam.synth.recipes.load.Recipe`.
+    not_like: checksum of the scenes of those sets.
     """
 
     recipe: dict[str, Any]

@@ -26,20 +26,12 @@ _QUIET = "ignore::UserWarning:multiprocessing.resource_tracker"
 def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) -> str:
     """Start the fork server of a later `LocalEngine.map` in the background.
 
-    Parameters
-    ----------
-    modules : names of modules
-        Imported by the server, not by each worker. No effect if a server is running already.
-    workers : int
-        Number of the engine's workers; 1 does nothing.
-    deaf : bool
-        Block Ctrl-C for good in the server and in all that it forks. Otherwise a starting worker
-        may show it as a traceback. For a process all of whose workers are those of a `LocalEngine`.
+    modules: imported by the server, not by each worker. No effect if a server is running already.
+    workers: number of the engine's workers; 1 does nothing.
+    deaf: block Ctrl-C for good in the server and in all that it forks. Otherwise a starting worker
+      may show it as a traceback. For a process all of whose workers are those of a `LocalEngine`.
 
-    Returns
-    -------
-    str
-        The start method of `multiprocessing`: "forkserver" or "spawn".
+    Returns the start method of `multiprocessing`: "forkserver" or "spawn".
     """
     if workers <= 1 or sys.platform != "linux":  # elsewhere system libraries do not survive a fork
         return "spawn"

@@ -21,15 +21,9 @@ def read_npy(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:
 
     Colours are in OpenCV's order, blue first, as whoever wrote such files read them by OpenCV.
 
-    Returns
-    -------
-    uint8 or uint16 array (H, W, 3)
-        RGB; floats become 16 bits.
+    Returns uint8 or uint16 array (H, W, 3): RGB; floats become 16 bits.
 
-    Raises
-    ------
-    ImageRefused
-        When it is damaged, or no such image.
+    Raises ImageRefused when it is damaged, or no such image.
     """
     try:
         array = np.load(io.BytesIO(data), allow_pickle=False)
@@ -51,10 +45,7 @@ def read_npy(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:
 def npy_as_png(data: bytes) -> bytes:
     """Return the image of a `.npy` file as PNG of its depth, which every decoder reads.
 
-    Raises
-    ------
-    ImageRefused
-        As `read_npy`.
+    Raises ImageRefused as `read_npy`.
     """
     bgr = read_npy(data)[..., ::-1]
     done, png = cv2.imencode(".png", bgr, [cv2.IMWRITE_PNG_COMPRESSION, 0])

@@ -39,21 +39,13 @@ def write_annotations(
 ) -> Path:
     """Write the annotations of the lows or the normals of a split.
 
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-    records : iterable of (row of `pairs.parquet`, name of the image's file, record)
-    classes : sequence of str
-        Names; number i has the id i + 1.
-    kind : str
-        "instances" or "captions".
+    path: path of the file.
+    records: iterable of (row of `pairs.parquet`, name of the image's file, record).
+    classes: names; number i has the id i + 1.
+    kind: "instances" or "captions".
 
-    Returns
-    -------
-    Path
-        The file: COCO's `images` (ids are rows of `pairs.parquet`), `annotations`, and for
-        instances `categories`.
+    Returns the path of the file: COCO's `images` (ids are rows of `pairs.parquet`), `annotations`,
+    and for instances `categories`.
     """
     made = 0
     with atomic_write(path) as handle, TemporaryFile() as rest:

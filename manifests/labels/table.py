@@ -58,24 +58,13 @@ class _Known(NamedTuple):
 def read_all(plan: pa.Table, listed: pa.Table, sources: Sequence[Source]) -> tuple[bytes, bytes]:
     """Read the labels of all planned pairs.
 
-    Parameters
-    ----------
-    plan, listed : pyarrow.Table
-        Tables of `make_plan` and `list_candidates`.
-    sources : sequence of Source
+    plan, listed: tables of `make_plan` and `list_candidates`.
 
-    Returns
-    -------
-    tuple of bytes
-        Contents of `labels.parquet` and `classes.txt`: the names of the classes in the order of
-        their numbers, those of the first source first.
+    Returns the contents of `labels.parquet` and `classes.txt`: the names of the classes
+    in the order of their numbers, those of the first source first.
 
-    Raises
-    ------
-    ConfigError
-        When no source has labels.
-    SourceError
-        When there are no annotations, or no photograph of a source has a label by them.
+    Raises ConfigError when no source has labels; SourceError when there are no annotations, or no
+    photograph of a source has a label by them.
     """
     kinds = [source.kind for source in sources if source.kind in LABELLED_KINDS]
     if not kinds:
@@ -169,11 +158,8 @@ def _paths(table: pa.Table, source: Source) -> list[str]:
 class UnitLabels:
     """The labels of a unit's photographs, as their sources have them.
 
-    Attributes
-    ----------
-    classes : dict of name to number
-    roles : tuple of str
-        Members that the set's samples have of them.
+    classes: dict of name to number.
+    roles: tuple of str; members that the set's samples have of them.
     """
 
     classes: dict[str, int]
@@ -185,13 +171,8 @@ class UnitLabels:
     ) -> tuple[Labels, Sequence[LeftOut]]:
         """Return a photograph's labels as they lie on its stored normal, and what does not fit it.
 
-        Parameters
-        ----------
-        key : str
-        data : bytes
-            The photograph.
-        stored : (width, height)
-            Size of the normal.
+        data: the photograph.
+        stored: (width, height); size of the normal.
         """
         labels = self._known(key)
         try:

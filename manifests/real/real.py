@@ -145,17 +145,9 @@ def real(name: str, folder: str | Path, split: str | None = None) -> RealSet:
 def real_named(text: str, split: str | None = None, preferred: str = "") -> RealSet:
     """List the samples of a set that is given as NAME=FOLDER.
 
-    Parameters
-    ----------
-    text : str
-    split : str, optional
-        By default `preferred` where the set has it.
-    preferred : str
+    split: by default `preferred` where the set has it.
 
-    Raises
-    ------
-    ConfigError, SourceError
-        When `real` raises it; or when it is not written so.
+    Raises ConfigError, SourceError when `real` raises it; or when it is not written so.
     """
     name, there, folder = text.partition("=")
     if not there:

@@ -78,12 +78,8 @@ class _Model(BaseModel):
 class Listing(_Model):
     """A list of a set's own that says which files a split has.
 
-    Attributes
-    ----------
-    file : Template
-        Path of the list, in the set.
-    line : str
-        A regular expression of the lines that count; its first group is the value.
+    file: path of the list, in the set.
+    line: regular expression of the lines that count; its first group is the value.
     """
 
     file: str
@@ -93,15 +89,10 @@ class Listing(_Model):
 class LabelRule(_Model):
     """Files that say where objects are.
 
-    Attributes
-    ----------
-    file : Template
-        With the fields of the low.
-    line : str
-        A regular expression with the groups left, top, and right and bottom or width and height,
-        in pixels; and name, where there is one.
-    name : str
-        Class, where lines have none.
+    file: with the fields of the low.
+    line: regular expression with the groups left, top, and right and bottom or width and height,
+      in pixels; and name, where there is one.
+    name: class, where lines have none.
     """
 
     file: str
@@ -112,15 +103,10 @@ class LabelRule(_Model):
 class Rule(_Model):
     """Files of one split.
 
-    Attributes
-    ----------
-    low, normal : Template, optional
-        Files with equal values of the fields that both have are a pair; several lows may share a
-        normal. A set without normals, or without lows, has one of them.
-    only, but : dict of a field to a list's name
-        Files whose field is in a list, or is not.
-    first : bool
-        Whether the first of several normals is taken, as the field's loaders do.
+    low, normal: files with equal values of the fields that both have are a pair; several lows may
+      share a normal. A set without normals, or without lows, has one of them.
+    only, but: dict of a field to a list's name; files whose field is in a list, or is not.
+    first: whether the first of several normals is taken, as the field's loaders do.
     """
 
     low: str = ""
@@ -144,17 +130,13 @@ class Rule(_Model):
 class SetRules(_Model):
     """A real set.
 
-    Attributes
-    ----------
-    title, paper, holds, terms, url, source : str
-        Its name in the field, who made it, what it holds, under which terms and where its authors
-        offer it, and the repository whose code or words the rules were read in.
-    scene : str
-        The field that tells scenes apart; without one every normal is a scene.
-    layouts : tuple of dict of a split to rules
-        Ways in which it lies about: the first one that fits counts.
-    lists : dict of a name to values, or to a file of them
-    labels : Labels, optional
+    title, paper, holds, terms, url, source: its name in the field, who made it, what it holds,
+      under which terms and where its authors offer it, and the repository whose code or words the
+      rules were read in.
+    scene: the field that tells scenes apart; without one every normal is a scene.
+    layouts: tuple of dict of a split to rules; ways in which it lies about: the first one that fits
+      counts.
+    lists: dict of a name to values, or to a file of them.
     """
 
     title: str
@@ -208,10 +190,7 @@ def set_names() -> list[str]:
 def load_rules(name: str) -> SetRules:
     """Read the rules of a set.
 
-    Raises
-    ------
-    ConfigError
-        When there is no set of that name.
+    Raises ConfigError when there is no set of that name.
     """
     names = set_names()
     if name not in names:

@@ -58,11 +58,8 @@ def load_profile(path: Path | None = None) -> Profile:
 def refusal_of(candidates: pa.Table, profile: Profile) -> npt.NDArray[np.object_]:
     """Return the reason why each candidate is refused, or `KEPT`.
 
-    Parameters
-    ----------
-    candidates : pyarrow.Table
-        With a column for each of `gloam.manifests.selection.measures.FIELDS` and `reason`, not ""
-        where measuring failed already.
+    candidates: with a column for each of `gloam.manifests.selection.measures.FIELDS` and `reason`,
+      not "" where measuring failed already.
     """
     reasons = candidates.column("reason").to_numpy(zero_copy_only=False).astype(object)
     if all(getattr(profile, bound) is None for bound in Profile.model_fields):

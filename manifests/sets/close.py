@@ -65,20 +65,11 @@ def finish_set(
 
     Then delete the work folder.
 
-    Parameters
-    ----------
-    root : Path
-    name, layout, recipe : str
-        See `SetInfo`.
-    note : BuildNote
-    libraries : dict
-        Versions for the record.
-    draw_fields : list of pyarrow.Field
-        Columns of the drawn parameters, named by their paths in the records' `draw`.
-    receipts : dict
-        Receipts of all units, by their names.
-    engine : Engine, optional
-        Reads the records of large sets; this process by default.
+    name, layout, recipe: see `SetInfo`.
+    libraries: versions for the record.
+    draw_fields: columns of the drawn parameters, named by their paths in the records' `draw`.
+    receipts: receipts of all units, by their names.
+    engine: reads the records of large sets; this process by default.
     """
     receipts = dict(
         sorted(receipts.items(), key=lambda one: (split_of(one[0]), unit_number(one[0])))

@@ -44,22 +44,11 @@ def read_label_arrays(
 ) -> tuple[Whole, LabelRows]:
     """Read the labels of a set's pairs, or of a split.
 
-    Parameters
-    ----------
-    root : Path
-    classes : int
-        That the set has.
-    split : str, optional
+    classes: that the set has.
 
-    Returns
-    -------
-    int64 array (N, 2), Rows
-        Height and width of the stored normals; their labels.
+    Returns int64 array (N, 2), height and width of the stored normals; and their labels.
 
-    Raises
-    ------
-    SetError
-        When they are not as gloam writes them: missing values, a number for no class.
+    Raises SetError when they are not as gloam writes them: missing values, a number for no class.
     """
     fields = pa.schema([("split", pa.string()), *SIZE_FIELDS, *LABEL_FIELDS])
     path = inside(root, PAIRS)

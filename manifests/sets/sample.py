@@ -73,16 +73,10 @@ class Sample:
     def decoded(self, name: str, decode: Callable[[bytes, str], Pixels] = decode_any) -> Pixels:
         """Decode an image among the members, uint8 RGB (H, W, 3).
 
-        Parameters
-        ----------
-        name : str
-        decode : function of bytes and suffix
-            Such as `gloam.synth.decode.decode_image`, which is faster for PNGs that gloam wrote.
+        decode: function of bytes and suffix; such as `gloam.synth.decode.decode_image`, which is
+          faster for PNGs that gloam wrote.
 
-        Raises
-        ------
-        ImageRefused
-            When it is damaged, or not there.
+        Raises ImageRefused when it is damaged, or not there.
         """
         member = self.members.get(name, Encoded(b"", "png"))
         return decode(member.data, member.suffix)

@@ -172,25 +172,12 @@ def copy_checked(
 ) -> int:
     """Copy a file of a set to the same place below a folder: whole and right, or not at all.
 
-    Parameters
-    ----------
-    root, target : Path
-    file : UnitFile
-        Not compared where its checksum is "".
-    at : function
-        Called with the number of bytes so far; what it raises ends the copy.
+    file: not compared where its checksum is "".
+    at: function; called with the number of bytes so far; what it raises ends the copy.
 
-    Returns
-    -------
-    int
-        Its bytes.
+    Returns the number of its bytes.
 
-    Raises
-    ------
-    SetError
-        When it is damaged.
-    OSError
-        When it cannot be read or written.
+    Raises SetError when it is damaged; OSError when it cannot be read or written.
     """
     digest = hashlib.sha256()
     size = 0

@@ -58,17 +58,10 @@ class Kind(StrEnum):
 class Problem:
     """Something wrong with a set.
 
-    Attributes
-    ----------
-    where : str
-        Path in the set, and the member or key if it is known.
-    what : str
-        The fault.
-    mend : str
-        The way to mend it.
-    kind : Kind
-    remark : bool
-        Whether it is no damage, but a file that is not of the set.
+    where: path in the set, and the member or key if it is known.
+    what: the fault.
+    mend: the way to mend it.
+    remark: whether it is no damage, but a file that is not of the set.
     """
 
     where: str

@@ -46,14 +46,9 @@ _MOST_SHARDS = 1_000_000
 class Listed:
     """One photograph of a source.
 
-    Attributes
-    ----------
-    path : str
-        Its place in the source, as its owners have it.
-    name : str
-        The source's own name of it, from which its key is made.
-    location : Location
-        Location of its bytes.
+    path: its place in the source, as its owners have it.
+    name: the source's own name of it, from which its key is made.
+    location: location of its bytes.
     """
 
     path: str
@@ -66,20 +61,13 @@ def list_source(
 ) -> Iterator[Listed]:
     """List the photographs of a source, streamed in a fixed order.
 
-    Parameters
-    ----------
-    kind, path, listing : str
-        See `Source`.
-    passed : Counter, optional
-        Counts, by kind, the files that may be photographs and are not taken: of formats that are
-        not read, archives, files without a suffix or with more behind it (`.jpg.1`, `.jpg!w600`),
-        what lies outside of the folders that its kind has, the lows of gloam's own sets, which
-        would be darkened twice, and what `list_container` leaves out.
+    kind, path, listing: see `Source`.
+    passed: counts, by kind, the files that may be photographs and are not taken: of formats that
+      are not read, archives, files without a suffix or with more behind it (`.jpg.1`, `.jpg!w600`),
+      what lies outside of the folders that its kind has, the lows of gloam's own sets, which would
+      be darkened twice, and what `list_container` leaves out.
 
-    Raises
-    ------
-    SourceError
-        When the source is missing, broken, or not laid out as its kind says.
+    Raises SourceError when the source is missing, broken, or not laid out as its kind says.
     """
     passed = Counter() if passed is None else passed
     if listing and kind not in LISTED_KINDS:

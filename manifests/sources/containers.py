@@ -51,20 +51,14 @@ _COMPRESSIONS = {
 class Location:
     """Location of the bytes of one file.
 
-    Attributes
-    ----------
-    container : str
-        A folder, a tar or a zip.
-    member : str
-        Name inside the folder or the zip, as it stands there; "" in a tar, where `offset` counts.
-    offset : int
-        First byte inside a tar; -1 elsewhere. `SPARSE` of a sparse member of a tar, whose bytes do
-        not lie in one piece: `member` says at which byte its header is.
-    size : int
-        Bytes.
-    stamp : int
-        Modification time in nanoseconds of the file or of the archive; tells whether a cached
-        measurement still holds.
+    container: a folder, a tar or a zip.
+    member: name inside the folder or the zip, as it stands there; "" in a tar, where `offset`
+      counts.
+    offset: first byte inside a tar; -1 elsewhere. `SPARSE` of a sparse member of a tar, whose bytes
+      do not lie in one piece: `member` says at which byte its header is.
+    size: bytes.
+    stamp: modification time in nanoseconds of the file or of the archive; tells whether a cached
+      measurement still holds.
     """
 
     container: str
@@ -93,17 +87,10 @@ def list_container(path: Path, passed: Counter[str] | None = None) -> Iterator[E
     not valid text are given with their odd bytes escaped and a location that cannot be read, so
     that they end as a refusal.
 
-    Parameters
-    ----------
-    path : Path
-    passed : Counter, optional
-        Counts, by kind, the files that are left out: hidden ones (`is_hidden`), links that are not
-        followed, pipes and devices, members that a later one replaces.
+    passed: counts, by kind, the files that are left out: hidden ones (`is_hidden`), links that are
+      not followed, pipes and devices, members that a later one replaces.
 
-    Raises
-    ------
-    SourceError
-        When the path is missing, is neither, or the archive is broken.
+    Raises SourceError when the path is missing, is neither, or the archive is broken.
     """
     passed = Counter() if passed is None else passed
     if path.is_dir():
@@ -288,17 +275,10 @@ def _check_bytes(size: int, most: int) -> None:
 def read(location: Location, most: int = MAX_BYTES) -> bytes:
     """Read the bytes of one file.
 
-    Parameters
-    ----------
-    location : Location
-    most : int
-        Bytes that it may have.
+    most: bytes that it may have.
 
-    Raises
-    ------
-    ImageRefused
-        "unreadable" when they cannot be had, "too large" when there are more, "file name" when the
-        name is not valid text.
+    Raises ImageRefused "unreadable" when they cannot be had, "too large" when there are more, "file
+    name" when the name is not valid text.
     """
     _check_bytes(location.size, most)
     try:

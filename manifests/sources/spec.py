@@ -21,22 +21,14 @@ _LIMIT = re.compile(r"^(.*):(\d+)$", re.DOTALL)
 class Source(BaseModel):
     """A collection of photographs.
 
-    Attributes
-    ----------
-    kind : str
-        How it is laid out, one of `KINDS`.
-    path : str
-        Folder, archive or pattern; "" for the embedded sample.
-    name : str
-        Prefix of its keys; the kind, if not given.
-    limit : int, optional
-        At most so many pairs are taken from it.
-    listing : str
-        Name of a list inside the source that says which images belong: `trainval` for VOC's
-        `ImageSets/Main/trainval.txt`, `instances_train2017` for COCO's
-        `annotations/instances_train2017.json`; "" takes all.
-    frames, stride, step : int
-        For a source of clips; see their descriptions.
+    kind: how it is laid out, one of `KINDS`.
+    path: folder, archive or pattern; "" for the embedded sample.
+    name: prefix of its keys; the kind, if not given.
+    limit: at most so many pairs are taken from it.
+    listing: name of a list inside the source that says which images belong: `trainval` for VOC's
+      `ImageSets/Main/trainval.txt`, `instances_train2017` for COCO's
+      `annotations/instances_train2017.json`; "" takes all.
+    frames, stride, step: for a source of clips; see their descriptions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

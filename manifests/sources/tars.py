@@ -25,13 +25,8 @@ _STEP = 1 << 20  # bytes that are read at a time behind the end mark
 class Span(NamedTuple):
     """Byte range of a member.
 
-    Attributes
-    ----------
-    offset : int
-        Its first byte; of a sparse member its header, as its bytes do not lie in one piece.
-    size : int
-        Bytes that it has when unpacked.
-    sparse : bool
+    offset: its first byte; of a sparse member its header, as its bytes do not lie in one piece.
+    size: bytes that it has when unpacked.
     """
 
     offset: int
@@ -87,21 +82,13 @@ def list_tar(
     that it is linked to. A second tar behind the first, as `cat a.tar b.tar` makes them, is read
     on; of a tar inside the tar the members come in its place.
 
-    Parameters
-    ----------
-    handle : file
-        The tar, or a file that it is a part of.
-    bounds : (start, end)
-        Bytes of the tar in it.
-    container : str
-        Name for messages.
-    passed : Counter
-        Counts, by kind, the members that are left out.
+    handle: the tar, or a file that it is a part of.
+    bounds: (start, end), bytes of the tar in it.
+    container: name for messages.
+    passed: counts, by kind, the members that are left out.
 
-    Raises
-    ------
-    SourceError, tarfile.TarError, OSError, ValueError, RuntimeError
-        When it is damaged or cut short; what lies before the damage comes first.
+    Raises SourceError, tarfile.TarError, OSError, ValueError, RuntimeError when it is damaged or
+    cut short; what lies before the damage comes first.
     """
     found: dict[str, Span] = {}
     hidden: dict[str, Span] = {}

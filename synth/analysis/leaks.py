@@ -57,12 +57,8 @@ class Leak(NamedTuple):
 class Leaks:
     """Pictures that several sets share.
 
-    Attributes
-    ----------
-    pairs : list of Leak
-    counts : dict of a set to its number of pictures
-    unreadable : list of str
-        Files that were left out, each with the reason.
+    counts: dict of a set to its number of pictures.
+    unreadable: files that were left out, each with the reason.
     """
 
     pairs: list[Leak]
