@@ -328,7 +328,7 @@ def _folders(
     twice = [name for name, times in Counter(name for name, _ in named).items() if times > 1]
     if twice or {IDENTITY, BLIND, "low", "normal"} & {name for name, _ in named}:
         raise ConfigError(
-            f"{(twice or ['low, normal'])[0]}: each method needs another name: NAME=FOLDER"
+            f"{(twice or ['low, normal'])[0]}: each method needs a name of its own: NAME=FOLDER"
         )
     return dict(named)
 

@@ -89,10 +89,15 @@ class Listing(_Model):
 class LabelRule(_Model):
     """Files that say where objects are.
 
-    file: with the fields of the low.
-    line: regular expression with the groups left, top, and right and bottom or width and height,
-      in pixels; and name, where there is one.
-    name: class, where lines have none.
+    Attributes
+    ----------
+    file : Template
+        With the fields of the low.
+    line : str
+        A regular expression with the groups left, top, and right and bottom or width and height,
+        in pixels; and name, where there is one.
+    name : str
+        Class, where lines have none.
     """
 
     file: str

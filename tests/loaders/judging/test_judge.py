@@ -130,7 +130,7 @@ def test_what_cannot_be_judged_is_named(pairs, tmp_path):
     for given in ({}, {"on": on, "low": pairs}, {"low": pairs}):
         with pytest.raises(ConfigError, match="what to judge on"):
             judge(pairs / "better", **given)
-    with pytest.raises(ConfigError, match="better: each method needs another name"):
+    with pytest.raises(ConfigError, match="better: each method needs a name of its own"):
         judge([pairs / "better", pairs / "better"], on=on)
     with pytest.raises(ConfigError, match="give NAME=FOLDER"):
         judge(pairs / "better", on="lol-v1")
