@@ -40,4 +40,4 @@ def calibrate(raws: Path, out: Path, name: str, figure: Path | None) -> None:
         draw_calibration(found, figure)
     notes = (f"note: {finding}" for finding in found.findings)
     click.echo("\n".join([*found.lines(), *notes]))
-    click.echo(f"{out}: --camera-file {out} of gloam build takes it")
+    click.echo(f"{out}: use it with gloam build --camera-file {out}")

@@ -62,7 +62,7 @@ def verify(root: Path, normals: Path | None, *, progress: Bars, **options: Any) 
             else ", every low is what its normal and draw make"
         )
     edited = (name for name in EDITABLE if (pairs.root / name).is_file())
-    how += "".join(f" ({name} is anybody's to edit)" for name in edited)
+    how += "".join(f" ({name} may be edited)" for name in edited)
     shards = count_of(len(pairs.info.units), "shard")
     return f"{root}: {count_of(len(pairs), sample_name(pairs.info))} in {shards}: {how}"
 

@@ -65,7 +65,7 @@ class TorchLoader(PairLoader, WorkerLoader):
     def _collate(self, options: Options, rooms: SharedBufferPool | None) -> Any:
         return Collate(options, rooms)
 
-    def _rooms_for(self, device: torch.device) -> SharedBufferPool | None:
+    def _buffers_for(self, device: torch.device) -> SharedBufferPool | None:
         """Return rooms for batches of one size that values are made of, as those are copies."""
         options, sides = self.options, self._largest()
         if sides is None or options.dtype == "uint8" or device.type != "cpu":

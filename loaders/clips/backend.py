@@ -14,9 +14,9 @@ from .clip_bytes import beyond_dali, has_videos
 from .stored_clips import ClipContents
 
 _PIXELS_A_CORE = 60_000
-"""Of a frame: cores decode as many frames a second as a GPU if each has so many pixels of one, or
-less. 16 cores beside an H200 gave 2.4 times as many frames of 848 x 480 as its decoders, and 1.6
-times as many of 1280 x 720."""
+"""Pixels of a frame for each core up to which cores decode as many frames a second as a GPU. 16
+cores beside an H200 gave 2.4 times as many frames of 848 x 480 as its decoders, and 1.6 times as
+many of 1280 x 720."""
 
 
 def choose_decoder(

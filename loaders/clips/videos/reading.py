@@ -21,9 +21,9 @@ from .processes import VideoProcesses
 
 RECENT = 4  # runs of a pipeline that may be under way
 PIPELINES = 4
-"""That decode videos on a GPU, side by side: one waits after each frame until all of its decoders
-are done with theirs, and gives 3,700 frames of 480 x 270 a second on an H200, with 8 decoders as
-with 24."""
+"""DALI pipelines that decode videos on a GPU in parallel: one alone waits after each frame until
+all of its decoders have finished, and gives 3,700 frames of 480 x 270 a second on an H200, with 8
+decoders as with 24."""
 
 
 @dataclass(frozen=True)
