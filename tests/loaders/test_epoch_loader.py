@@ -102,7 +102,7 @@ def test_of_two_passes_the_older_one_ends_with_a_message(make):
         current = iter(loader)
         next(current)
         loader.set_epoch(7)
-        with pytest.raises(LoaderError, match="its epoch was set"):
+        with pytest.raises(LoaderError, match="set_epoch was called"):
             next(current)
         assert len(list(loader)) == LENGTH
         assert loader.epoch == 8
