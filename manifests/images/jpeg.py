@@ -118,7 +118,8 @@ def read_jpeg(data: bytes) -> JpegHeader:
 def jpeg_quality(data: bytes) -> int:
     """Return a JPEG's quality, 1 to 100, from its luminance quantization table; 0 of other images.
 
-    It is the inverse of libjpeg's scaling of the standard table, so exact for what libjpeg wrote.
+    libjpeg's scaling of the standard table is inverted by the table's sum: exact from 20 to 99.
+    Below, entries are clipped at 255, and the result is up to 10 too high.
     """
     tables: dict[int, list[int]] = {}
     if data.startswith(BEGINNING):
