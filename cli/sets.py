@@ -8,7 +8,8 @@ import click
 
 from ..errors import ConfigError
 from ..manifests.real.real import sets as find_sets
-from .common import json_option, user_errors
+from .common import json_option
+from .errors import user_errors
 
 _WIDTH, _INDENT = 100, " " * 18
 
@@ -18,7 +19,7 @@ _WIDTH, _INDENT = 100, " " * 18
 @json_option
 @user_errors
 def sets(name: str | None, as_json: bool) -> None:
-    """List real sets by name, or show one: who made it, its splits, how its folder looks.
+    """List the known real sets, or show one: its authors, splits and folder layout.
 
     gloam.real(NAME, FOLDER, SPLIT) lists their pairs for the loaders.
     """

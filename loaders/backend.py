@@ -52,7 +52,7 @@ def class_of(loader: str, given: Mapping[str, Any]) -> Any:
 
 
 def check_backend(given: Mapping[str, Any], backend: str) -> None:
-    """Check that a loader of one backend is not asked for the other.
+    """Refuse a `backend` option other than the one of the loader's class.
 
     Raises LoaderError.
     """

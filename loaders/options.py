@@ -243,7 +243,7 @@ class ClipOptions(LoaderOptions, total=False):
 
 
 _ELSEWHERE = {"threads": "workers=4", "device_id": 'device="cuda:1"'}
-"""What options are called now."""
+"""Current names of renamed options."""
 
 
 class Options(BaseModel):
@@ -301,17 +301,17 @@ class Options(BaseModel):
 
     @property
     def square(self) -> bool:
-        """Whether a transposed image keeps its shape."""
+        """True if a transposed image keeps its shape."""
         return self.size is None or self.size[0] == self.size[1]
 
     @property
     def cuts(self) -> bool:
-        """Whether a window of each image is kept, and not the whole."""
+        """True if images are cropped."""
         return self.crop != "resize"  # which needs a size
 
     @property
     def changes(self) -> bool:
-        """Whether images are cut or flipped."""
+        """True if images are cropped or flipped."""
         return self.cuts or self.augment
 
     @property

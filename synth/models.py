@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from .camera.recipe import CameraRecipe
 from .draws.camera import draw_camera
-from .draws.limits import check_camera
+from .draws.checks import check_camera
 from .draws.record import CameraDraw
 from .draws.table import DrawTable, concat, table_of, table_of_records
 from .image_types import image_of
 from .kernels.arrays import Pixels, Window
+from .parameters.checks import check_numbers
 from .parameters.columns import Columns, KeyedColumns
 from .parameters.drawing import records_of
-from .parameters.limits import check_numbers
 from .power_law.draw import PowerLawDraw, draw_power_law
 from .power_law.noise_map import power_law_map
 from .power_law.recipe import PowerLawRecipe

@@ -1,4 +1,4 @@
-"""How many pairs a second this machine can load, by every way there is."""
+"""Measure how many pairs a second this machine loads, by every loader."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Bench:
-    """All ways of loading, and the machine that they ran on."""
+    """Speeds of all loaders, and the machine that they were measured on."""
 
     machine: dict[str, Any]
     speeds: list[Speed]
@@ -100,7 +100,7 @@ class Asked(NamedTuple):
             return Speed(name, 0, 0, f"not run: {error}")
 
 
-def bench(asked: Asked) -> Bench:
+def bench_pairs(asked: Asked) -> Bench:
     """Measure the ways to load a set."""
     root, split = asked.root, asked.split
     contents = contents_of(root, split)
@@ -147,7 +147,7 @@ def bench(asked: Asked) -> Bench:
 
 
 def bench_mixture(asked: Asked) -> Bench:
-    """Measure a mixture, each of its components alone, and what those allow it."""
+    """Measure a mixture, each component alone, and the speed that these permit."""
     mixture, speeds = mixture_in(asked.root), []
     device = "cuda" if torch.cuda.is_available() else "cpu"
     common: dict[str, Any] = {"batch_size": asked.batch_size, "size": asked.size, "device": device}

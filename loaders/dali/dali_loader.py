@@ -13,10 +13,10 @@ from ...errors import LoaderError
 from ..backend import is_installed
 from ..dataset import first_batch
 from ..devices import Device, find_device, has_torch
-from ..epochs import EpochLoader
+from ..epoch_loader import EpochLoader
 from ..index import Contents
 from ..options import Options, make_options
-from ..ranks_and_order import decoder_load, usable_cores
+from ..ranks import decoder_load, usable_cores
 from .batches import ReadyBatches
 from .building import PipelineBuilder
 from .encoded import ReaderNumbers

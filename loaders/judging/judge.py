@@ -17,12 +17,12 @@ import numpy.typing as npt
 from ...engines.local import LocalEngine, count
 from ...errors import ConfigError, ImageRefused, SourceError
 from ...manifests.images.decode import decode_as_rgb
-from ...manifests.images.folders import image_files
 from ...manifests.images.npy import MAGIC, read_npy
 from ...manifests.real.pairing import Match
 from ...manifests.real.real import RealSet, real_named
-from ...manifests.selection.measures import measured
-from ...manifests.selection.twins import Thumbnail, scenes_of, thumbnail
+from ...manifests.selection.measures import measure_pixels
+from ...manifests.selection.twins import Thumbnail, number_scenes, thumbnail
+from ...manifests.sources.folders import image_files
 from ...progress import Progress, Silent
 from ...storage.untrusted import read_regular
 from ..index import pairs_in
@@ -100,7 +100,7 @@ class Judged:
         }
 
     def markdown(self) -> str:
-        """Return the tables and what they mean, in Markdown."""
+        """Return the tables and their explanation as Markdown."""
         lines = [f"{self.name}: {self.about}", ""]
         for head, rows in (("method", self.rows()), ("difference", self.differences())):
             if rows:
@@ -130,7 +130,7 @@ class Judged:
 
     @property
     def about(self) -> str:
-        """How many pictures and scenes there are."""
+        """Numbers of pictures and scenes, as text."""
         return f"{len(self.pictures):,} pictures of {len(set(self.scenes.tolist())):,} scenes"
 
     def cells(self, mean: Floats, lower: Floats, upper: Floats) -> list[str]:
@@ -191,7 +191,7 @@ def judge(
     match : str or (str, str), optional
         Which of these two are pairs, see `pairs_in`.
     perceptual : bool
-        Whether LPIPS and NIQE are measured, where `lpips` and `pyiqa` and their weights are there.
+        Measure LPIPS and NIQE if `lpips`, `pyiqa` and their weights are installed.
     workers : int
         Processes.
     progress : Progress, optional
@@ -267,7 +267,7 @@ def _judge(files: tuple[dict[str, Path], ...]) -> list[_Made]:
             each = (image, metrics.one_gain(image, normal), metrics.gt_mean(image, normal))
             values.append([f(one, normal) for one in each for f in (metrics.psnr, metrics.ssim)])
         seen = np.rint(normal * 255).astype(np.uint8)
-        made.append(_Made(values, measured(seen).perceptual_hash, thumbnail(seen)))
+        made.append(_Made(values, measure_pixels(seen).perceptual_hash, thumbnail(seen)))
         count()
     return made
 
@@ -378,7 +378,7 @@ def _outputs(
     raise SourceError.at(
         folder,
         f"{len(missing):,} of {len(pairs):,} outputs are missing, such as {missing[0]};"
-        " they are to be called as the lows are, or as the normals",
+        " name each output like its low or its normal",
     )
 
 
@@ -390,7 +390,7 @@ def _normal_keys(pairs: Sequence[tuple[str, str]]) -> list[str]:
 def _scenes(pairs: Sequence[tuple[str, str]], made: list[_Made]) -> npt.NDArray[np.int64]:
     """Return the numbers of the scenes: the set's own, of which those with twins are one."""
     hashes = np.array([one.hash for one in made], np.uint64)
-    alike = scenes_of(hashes, [one.thumbnail for one in made])
+    alike = number_scenes(hashes, [one.thumbnail for one in made])
     said = pairs.scenes if isinstance(pairs, RealSet) else [normal for _, normal in pairs]
     scenes, first = np.array(alike, np.int64), dict[str, int]()
     for place, name in enumerate(said):

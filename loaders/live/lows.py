@@ -18,7 +18,7 @@ from ...synth.kernels.arrays import Window
 from ...synth.models import MODEL, Draw, LowMaker, draw, draw_many, low_maker
 from ...synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_yaml, recorded_recipe
 from ..columns import StoredPair, read_extent, undecodable
-from ..ranks_and_order import epoch_seed
+from ..epoch_order import epoch_seed
 
 Pixels = npt.NDArray[np.uint8]
 Draws = Literal["fresh", "set"]

@@ -16,7 +16,7 @@ from ..index import Contents
 from ..live.lows import LiveLows
 from ..options import Options
 from ..pair_loader import PairLoader
-from ..ranks_and_order import Rank
+from ..ranks import Rank
 from ..state import VERSION, check_state
 from .course import Course, Segment, SteppedRank
 from .mixture import Mixture, as_mixture, schedule

@@ -14,15 +14,21 @@ import yaml
 from ...errors import ConfigError
 from ...progress import Progress, Silent
 from ..realism.banks import BANKS
-from ..realism.comparison import CHANCE, TELLS, Group, Realism, compared
+from ..realism.comparison import CHANCE, TELLS, Group, Realism, compare_groups
 from ..realism.two_sample import FEWEST, require_classifier
 from ..recipes.load import Recipe, recipe_of
-from .calibrate import begun, curve_of, loudness, moved_noise, moved_tone, with_spread
-from .columns import places
-from .measure import Measures, measured, tones
+from .calibrate import adjust_noise, adjust_tone, curve_of, initial_values, loudness, with_spread
+from .columns import column_indices
+from .fitted_recipe import (
+    brightness,
+    broad_recipe,
+    by_brightness,
+    distribution_values,
+    table_values,
+)
+from .measure import PairMeasures, measure_pairs, tones
 from .pairs import Pair, read_pairs
 from .settings import settings
-from .written import brightness, broad_recipe, by_brightness, distributed, table
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -47,7 +53,7 @@ class Fit:
     paired : bool
         Whether the lows had normals.
     told : Realism or None
-        How well a classifier tells the recipe's lows from the real ones.
+        Test of the recipe's lows against the real ones.
     notes : tuple of str
         Facts that the lows cannot tell, and why there is no figure.
     """
@@ -63,7 +69,7 @@ class Fit:
         return recipe_of({"name": name, **self.values}, (), f"recipe {name}")
 
     def yaml(self, name: str) -> str:
-        """Return the recipe as YAML, with what was found as comments."""
+        """Return the recipe as YAML, with the results as comments."""
         text = yaml.safe_dump(
             {"name": name, **self.values},
             sort_keys=False,
@@ -73,7 +79,7 @@ class Fit:
         return "".join([*(f"# {line}\n" for line in self.lines()), "\n", text])
 
     def lines(self) -> list[str]:
-        """Return what was found, in lines to be printed."""
+        """Return the results as lines to print."""
         counts = ", ".join(map(str, self.settings))
         order = ", the quietest first" if len(self.settings) > 1 else ""
         what = _what(self.paired, sum(self.settings))
@@ -105,14 +111,14 @@ def fit(
         A folder of their normals: equal names but for the suffix. Without, noise is fitted, and
         exposure is a guess.
     broad : bool
-        Whether to make the recipe to train on: the pairs' tone, noise as at 1 to 32 times
+        Make the recipe to train on: the pairs' tone, noise as at 1 to 32 times
         their gain (ISO), in three lows of ten demosaiced in all ways, colour smoothed by any share.
     distributions : bool
-        Whether the recipe has settings, means and covariances in place of a table of the pairs.
+        Write settings, means and covariances in place of a table of the pairs.
     workers : int
         Processes.
     progress : Progress, optional
-        Told of the number of lows measured.
+        Receives the number of lows measured.
 
     Returns
     -------
@@ -141,33 +147,35 @@ def fit(
     shown.stage("fitting", _PASSES * len(pairs))
     passes = 0
 
-    def passed(toe: float | None, made_by: FloatArray | Recipe | None, seed: int) -> Measures:
+    def passed(toe: float | None, made_by: FloatArray | Recipe | None, seed: int) -> PairMeasures:
         nonlocal passes
         begin = passes * len(pairs)
         passes += 1
-        return measured(pairs, toe, made_by, seed, workers, lambda count: shown.at(begin + count))
+        return measure_pairs(
+            pairs, toe, made_by, seed, workers, lambda count: shown.at(begin + count)
+        )
 
     real = passed(None, None, 0)
     toe = curve_of(real)
     real = replace(real, tone=tones(pairs, toe))
-    values = begun(real, toe)
-    values[:, places("degradations.jpeg.quality")[0]] = [pair.quality for pair in pairs]
+    values = initial_values(real, toe)
+    values[:, column_indices("degradations.jpeg.quality")[0]] = [pair.quality for pair in pairs]
     groups = np.zeros(len(pairs), np.int64)
     for number in range(_ROUNDS):
         made = passed(toe, values, number)
         if not number:
             groups = settings(loudness(real, made)[:, 1])
-        values = moved_tone(values, real, made, whole=not number)
-        values = moved_noise(values, real, made, toe, groups)
+        values = adjust_tone(values, real, made, whole=not number)
+        values = adjust_noise(values, real, made, toe, groups)
     seeds = passed(toe, values, _ROUNDS), passed(toe, values, _ROUNDS + 1)
     values = with_spread(values, real, seeds, groups)
     free, slope = by_brightness(values, brightness([pair.normal for pair in pairs]))
     if broad:
         recipe = broad_recipe(free, toe, slope)
     elif distributions:
-        recipe = distributed(free, toe, slope, groups)
+        recipe = distribution_values(free, toe, slope, groups)
     else:
-        recipe = table(free, toe, slope)
+        recipe = table_values(free, toe, slope)
     about = f"Fitted to {len(pairs)} real {_what(paired, len(pairs))}."
     counts = tuple(np.bincount(groups).tolist())
     found = Fit({"about": about, "model": "camera", **recipe}, counts, paired, None, ())
@@ -191,19 +199,19 @@ def fit(
     return replace(found, notes=tuple(notes))
 
 
-def _told(real: Measures, other: Measures, *, paired: bool) -> Realism:
+def _told(real: PairMeasures, other: PairMeasures, *, paired: bool) -> Realism:
     """Return how well the recipe's lows are told from the real ones of the same scenes."""
     scenes = np.arange(len(real.rows))
     kept = None if paired else BANKS["noise"]
     groups = [Group([_those(row, kept) for row in one.rows], scenes) for one in (real, other)]
-    return compared("the recipe", *groups)
+    return compare_groups("the recipe", *groups)
 
 
 def _those(row: dict[str, float], names: Sequence[str] | None) -> dict[str, float]:
     return row if names is None else {name: row[name] for name in names if name in row}
 
 
-def _untold(pairs: Sequence[Pair], real: Measures) -> list[str]:
+def _untold(pairs: Sequence[Pair], real: PairMeasures) -> list[str]:
     """Return a sentence for each thing that the lows cannot tell."""
     notes = []
     paired = pairs[0].known

@@ -1,24 +1,21 @@
-"""Real pairs to fit to, and what stands for the normals of lows that have none."""
+"""Real pairs to fit to; lows without normals get a brightened, denoised stand-in."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
 
-from ...errors import ImageRefused, SourceError
+from ...errors import SourceError
 from ...manifests.images.decode import read_rgb
-from ...manifests.images.folders import image_pairs
-from ...manifests.images.jpeg import BEGINNING
-from ...manifests.images.opening import open_lazily
+from ...manifests.images.jpeg import jpeg_quality
+from ...manifests.sources.folders import image_pairs
 from ...storage.untrusted import read_regular
 from ..analysis.all_statistics import middle
 from ..kernels.arrays import Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE, linear_to_srgb
-from ..kernels.degradations.jpeg import quantisers
 
 MOST = 200
 """Pairs that are read."""
@@ -71,7 +68,7 @@ def read_pairs(lows: Path, normals: Path | None, left_out: list[str]) -> list[Pa
     pairs: list[Pair] = []
     paths: list[Path] = []
     for key, low_path, normal_path in image_pairs(lows, normals, MOST):
-        low, quality = _read(low_path), _quality(low_path)
+        low, quality = _read(low_path), jpeg_quality(read_regular(low_path))
         paths.append(low_path)
         if normal_path is None:
             pairs.append(Pair(key, low, as_normal(low), known=False, quality=quality))
@@ -120,20 +117,6 @@ def as_normal(low: Pixels) -> Pixels:
         gain = min(_MOST_GAIN, gain * _GREY / max(mean, 1e-5))
     shown: Pixels = np.rint(255 * linear_to_srgb(np.minimum(light * gain, 1))).astype(np.uint8)
     return shown
-
-
-def _quality(path: Path) -> int:
-    """Return the quality of a JPEG, by how coarse its table of brightness is; 0 of other images."""
-    data = read_regular(path)
-    tables: dict[int, list[int]] = {}
-    if data.startswith(BEGINNING):
-        # A header that gloam mends and Pillow refuses says nothing.
-        with suppress(ImageRefused), open_lazily(data) as image:
-            tables = getattr(image, "quantization", {})
-    if 0 not in tables:
-        return 0
-    percent = 100 * sum(tables[0]) / float(quantisers(50)[0].sum())
-    return int(np.clip(round(100 - percent / 2 if percent <= 100 else 5000 / percent), 1, 100))
 
 
 def _read(path: Path) -> Pixels:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..camera.illumination import CHANNEL_LIGHT, blur_weights, cubic_weights
 from ..camera.recipe import MAX_CELLS, MAX_LIGHTS
-from ..degradations.spread import Spread
+from ..degradations.point_spread import Spread
 from ..draws.table import DrawTable
 from ..kernels.batch.arrays import FIELD, IMAGE, Batch
 from ..kernels.batch.layout import MOST, TOTALS, lay_out_images

@@ -10,7 +10,7 @@ import pytest
 
 from gloam.errors import SourceError
 from gloam.manifests.images.encode import encode
-from gloam.manifests.images.folders import image_files
+from gloam.manifests.sources.folders import image_files
 from gloam.synth.analysis.set_statistics import measure_folders
 
 

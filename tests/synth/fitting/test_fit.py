@@ -16,12 +16,17 @@ import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import SourceError
 from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.fitting.columns import COLUMNS, bounded, places, recipe_of
+from gloam.synth.fitting.columns import COLUMNS, clip_to_bounds, column_indices, recipe_of_columns
 from gloam.synth.fitting.fit import fit
+from gloam.synth.fitting.fitted_recipe import (
+    broad_recipe,
+    by_brightness,
+    distribution_values,
+    table_values,
+)
 from gloam.synth.fitting.pairs import read_pairs
 from gloam.synth.fitting.settings import settings
 from gloam.synth.fitting.tone import light_of_levels, tone_of
-from gloam.synth.fitting.written import broad_recipe, by_brightness, distributed, table
 from gloam.synth.models import draw, render
 from gloam.synth.recipes import load
 
@@ -44,7 +49,7 @@ def values(**changed: float) -> np.ndarray:
     """A row of `COLUMNS` with the hidden ones."""
     row = np.zeros(len(COLUMNS))
     for name, value in {**HIDDEN, **changed}.items():
-        row[places(name)] = value
+        row[column_indices(name)] = value
     return row
 
 
@@ -68,7 +73,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     lows.mkdir()
     normals.mkdir()
     for i, normal in enumerate(pictures(12)):
-        low = render(normal, draw(recipe_of(values(), 0.055), 3, str(i)))
+        low = render(normal, draw(recipe_of_columns(values(), 0.055), 3, str(i)))
         Image.fromarray(low).save(lows / f"{i}.png")
         Image.fromarray(normal).save(normals / f"{i}.png")
     return lows, normals
@@ -76,7 +81,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_tone_of_a_pair_is_found():
     normal = pictures(1)[0]
-    low = render(normal, draw(recipe_of(values(), 0.055), 0, "a"))
+    low = render(normal, draw(recipe_of_columns(values(), 0.055), 0, "a"))
     found = tone_of(low, normal, 0.055)
     np.testing.assert_allclose(found[:3], [3.7, 4.0, 4.0], atol=0.2)
     assert found[4] == pytest.approx(1.2, abs=0.3)
@@ -108,9 +113,11 @@ def test_what_was_hidden_is_found_and_written(folders, tmp_path):
     assert recipe.name == "mine"
     rows = np.array(recipe.together["pairs"].rows)
     for name in ("noise.read", "noise.shot"):
-        found = np.median(rows[:, places(name)], axis=0)
-        np.testing.assert_allclose(found, values()[places(name)], rtol=0.35)
-    assert np.median(rows[:, places("white_balance.error_ev.0")]) == pytest.approx(0.3, abs=0.1)
+        found = np.median(rows[:, column_indices(name)], axis=0)
+        np.testing.assert_allclose(found, values()[column_indices(name)], rtol=0.35)
+    assert np.median(rows[:, column_indices("white_balance.error_ev.0")]) == pytest.approx(
+        0.3, abs=0.1
+    )
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -129,16 +136,16 @@ def test_one_pair_is_enough_and_lows_alone_are(folders, tmp_path, count):
 @pytest.mark.parametrize("louder", [1, 8])
 def test_all_forms_are_recipes(louder):
     rng = np.random.default_rng(0)
-    rows = bounded(values() * rng.uniform(0.9, 1.1, (12, len(COLUMNS))))
-    rows[:, places("noise.read", "noise.shot")] *= louder
+    rows = clip_to_bounds(values() * rng.uniform(0.9, 1.1, (12, len(COLUMNS))))
+    rows[:, column_indices("noise.read", "noise.shot")] *= louder
     bright = rng.normal(0, 1, 12)
     rows[:, 0] += 0.5 * bright
     free, slope = by_brightness(rows, bright)
     assert slope == pytest.approx(0.5, abs=0.3)
     groups = np.repeat([0, 1], 6)
     for made in (
-        table(free, 0.04, slope),
-        distributed(free, 0.04, slope, groups),
+        table_values(free, 0.04, slope),
+        distribution_values(free, 0.04, slope, groups),
         broad_recipe(free, 0.04, slope),
     ):
         recipe = load.recipe_of({"model": "camera", **made}, (), "fit")

@@ -1,4 +1,4 @@
-"""Folders that are nobody's set: which files lie below one, and which of them are images."""
+"""List the files and images below a folder."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from ...errors import SourceError
 from ...storage.stores import Status, StorePath
-from .header import SUFFIXES
-from .npy import SUFFIX
+from ..images.header import SUFFIXES
+from ..images.npy import SUFFIX
 
 _SYSTEM_FOLDERS = frozenset({"__MACOSX", "@eaDir", "@Recycle", "#recycle", "$RECYCLE.BIN"})
 _MOST_LINKS = 100_000
@@ -146,7 +146,7 @@ def images_below(folder: Path, npy: bool = False) -> list[Path]:
     return sorted(path for path in files if path.suffix.lower() in known)
 
 
-def listed(folder: Path, npy: bool = False) -> list[Path]:
+def list_images(folder: Path, npy: bool = False) -> list[Path]:
     """List the images below a folder, with `npy` also those in `.npy` files; see `images_below`.
 
     Raises SourceError when there is no such folder, or no image in it.
@@ -167,7 +167,7 @@ def image_files(folder: Path) -> dict[str, Path]:
     there is no such folder, no image in it, or two of one name.
     """
     found: dict[str, Path] = {}
-    for path in listed(folder, npy=True):
+    for path in list_images(folder, npy=True):
         name = path.relative_to(folder).with_suffix("").as_posix()
         if name in found:
             raise SourceError.at(
