@@ -22,13 +22,13 @@ from .parameters.checks import check_numbers
 from .parameters.columns import Columns, KeyedColumns
 from .parameters.drawing import records_of
 from .power_law.draw import PowerLawDraw, draw_power_law
-from .power_law.noise_map import power_law_map
 from .power_law.recipe import PowerLawRecipe
 from .power_law.render import render_power_law
 from .recipes.load import DEFAULT, Overrides, Recipe, load_recipe
 from .recipes.mixture import MixtureRecipe, Single
 from .render.kernel_args import kernel_args
 from .render.noise_map import NoiseMap, noise_map
+from .render.power_law_map import power_law_map
 from .render.self_test import check_once
 from .render.window import render_window
 

@@ -239,7 +239,7 @@ def scattered(counts, y, x, site, by_source):
 
 
 @kernel
-def pixel_moments(means, counts, site, colour, noise, channel_levels, curve, out):
+def pixel_moments(means, counts, site, colour, channels, curve, out):
     """Fill moments of the pixels of a window from their mean electrons (3, h, w).
 
     Parameters
@@ -248,9 +248,8 @@ def pixel_moments(means, counts, site, colour, noise, channel_levels, curve, out
         Mean electrons of the sites of red, green and blue that scatter there.
     site : SiteNoise
     colour : Colour
-    noise : ChannelNoise
-    channel_levels : float64 array (3, 3, LIGHTS)
-        Of noise of channels; see `fill_channel_levels`.
+    channels : ChannelNoise and a float64 array (3, 3, LIGHTS)
+        Noise of channels and its levels; see `fill_channel_levels`.
     curve : levels (ENCODE_CELLS), nodes and weights for a standard normal distribution
     out : float32 arrays (3, h, w)
         Light; its variance; level; its variance; that without what follows the light in a straight
@@ -258,6 +257,7 @@ def pixel_moments(means, counts, site, colour, noise, channel_levels, curve, out
         that line, in levels for each unit of light, or each deviation of noise of channels.
     """
     levels, nodes, weights = curve
+    noise, channel_levels = channels
     lights, light_variances, clean, variances, rests, covariances, slopes = out
     unit = 1.0 / (float(colour.white) - float(colour.black))
     m = colour.to_srgb

@@ -101,7 +101,7 @@ def noise_map(
     of_light = np.einsum("jc,pqcayx->pqjayx", to_light, weights)
     site = _site_noise(args, products(weights, weights), of_light)
     out = lights, light_variances, clean, variances, rests, covariances, slopes
-    pixel_moments(means, counts, site, colour, args.noise, channel_levels, curve, out)
+    pixel_moments(means, counts, site, colour, (args.noise, channel_levels), curve, out)
     before = variances
     if len(blur):
         if args.noise.there:

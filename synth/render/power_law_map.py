@@ -1,4 +1,4 @@
-"""Maps of a low of the power_law model by its draw: see `render.noise_map`."""
+"""Maps of a low of the power_law model by its draw: see `noise_map`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.curves import encoding, srgb_to_linear
 from ..kernels.demosaic import BILINEAR, BORDER
 from ..kernels.moments import fill_encoded
-from ..render.mosaic_noise import demosaic_weights, demosaiced
-from ..render.noise_map import ROUNDING, NoiseMap, as_rounded, lights_of_levels, quadrature
-from .draw import PowerLawDraw
-from .render import curve_table
+from ..power_law.draw import PowerLawDraw
+from ..power_law.render import curve_table
+from .mosaic_noise import demosaic_weights, demosaiced
+from .noise_map import ROUNDING, NoiseMap, as_rounded, lights_of_levels, quadrature
 
 
 def power_law_map(
     normal: Pixels, draw: PowerLawDraw, window: Window | None = None, lit_as: Pixels | None = None
 ) -> NoiseMap:
-    """Return what a draw knows of a low, or a window of it; see `render.render_power_law`.
+    """Return what a draw knows of a low, or a window of it; see `power_law.render`.
 
     There is no field of light: NaN. Raises ValueError as `render_power_law` does.
     """
