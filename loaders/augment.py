@@ -5,7 +5,9 @@ Every loader and backend takes them from here, so that all cut the same window o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 _AREA = (0.35, 1.0)  # shares of the area that "random-resized" keeps
 _ASPECT = (3 / 4, 4 / 3)  # its widths to heights, as in ImageNet training
+
+_MATH = SimpleNamespace(floor=math.floor, sqrt=math.sqrt, minimum=min, maximum=max)
+"""What `window_of` computes with for one image: an array of one would take four times as long."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -169,5 +174,7 @@ def draw_crops(
 
 def draw_crop(options: Options, numbers: Floats, height: int, width: int) -> CropFlip:
     """Return the crop and flips of one image, by its row (7) of `crop_numbers`."""
-    top, left, h, w, *flips = crops_of(numbers[None], options, [(height, width)])[0].tolist()
-    return CropFlip(top, left, h, w, *map(bool, flips))
+    *place, across, down, turned = numbers.tolist()
+    window = window_of(float(height), float(width), place, options, _MATH)
+    top, left, h, w = map(int, window)
+    return CropFlip(top, left, h, w, across > 0, down > 0, turned > 0)

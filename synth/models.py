@@ -145,7 +145,7 @@ def low_maker(recipe: Recipe, seed: int, keys: Sequence[str]) -> LowMaker:
 def _parts_of(
     recipe: Recipe, random: KeyedColumns
 ) -> Iterator[tuple[Single, npt.NDArray[np.int64], KeyedColumns]]:
-    """Yield the recipes that many images are drawn by, which images each draws, and their numbers."""
+    """Yield each recipe that images are drawn by, the places of those, and their random numbers."""
     if not isinstance(recipe, MixtureRecipe):
         yield recipe, np.arange(len(random)), random
         return

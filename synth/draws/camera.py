@@ -86,7 +86,7 @@ def _matrices(mixing: Any, random: KeyedColumns) -> Ragged:
     if mixing.any():
         matrices = sensor_colour_matrices().reshape(-1, 9)
         drawn = random.uniforms(["camera.matrix.weight"], len(matrices))
-        weights = -log(drawn.ravel()).reshape(drawn.shape)
+        weights: Any = -log(drawn.ravel()).reshape(drawn.shape)
         weights /= np.array([math.fsum(one) for one in weights.T.tolist()])
         # Summed in order: a matrix library's last bits depend on the machine.
         mixed = np.zeros_like(table)

@@ -82,7 +82,9 @@ def _sensors(
 ) -> _Columns:
     """Return the sensors of one camera at N ISOs."""
     if is_fitted(name, own):
-        return _columns(with_levels(fitted_sensor(name, isos, spreads, own, _OF_ARRAYS), levels))
+        return _columns(
+            with_levels(fitted_sensor(name, isos, list(spreads), own, _OF_ARRAYS), levels)
+        )
     rows = _rows(name, own[name] if name in own else shipped_cameras()[name], levels)
     known = rows[0]
     above = np.searchsorted(known, isos)

@@ -116,8 +116,9 @@ _SINGLE, _WORD, _OTHER = (
 )
 DrawRow: Any = namedtuple("DrawRow", [*_OTHER, *_SINGLE, *_WORD])  # type: ignore[misc]
 """One row of DRAW as Python has it: numbers of float32 and uint32 keep their type."""
+_OFFSETS = {name: offset for name, (_, offset, *_) in (DRAW.fields or {}).items()}
 _SINGLE_AT, _WORD_AT = (
-    np.array([(DRAW.fields or {})[name][1] // 4 for name in names]) for names in (_SINGLE, _WORD)
+    np.array([_OFFSETS[name] // 4 for name in names]) for names in (_SINGLE, _WORD)
 )
 _others = itemgetter(*((DRAW.names or ()).index(name) for name in _OTHER))
 
