@@ -109,15 +109,17 @@ def decoded_pair(pair: StoredPair, decoder: str, of_set: bool) -> tuple[Pixels, 
     Raises LoaderError naming the image that cannot be read or decoded, or the pair whose images
     differ in size.
     """
-    decoded = []
-    for member, piece in (("low", pair.low), ("normal", pair.normal)):
-        try:
-            decoded.append(_decoded(read_extent(piece), decoder))
-        except ImageRefused as refusal:
-            raise undecodable(pair, member, refusal.detail, of_set) from None
-    low, normal = decoded
+    low, normal = (decoded_member(pair, name, decoder, of_set) for name in ("low", "normal"))
     check_one_shape(pair, low.shape[:2], normal.shape[:2])
     return low, normal
+
+
+def decoded_member(pair: StoredPair, member: str, decoder: str, of_set: bool) -> Pixels:
+    """Decode the low or the normal of a pair; see `decoded_pair`."""
+    try:
+        return _decoded(read_extent(getattr(pair, member)), decoder)
+    except ImageRefused as refusal:
+        raise undecodable(pair, member, refusal.detail, of_set) from None
 
 
 def check_one_shape(pair: StoredPair, low: tuple[int, ...], normal: tuple[int, ...]) -> None:

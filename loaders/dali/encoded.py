@@ -20,8 +20,8 @@ from ...errors import ImageRefused
 from ...manifests.images.header import read_header
 from ...manifests.images.opening import MOST_PIXELS
 from ...manifests.sets.layouts.extents import Extent
-from ..columns import Pairs, fetched, read_extent
-from ..dataset import check_one_shape
+from ..columns import Pairs, StoredPair, fetched, read_extent
+from ..dataset import check_one_shape, decoded_member
 
 _RECENT = 64  # batches: more than DALI asks for ahead
 
@@ -148,14 +148,23 @@ class EncodedPairs:
             [np.array([n], np.int64) for n in numbers],
         )
 
+    def lows(self, info: Any) -> list[Any]:
+        """Return lows alone of DALI's next batch, decoded: uint8 arrays (H, W, 3)."""
+        pairs = [self._pairs[number] for number in self._numbers(info.iteration)]
+        return list(self._pool.map(self._low, pairs))
+
     def normals(self, info: Any) -> tuple[list[Any], list[Any]]:
-        """Return normals and numbers alone of DALI's next batch, where lows are made live."""
+        """Return normals and numbers alone of DALI's next batch."""
         numbers = self._numbers(info.iteration)
         pairs = [self._pairs[number] for number in numbers]
         data = self._pool.map(
             lambda pair: np.frombuffer(read_extent(self._nearest(pair.normal)), np.uint8), pairs
         )
         return list(data), [np.array([n], np.int64) for n in numbers]
+
+    def _low(self, pair: StoredPair) -> Any:
+        """Decode the low of a pair."""
+        return decoded_member(pair.moved(self._nearest), "low", "opencv", not self._given)
 
     def _read(self, number: int) -> tuple[Any, Any]:
         """Read both images of a pair."""
