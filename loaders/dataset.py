@@ -114,10 +114,15 @@ def decoded_pair(pair: StoredPair, decoder: str, of_set: bool) -> tuple[Pixels, 
     return low, normal
 
 
-def decoded_member(pair: StoredPair, member: str, decoder: str, of_set: bool) -> Pixels:
-    """Decode the low or the normal of a pair; see `decoded_pair`."""
+def decoded_member(
+    pair: StoredPair, member: str, decoder: str, of_set: bool, by_kernels: bool = True
+) -> Pixels:
+    """Decode the low or the normal of a pair; see `decoded_pair`.
+
+    by_kernels: whether gloam's own kernels may decode a PNG.
+    """
     try:
-        return _decoded(read_extent(getattr(pair, member)), decoder)
+        return _decoded(read_extent(getattr(pair, member)), decoder, by_kernels)
     except ImageRefused as refusal:
         raise undecodable(pair, member, refusal.detail, of_set) from None
 
@@ -136,8 +141,8 @@ def check_one_shape(pair: StoredPair, low: tuple[int, ...], normal: tuple[int, .
         )
 
 
-def _decoded(data: bytes, decoder: str) -> Pixels:
-    pixels = decode_png(np.frombuffer(data, np.uint8))
+def _decoded(data: bytes, decoder: str, by_kernels: bool) -> Pixels:
+    pixels = decode_png(np.frombuffer(data, np.uint8)) if by_kernels else None
     if pixels is not None:
         return pixels
     # OpenCV does not turn AVIF, and knows no HEIC; their files begin with a box that is called so.
