@@ -17,6 +17,7 @@ from ..parameters.drawing import draw_section
 from .sensors import draw_sensors
 
 _FIELD = "illumination"
+_IDENTITY = np.eye(3).reshape(9)
 
 
 def draw_camera(recipe: CameraRecipe, random: KeyedColumns) -> Columns:
@@ -82,7 +83,8 @@ def _matrices(mixing: Any, random: KeyedColumns) -> Ragged:
 
     It is a convex combination of the cameras' matrices; all are equally likely (flat Dirichlet).
     """
-    table = np.tile(np.eye(3).reshape(9), (len(random), 1))
+    table = np.empty((len(random), 9))
+    table[:] = _IDENTITY
     if mixing.any():
         matrices = sensor_colour_matrices().reshape(-1, 9)
         drawn = random.uniforms(["camera.matrix.weight"], len(matrices))

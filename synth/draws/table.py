@@ -43,6 +43,16 @@ _DEFAULTS = {
 }
 """Values of parameters that are not drawn where a recipe says nothing of them."""
 
+_MINORS = np.array(
+    [
+        [4, 2, 1, 5, 0, 2, 3, 1, 0],
+        [8, 7, 5, 6, 8, 3, 7, 6, 4],
+        [5, 1, 2, 3, 2, 0, 4, 0, 1],
+        [7, 8, 4, 8, 6, 5, 6, 7, 3],
+    ]
+)
+"""Entries of a 3 x 3 matrix of whose products p q - r s each entry of its adjugate is made."""
+
 
 @dataclass(frozen=True)
 class DrawTable:
@@ -181,17 +191,13 @@ def _fill_colours(draws: npt.NDArray[Any], columns: Columns) -> None:
     draws["electrons"] = span / columns[f"{sensor}.gain"]
 
 
-def _inverse(matrix: Floats) -> list[Floats]:
+def _inverse(matrix: Floats) -> Floats:
     """Return the inverse of 3 x 3 matrices, row by row (9, N), by their adjugates."""
-    a, b, c, d, e, f, g, h, i = matrix
-    cofactors = e * i - f * h, f * g - d * i, d * h - e * g
-    scale = 1 / (a * cofactors[0] + b * cofactors[1] + c * cofactors[2])
-    rows = (
-        (cofactors[0], c * h - b * i, b * f - c * e),
-        (cofactors[1], a * i - c * g, c * d - a * f),
-        (cofactors[2], b * g - a * h, a * e - b * d),
-    )
-    return [scale * value for row in rows for value in row]
+    a, b, c, d = _MINORS
+    adjugate = matrix[a] * matrix[b] - matrix[c] * matrix[d]
+    determinant = matrix[0] * adjugate[0] + matrix[1] * adjugate[3] + matrix[2] * adjugate[6]
+    inverse: Floats = 1 / determinant * adjugate
+    return inverse
 
 
 def _fill_field(draws: npt.NDArray[Any], columns: Columns) -> tuple[Floats, Floats]:
