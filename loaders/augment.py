@@ -5,7 +5,9 @@ Every loader and backend takes them from here, so that all cut the same window o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 _AREA = (0.35, 1.0)  # shares of the area that "random-resized" keeps
 _ASPECT = (3 / 4, 4 / 3)  # its widths to heights, as in ImageNet training
+
+_MATH = SimpleNamespace(floor=math.floor, sqrt=math.sqrt, minimum=min, maximum=max)
+"""What `window_of` computes with for one image: an array of one would take four times as long."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -81,12 +86,13 @@ def crop_numbers(options: Options, epoch: int, keys: Sequence[str] | Keys) -> Fl
         return numbers
     random = _random_of(epoch_seed(options.seed, epoch, "forms"), keys)
     if options.crop == "random-resized":
-        numbers[:, 0] = _AREA[0] + (_AREA[1] - _AREA[0]) * random.uniform("area")
-        numbers[:, 1] = _ASPECT[0] * (_ASPECT[1] / _ASPECT[0]) ** random.uniform("aspect")
+        area, aspect = random.uniforms(["area", "aspect"])
+        numbers[:, 0] = _AREA[0] + (_AREA[1] - _AREA[0]) * area
+        numbers[:, 1] = _ASPECT[0] * (_ASPECT[1] / _ASPECT[0]) ** aspect
     if options.cuts:
-        numbers[:, 2], numbers[:, 3] = random.uniform("top"), random.uniform("left")
+        numbers[:, 2], numbers[:, 3] = random.uniforms(["top", "left"])
     if options.augment:
-        bits = random.bits("flips")
+        (bits,) = random.bits(["flips"])
         for i in range(3 if options.square else 2):
             numbers[:, 4 + i] = (bits >> np.uint64(i)) & np.uint64(1)
     return numbers
@@ -101,11 +107,12 @@ class _FewKeys:
     def __init__(self, seed: int, keys: Sequence[str]) -> None:
         self._heads = [f"{seed}\0{key}\0".encode() for key in keys]
 
-    def bits(self, purpose: str) -> npt.NDArray[np.uint64]:
-        return np.frombuffer(b"".join(keyed_bits(head, purpose) for head in self._heads), "<u8")
+    def bits(self, purposes: Sequence[str]) -> npt.NDArray[np.uint64]:
+        drawn = (keyed_bits(head, purpose) for purpose in purposes for head in self._heads)
+        return np.frombuffer(b"".join(drawn), "<u8").reshape(len(purposes), -1)
 
-    def uniform(self, purpose: str) -> Floats:
-        return uniform_of(self.bits(purpose))
+    def uniforms(self, purposes: Sequence[str]) -> Floats:
+        return uniform_of(self.bits(purposes))
 
 
 def _random_of(seed: int, keys: Sequence[str] | Keys) -> _FewKeys | KeyedColumns:
@@ -169,5 +176,7 @@ def draw_crops(
 
 def draw_crop(options: Options, numbers: Floats, height: int, width: int) -> CropFlip:
     """Return the crop and flips of one image, by its row (7) of `crop_numbers`."""
-    top, left, h, w, *flips = crops_of(numbers[None], options, [(height, width)])[0].tolist()
-    return CropFlip(top, left, h, w, *map(bool, flips))
+    *place, across, down, turned = numbers.tolist()
+    window = window_of(float(height), float(width), place, options, _MATH)
+    top, left, h, w = map(int, window)
+    return CropFlip(top, left, h, w, across > 0, down > 0, turned > 0)

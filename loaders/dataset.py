@@ -109,15 +109,22 @@ def decoded_pair(pair: StoredPair, decoder: str, of_set: bool) -> tuple[Pixels, 
     Raises LoaderError naming the image that cannot be read or decoded, or the pair whose images
     differ in size.
     """
-    decoded = []
-    for member, piece in (("low", pair.low), ("normal", pair.normal)):
-        try:
-            decoded.append(_decoded(read_extent(piece), decoder))
-        except ImageRefused as refusal:
-            raise undecodable(pair, member, refusal.detail, of_set) from None
-    low, normal = decoded
+    low, normal = (decoded_member(pair, name, decoder, of_set) for name in ("low", "normal"))
     check_one_shape(pair, low.shape[:2], normal.shape[:2])
     return low, normal
+
+
+def decoded_member(
+    pair: StoredPair, member: str, decoder: str, of_set: bool, by_kernels: bool = True
+) -> Pixels:
+    """Decode the low or the normal of a pair; see `decoded_pair`.
+
+    by_kernels: whether gloam's own kernels may decode a PNG.
+    """
+    try:
+        return _decoded(read_extent(getattr(pair, member)), decoder, by_kernels)
+    except ImageRefused as refusal:
+        raise undecodable(pair, member, refusal.detail, of_set) from None
 
 
 def check_one_shape(pair: StoredPair, low: tuple[int, ...], normal: tuple[int, ...]) -> None:
@@ -134,8 +141,8 @@ def check_one_shape(pair: StoredPair, low: tuple[int, ...], normal: tuple[int, .
         )
 
 
-def _decoded(data: bytes, decoder: str) -> Pixels:
-    pixels = decode_png(np.frombuffer(data, np.uint8))
+def _decoded(data: bytes, decoder: str, by_kernels: bool) -> Pixels:
+    pixels = decode_png(np.frombuffer(data, np.uint8)) if by_kernels else None
     if pixels is not None:
         return pixels
     # OpenCV does not turn AVIF, and knows no HEIC; their files begin with a box that is called so.

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from ..errors import LoaderError, SetError, SourceError
+from ..manifests.images.png import SIGNATURE
 from ..manifests.real.pairing import Match, match_files
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.layouts import layout_named
@@ -24,7 +25,7 @@ from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sets.shard_cache import ShardCache
 from ..manifests.sources.folders import image_files, list_images
 from ..storage.stores import StorePath, as_path
-from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, list_keys
+from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, list_keys, read_extent
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,11 @@ class Contents:
             return extent
         unit = Path(extent.path).stem
         return replace(extent, path=str(shard_path(self.cache.root_of(unit), unit)))
+
+    @cached_property
+    def png_lows(self) -> bool:
+        """True if the first low is a PNG; the others of a set are what it is."""
+        return not self.live and read_extent(self.pairs[0].low).startswith(SIGNATURE)
 
     @cached_property
     def pairs(self) -> Pairs:

@@ -79,13 +79,11 @@ def _drawn(
     recipe: Recipe, seed: int, keys: Sequence[str]
 ) -> Iterator[tuple[type[CameraDraw] | type[PowerLawDraw], npt.NDArray[np.int64], Columns]]:
     """Yield for each recipe of a mixture the images that it draws, and their columns."""
-    random = KeyedColumns(seed, keys)
-    for part, chosen in _parts_of(recipe, random):
-        places = np.flatnonzero(chosen)
-        if isinstance(part, CameraRecipe) and len(places):
-            yield CameraDraw, places, draw_camera(part, random.those(chosen))
-        elif isinstance(part, PowerLawRecipe) and len(places):
-            yield PowerLawDraw, places, draw_power_law(part, random.those(chosen))
+    for part, places, random in _parts_of(recipe, KeyedColumns(seed, keys)):
+        if isinstance(part, CameraRecipe):
+            yield CameraDraw, places, draw_camera(part, random)
+        else:
+            yield PowerLawDraw, places, draw_power_law(part, random)
 
 
 def component_of(recipe: Recipe, seed: int, key: str) -> str:
@@ -145,12 +143,18 @@ def low_maker(recipe: Recipe, seed: int, keys: Sequence[str]) -> LowMaker:
     return LowMaker(draw_many(recipe, seed, keys))
 
 
-def _parts_of(recipe: Recipe, random: KeyedColumns) -> list[tuple[Single, npt.NDArray[np.bool_]]]:
-    """Return the recipes that many images are drawn by, and which of the images (N) each draws."""
+def _parts_of(
+    recipe: Recipe, random: KeyedColumns
+) -> Iterator[tuple[Single, npt.NDArray[np.int64], KeyedColumns]]:
+    """Yield each recipe that images are drawn by, the places of those, and their random numbers."""
     if not isinstance(recipe, MixtureRecipe):
-        return [(recipe, np.ones(len(random), np.bool_))]
+        yield recipe, np.arange(len(random)), random
+        return
     which = recipe.components(random)
-    return [(one.recipe, which == i) for i, one in enumerate(recipe.mixture.values())]
+    for i, one in enumerate(recipe.mixture.values()):
+        places = np.flatnonzero(which == i)
+        if len(places):
+            yield one.recipe, places, random.take(places)
 
 
 def draw_type(model: str) -> type[CameraDraw] | type[PowerLawDraw]:

@@ -132,8 +132,10 @@ def _below(root: Path, link: str) -> bool:
     return os.path.commonpath([real, os.path.realpath(link)]) == real
 
 
-def open_regular(path: Path) -> BufferedReader:
+def open_regular(path: Path | str, buffering: int = -1) -> BufferedReader:
     """Open a file to read it, or an object of a store.
+
+    buffering: that of `open`, of a file.
 
     Raises OSError when it is missing, or is no regular file: reading a pipe or a device may never
     end.
@@ -145,7 +147,7 @@ def open_regular(path: Path) -> BufferedReader:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(None, "is not a regular file", str(path))
-    return os.fdopen(descriptor, "rb")
+    return cast(BufferedReader, os.fdopen(descriptor, "rb", buffering))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import shutil
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -21,9 +21,10 @@ from ...manifests.images.header import read_header
 from ...manifests.images.opening import MOST_PIXELS
 from ...manifests.sets.layouts.extents import Extent
 from ..columns import Pairs, fetched, read_extent
-from ..dataset import check_one_shape
+from ..dataset import check_one_shape, decoded_member
 
 _RECENT = 64  # batches: more than DALI asks for ahead
+_FIRST = 8  # batches whose lows OpenCV decodes: kernels take half a second to load
 
 
 class OrderedNumbers:
@@ -137,6 +138,7 @@ class EncodedPairs:
         self._pairs, self._nearest, self._numbers = pairs, nearest, numbers
         self._given = given
         self._pool = ThreadPoolExecutor(threads)
+        self._asked = 0  # batches of lows
 
     def __call__(self, info: Any) -> tuple[list[Any], list[Any], list[Any]]:
         """Return lows, normals (uint8 arrays of encoded bytes) and numbers of DALI's next batch."""
@@ -148,14 +150,25 @@ class EncodedPairs:
             [np.array([n], np.int64) for n in numbers],
         )
 
+    def lows(self, info: Any) -> list[Any]:
+        """Return lows alone of DALI's next batch, decoded: uint8 arrays (H, W, 3)."""
+        self._asked += 1
+        low = partial(self._low, by_kernels=self._asked > _FIRST)
+        return list(self._pool.map(low, self._numbers(info.iteration)))
+
     def normals(self, info: Any) -> tuple[list[Any], list[Any]]:
-        """Return normals and numbers alone of DALI's next batch, where lows are made live."""
+        """Return normals and numbers alone of DALI's next batch."""
         numbers = self._numbers(info.iteration)
         pairs = [self._pairs[number] for number in numbers]
         data = self._pool.map(
             lambda pair: np.frombuffer(read_extent(self._nearest(pair.normal)), np.uint8), pairs
         )
         return list(data), [np.array([n], np.int64) for n in numbers]
+
+    def _low(self, number: int, by_kernels: bool) -> Any:
+        """Decode the low of a pair."""
+        pair = self._pairs[number].moved(self._nearest)
+        return decoded_member(pair, "low", "opencv", not self._given, by_kernels)
 
     def _read(self, number: int) -> tuple[Any, Any]:
         """Read both images of a pair."""

@@ -42,7 +42,7 @@ def finish_degradations(columns: Columns, random: KeyedColumns) -> None:
         if f"{_PATH}shift.length" in columns:
             columns[f"{_PATH}shift.angle"] = 2 * math.pi * random.uniform(f"{_PATH}shift.angle")
         columns[f"{_PATH}banding.phase"] = random.uniform(f"{_PATH}banding.phase")
-        seeds = random.bits(f"{_PATH}fixed_pattern.seed") >> np.uint64(1)
+        seeds = random.bits([f"{_PATH}fixed_pattern.seed"])[0] >> np.uint64(1)
         columns[f"{_PATH}fixed_pattern.seed"] = seeds
 
 

@@ -12,11 +12,12 @@ from ..camera.sensors import sensor_colour_matrices
 from ..degradations.columns import finish_degradations
 from ..kernels.numbers.library import log
 from ..parameters.columns import Columns, KeyedColumns, Ragged
-from ..parameters.distributions import Constant, Uniform
+from ..parameters.distributions import STANDARD, UNIT, Constant
 from ..parameters.drawing import draw_section
 from .sensors import draw_sensors
 
 _FIELD = "illumination"
+_IDENTITY = np.eye(3).reshape(9)
 
 
 def draw_camera(recipe: CameraRecipe, random: KeyedColumns) -> Columns:
@@ -36,29 +37,36 @@ def draw_camera(recipe: CameraRecipe, random: KeyedColumns) -> Columns:
     draw_sensors(columns, random, recipe)
     if "video.fps" in columns:
         columns["video.phase"] = random.uniform("video.phase")
-    columns["pixel_seed"] = random.bits("pixels") >> np.uint64(1)
+    columns["pixel_seed"] = random.bits(["pixels"])[0] >> np.uint64(1)
     return columns
 
 
 def _finish_field(columns: Columns, recipe: CameraRecipe, random: KeyedColumns) -> None:
     """Switch the field off in images that have none, and draw what is drawn as often as it says."""
     lit = columns.pop(f"{_FIELD}.probability")
+    if not lit.all():
+        _switch_off(columns, lit)
     for sort in (f"{_FIELD}.lights", f"{_FIELD}.lamps"):
-        columns[f"{sort}.count"] = counts = np.where(lit, columns[f"{sort}.count"], 0)
-        for name in ("ev", "radius", "falloff", "warmth_ev"):
-            columns[f"{sort}.{name}"] = columns[f"{sort}.{name}"].first(counts)
-        columns[f"{sort}.place"] = random.several(Uniform(0.0, 1.0), f"{sort}.place", counts)
+        columns |= random.several({f"{sort}.place": UNIT}, columns[f"{sort}.count"])
     smooth = f"{_FIELD}.smooth"
-    columns[f"{smooth}.sigma_ev"] = sigma = np.where(lit, columns[f"{smooth}.sigma_ev"], 0.0)
+    sigma = columns[f"{smooth}.sigma_ev"]
     columns[f"{smooth}.cells"] = cells = np.where(sigma != 0, columns[f"{smooth}.cells"], 0)
-    nodes = random.ragged(cells * cells, lambda those, i: those.gaussian(smooth, i))
+    nodes = random.several({smooth: STANDARD}, cells * cells)[smooth]
     columns[f"{smooth}.values"] = Ragged(sigma[:, None] * nodes.table, nodes.counts)
-    for path in ("scene.strength", "vignette.ev", "gradient.ev"):
-        columns[f"{_FIELD}.{path}"] = np.where(lit, columns[f"{_FIELD}.{path}"], 0.0)
     angle = np.zeros(len(random))
     if recipe.illumination.gradient.ev != Constant(0.0):
         angle = 2 * math.pi * random.uniform(f"{_FIELD}.gradient.angle")
     columns[f"{_FIELD}.gradient.angle"] = angle
+
+
+def _switch_off(columns: Columns, lit: Any) -> None:
+    """Switch the field off in images that are not lit (N)."""
+    for sort in (f"{_FIELD}.lights", f"{_FIELD}.lamps"):
+        columns[f"{sort}.count"] = counts = np.where(lit, columns[f"{sort}.count"], 0)
+        for name in ("ev", "radius", "falloff", "warmth_ev"):
+            columns[f"{sort}.{name}"] = columns[f"{sort}.{name}"].first(counts)
+    for path in ("smooth.sigma_ev", "scene.strength", "vignette.ev", "gradient.ev"):
+        columns[f"{_FIELD}.{path}"] = np.where(lit, columns[f"{_FIELD}.{path}"], 0.0)
 
 
 def _finish_emitters(columns: Columns, random: KeyedColumns) -> None:
@@ -66,8 +74,7 @@ def _finish_emitters(columns: Columns, random: KeyedColumns) -> None:
     counts = columns.get("emitters.count")
     if counts is None:
         return
-    for name in ("place", "within"):
-        columns[f"emitters.{name}"] = random.several(Uniform(0.0, 1.0), f"emitters.{name}", counts)
+    columns |= random.several({"emitters.place": UNIT, "emitters.within": UNIT}, counts)
     columns["emitters.streaks.angle"] = math.pi * random.uniform("emitters.streaks.angle")
 
 
@@ -76,12 +83,12 @@ def _matrices(mixing: Any, random: KeyedColumns) -> Ragged:
 
     It is a convex combination of the cameras' matrices; all are equally likely (flat Dirichlet).
     """
-    table = np.tile(np.eye(3).reshape(9), (len(random), 1))
+    table = np.empty((len(random), 9))
+    table[:] = _IDENTITY
     if mixing.any():
         matrices = sensor_colour_matrices().reshape(-1, 9)
-        weights = np.array(
-            [-log(random.uniform("camera.matrix.weight", i)) for i in range(len(matrices))]
-        )
+        drawn = random.uniforms(["camera.matrix.weight"], len(matrices))
+        weights: Any = -log(drawn.ravel()).reshape(drawn.shape)
         weights /= np.array([math.fsum(one) for one in weights.T.tolist()])
         # Summed in order: a matrix library's last bits depend on the machine.
         mixed = np.zeros_like(table)

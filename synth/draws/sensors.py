@@ -50,17 +50,17 @@ def draw_sensors(columns: Columns, random: KeyedColumns, recipe: CameraRecipe) -
     """Fill in the body and the sensor of each image, of a camera's name, ISO and levels."""
     names = columns["camera.name"].astype(str)
     isos, levels = columns["camera.iso"], columns.pop("camera.levels")
-    known, own = sorted(set(names.tolist())), recipe.camera.own
-    spreads = [np.zeros(len(random))] * 3
-    if any(is_fitted(name, own) for name in known):
-        spreads = [random.gaussian("camera.spread", i) for i in range(3)]
+    known, own = sorted({*zip(names.tolist(), levels.tolist(), strict=True)}), recipe.camera.own
+    spreads = np.zeros((3, len(random)))
+    if any(is_fitted(name, own) for name, _ in known):
+        spreads = random.gaussians("camera.spread", 3)
     sensors = _Columns(*np.zeros((len(_Columns._fields), len(random))))
-    for name in known:
-        for own_levels in sorted(set(levels[names == name].tolist())):
-            chosen = (names == name) & (levels == own_levels)
-            some = _sensors(name, isos[chosen], [one[chosen] for one in spreads], own_levels, own)
-            for column, part in zip(sensors, some, strict=True):
-                column[chosen] = part
+    for name, own_levels in known:
+        alone = len(known) == 1
+        chosen = slice(None) if alone else (names == name) & (levels == own_levels)
+        some = _sensors(name, isos[chosen], spreads[:, chosen], own_levels, own)
+        for column, part in zip(sensors, some, strict=True):
+            column[chosen] = part
     if "noise.kurtosis" in columns:  # noise of channels takes the place of the sensor's
         sensors = _Columns(sensors.iso, *(np.full(len(random), number) for number in _SILENT))
     gaussian = (columns.pop("camera.read_noise") == GAUSSIAN) | (sensors.tukey_scale == 0)
@@ -78,11 +78,13 @@ def draw_sensors(columns: Columns, random: KeyedColumns, recipe: CameraRecipe) -
 
 
 def _sensors(
-    name: str, isos: Floats, spreads: list[Floats], levels: int, own: Mapping[str, Calibration]
+    name: str, isos: Floats, spreads: Floats, levels: int, own: Mapping[str, Calibration]
 ) -> _Columns:
     """Return the sensors of one camera at N ISOs."""
     if is_fitted(name, own):
-        return _columns(with_levels(fitted_sensor(name, isos, spreads, own, _OF_ARRAYS), levels))
+        return _columns(
+            with_levels(fitted_sensor(name, isos, list(spreads), own, _OF_ARRAYS), levels)
+        )
     rows = _rows(name, own[name] if name in own else shipped_cameras()[name], levels)
     known = rows[0]
     above = np.searchsorted(known, isos)

@@ -43,6 +43,16 @@ _DEFAULTS = {
 }
 """Values of parameters that are not drawn where a recipe says nothing of them."""
 
+_MINORS = np.array(
+    [
+        [4, 2, 1, 5, 0, 2, 3, 1, 0],
+        [8, 7, 5, 6, 8, 3, 7, 6, 4],
+        [5, 1, 2, 3, 2, 0, 4, 0, 1],
+        [7, 8, 4, 8, 6, 5, 6, 7, 3],
+    ]
+)
+"""Entries of a 3 x 3 matrix of whose products p q - r s each entry of its adjugate is made."""
+
 
 @dataclass(frozen=True)
 class DrawTable:
@@ -155,29 +165,25 @@ def _fill_colours(draws: npt.NDArray[Any], columns: Columns) -> None:
     """
     balance, sensor = "white_balance", "camera.sensor"
     matrix = columns["camera.matrix"].table.T
-    red, blue = columns[f"{balance}.red"], columns[f"{balance}.blue"]
-    one = np.ones(len(draws))
-    errors = [power(2.0, error.copy()) for error in columns[f"{balance}.error_ev"].table.T]
+    gains, errors = np.ones((2, 3, len(draws)))
+    gains[0], gains[2] = columns[f"{balance}.red"], columns[f"{balance}.blue"]
+    errors[::2] = power(2.0, columns[f"{balance}.error_ev"].table.T.ravel()).reshape(2, -1)
     # Plain division keeps highlights neutral here. Brooks et al. divide clipped light by less,
     # which holds its colour only when it is clipped again on the way out; in the dark it would turn
     # magenta. `highlights.ev` brightens it instead.
-    gains = red, one, blue
-    to_camera = [matrix[i] / gains[i // 3] for i in range(9)]
+    to_camera = matrix.reshape(3, 3, -1) / gains[:, None]
     # A gain below 1 would lift white above what the sensor holds; its exposure is such that the
     # brightest colour just fits.
-    a, b, c, d, e, f, g, h, i = (np.maximum(value, 0.0) for value in to_camera)
-    headroom = np.maximum(1.0, np.maximum(a + b + c, np.maximum(d + e + f, g + h + i)))
-    for name, value in zip(Matrix._fields, to_camera, strict=True):
-        draws[f"camera_{name}"] = value / headroom
+    fits = np.maximum(to_camera, 0.0)
+    red, green, blue = fits[:, 0] + fits[:, 1] + fits[:, 2]
+    headroom = np.maximum(1.0, np.maximum(red, np.maximum(green, blue)))
+    for name, value in zip(Matrix._fields, (to_camera / headroom).reshape(9, -1), strict=True):
+        draws[f"camera_{name}"] = value
     for name, value in zip(Matrix._fields, _inverse(matrix), strict=True):
         draws[f"srgb_{name}"] = value
-    digital_gain = power(2.0, columns["isp.digital_gain_ev"])
-    for name, gain, error in (
-        ("red_gain", red, errors[0]),
-        ("green_gain", one, one),
-        ("blue_gain", blue, errors[1]),
-    ):
-        draws[name] = gain * error * headroom * digital_gain
+    gains = gains * errors * headroom * power(2.0, columns["isp.digital_gain_ev"])
+    for name, gain in zip(CHANNELS, gains, strict=True):
+        draws[f"{name}_gain"] = gain
     white = 1 + columns["tone.shoulder"]  # light of the photograph's white, its shoulder undone
     draws["highlights"] = (power(2.0, columns["highlights.ev"]) - 1) / (white * white)
     draws["knee"] = KNEE * white
@@ -185,17 +191,13 @@ def _fill_colours(draws: npt.NDArray[Any], columns: Columns) -> None:
     draws["electrons"] = span / columns[f"{sensor}.gain"]
 
 
-def _inverse(matrix: Floats) -> list[Floats]:
+def _inverse(matrix: Floats) -> Floats:
     """Return the inverse of 3 x 3 matrices, row by row (9, N), by their adjugates."""
-    a, b, c, d, e, f, g, h, i = matrix
-    cofactors = e * i - f * h, f * g - d * i, d * h - e * g
-    scale = 1 / (a * cofactors[0] + b * cofactors[1] + c * cofactors[2])
-    rows = (
-        (cofactors[0], c * h - b * i, b * f - c * e),
-        (cofactors[1], a * i - c * g, c * d - a * f),
-        (cofactors[2], b * g - a * h, a * e - b * d),
-    )
-    return [scale * value for row in rows for value in row]
+    a, b, c, d = _MINORS
+    adjugate = matrix[a] * matrix[b] - matrix[c] * matrix[d]
+    determinant = matrix[0] * adjugate[0] + matrix[1] * adjugate[3] + matrix[2] * adjugate[6]
+    inverse: Floats = 1 / determinant * adjugate
+    return inverse
 
 
 def _fill_field(draws: npt.NDArray[Any], columns: Columns) -> tuple[Floats, Floats]:

@@ -7,6 +7,7 @@ filled by itself; those with other names are computed in `draws.table`.
 from __future__ import annotations
 
 from collections import namedtuple
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -109,21 +110,23 @@ noisy: whether developed light has noise. video_...: all 0 where frames of a cli
 The rest is what `Exposure`, `Sensor`, `Colour`, `Pattern` and `ChannelNoise` hold.
 """
 
-_NAMES = tuple(DRAW.fields or ())
-DrawRow: Any = namedtuple("DrawRow", _NAMES)  # type: ignore[misc]
+_SINGLE, _WORD, _OTHER = (
+    [name for name in DRAW.names or () if DRAW[name].str[1:] in kinds]
+    for kinds in (["f4"], ["u4"], ["f8", "i8", "i4"])
+)
+DrawRow: Any = namedtuple("DrawRow", [*_OTHER, *_SINGLE, *_WORD])  # type: ignore[misc]
 """One row of DRAW as Python has it: numbers of float32 and uint32 keep their type."""
-_SINGLE = {np.dtype("f4"): np.float32, np.dtype("u4"): np.uint32}
-_TYPES = tuple(_SINGLE.get(DRAW[name]) for name in _NAMES)
+_OFFSETS = {name: offset for name, (_, offset, *_) in (DRAW.fields or {}).items()}
+_SINGLE_AT, _WORD_AT = (
+    np.array([_OFFSETS[name] // 4 for name in names]) for names in (_SINGLE, _WORD)
+)
+_others = itemgetter(*((DRAW.names or ()).index(name) for name in _OTHER))
 
 
 def draw_row(record: Any) -> Any:
     """Return a record of DRAW as a `DrawRow`, for the functions below called from Python."""
-    return DrawRow(
-        *(
-            value if kind is None else kind(value)
-            for kind, value in zip(_TYPES, record.item(), strict=True)
-        )
-    )
+    words = np.frombuffer(record.tobytes(), np.uint32)
+    return DrawRow(*_others(record.item()), *words.view(np.float32)[_SINGLE_AT], *words[_WORD_AT])
 
 
 @scalar

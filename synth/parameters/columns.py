@@ -7,7 +7,7 @@ is what makes "the same pairs, only with other noise" possible.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,10 +17,9 @@ import numpy.typing as npt
 from ..kernels.numbers.blake2b import as_words, first_words, moved_on
 from ..kernels.numbers.library import normal_quantile
 from .distributions import Constant, Distribution
-from .keyed_bits import keyed_bits, uniform_of
+from .keyed_bits import uniform_of
 
 Floats = npt.NDArray[np.float64]
-_moved_on = lru_cache(maxsize=4096)(moved_on)
 
 
 class Ragged(NamedTuple):
@@ -88,65 +87,75 @@ class KeyedColumns:
     def __len__(self) -> int:
         return len(self._lengths)
 
-    def those(self, chosen: npt.NDArray[np.bool_]) -> KeyedColumns:
-        """Return the random numbers of the images that a mask (N) chooses."""
-        if chosen.all():
-            return self
+    def take(self, places: npt.NDArray[np.int64]) -> KeyedColumns:
+        """Return the random numbers of some of the images."""
         some = object.__new__(KeyedColumns)
-        some._lengths, some._prefixes = self._lengths[chosen], self._prefixes[chosen]
+        some._lengths, some._prefixes = self._lengths[places], self._prefixes[places]
         return some
 
-    def bits(self, purpose: str, index: int = 0) -> npt.NDArray[np.uint64]:
-        """Draw 64 random bits for each image.
+    def bits(self, purposes: Sequence[str], times: int = 1) -> npt.NDArray[np.uint64]:
+        """Draw 64 random bits for each purpose, so many times, and image (P * times, N).
 
         They are the first 8 bytes, little-endian, of the BLAKE2b (personal "gloam draw") of seed,
-        key, purpose and index, with a zero byte after each of the first three.
+        key, purpose and index, with a zero byte after each of the first three; the index counts
+        times from 0 on.
         """
-        if len(self) == 1:  # hashlib is faster at one
-            start = self._prefixes[0].tobytes()[: self._lengths[0]]
-            return np.frombuffer(keyed_bits(start, purpose, index), np.uint64)
-        end = f"{purpose}\0{index}".encode()
-        words = np.empty(len(self), np.uint64)
-        first_words(self._prefixes, self._lengths, _moved_on(end), len(end), words)
+        ends, sizes = _ends(tuple(purposes), times)
+        words = np.empty((len(sizes), len(self)), np.uint64)
+        first_words(self._prefixes, self._lengths, ends, sizes, words)
         return words
 
-    def uniform(self, purpose: str, index: int = 0) -> Floats:
+    def uniforms(self, purposes: Sequence[str], times: int = 1) -> Floats:
+        """Draw numbers strictly between 0 and 1 for each purpose and image; see `bits`."""
+        return uniform_of(self.bits(purposes, times))
+
+    def uniform(self, purpose: str) -> Floats:
         """Draw a number strictly between 0 and 1 for each image."""
-        return uniform_of(self.bits(purpose, index))
+        return self.uniforms([purpose])[0]
 
-    def gaussian(self, purpose: str, index: int = 0) -> Floats:
-        """Draw from the standard normal distribution for each image."""
-        return normal_quantile(self.uniform(purpose, index))
+    def gaussians(self, purpose: str, times: int) -> Floats:
+        """Draw so many numbers of the standard normal distribution for each image (times, N)."""
+        uniform = self.uniforms([purpose], times)
+        return normal_quantile(uniform.ravel()).reshape(uniform.shape)
 
-    def values(self, distribution: Distribution, purpose: str, index: int = 0) -> Any:
-        """Draw a value for each image, as an array; a constant costs no random number."""
-        if isinstance(distribution, Constant):
-            return np.full(len(self), distribution.value)
-        return distribution.quantile(self.uniform(purpose, index))
+    def values(self, distributions: Mapping[str, Distribution]) -> Columns:
+        """Draw a value of each distribution for each image; a constant costs no random number.
 
-    def numbers(self, distribution: Distribution, purpose: str, index: int = 0) -> Floats:
-        """Draw a number for each image."""
-        drawn: Floats = self.values(distribution, purpose, index).astype(np.float64)
-        return drawn
+        distributions: by their purposes.
+        """
+        drawn = [path for path, one in distributions.items() if not isinstance(one, Constant)]
+        uniform = dict(zip(drawn, self.uniforms(drawn), strict=True)) if drawn else {}
+        count = len(self)
+        return {
+            path: one.repeated(count) if isinstance(one, Constant) else one.quantile(uniform[path])
+            for path, one in distributions.items()
+        }
 
     def several(
-        self, distribution: Distribution, purpose: str, counts: npt.NDArray[np.int64]
-    ) -> Ragged:
-        """Draw so many numbers of a distribution for each image (N)."""
-        if isinstance(distribution, Constant):
-            shape = len(self), int(counts.max(initial=0))
-            return Ragged(np.full(shape, float(distribution.value)), counts)
-        return self.ragged(counts, lambda those, i: those.numbers(distribution, purpose, i))
+        self, distributions: Mapping[str, Distribution], counts: npt.NDArray[np.int64]
+    ) -> dict[str, Ragged]:
+        """Draw so many numbers of each distribution for each image (N).
 
-    def ragged(
-        self, counts: npt.NDArray[np.int64], one: Callable[[KeyedColumns, int], Any]
-    ) -> Ragged:
-        """Draw so many numbers for each image (N), the i-th of some by `one(those, i)`."""
-        table = np.zeros((len(self), int(counts.max(initial=0))))
-        those, chosen = self, len(self)
-        for i in range(table.shape[1]):
-            own = counts > i
-            if int(own.sum()) != chosen:
-                those, chosen = self.those(own), int(own.sum())
-            table[own, i] = one(those, i)
-        return Ragged(table, counts)
+        distributions: by their purposes.
+        """
+        drawn = [path for path, one in distributions.items() if not isinstance(one, Constant)]
+        shape = len(self), int(np.maximum.reduce(counts, initial=0))
+        columns = {path: Ragged(np.zeros(shape), counts) for path in distributions}
+        for path, one in distributions.items():
+            if isinstance(one, Constant):
+                columns[path].table.fill(one.value)
+        if drawn and shape[1]:
+            own = columns[drawn[0]].own
+            uniform = self.uniforms(drawn, shape[1]).reshape(len(drawn), shape[1], -1)
+            for path, numbers in zip(drawn, uniform, strict=True):
+                columns[path].table[own] = distributions[path].quantile(numbers.T[own])
+        return columns
+
+
+@lru_cache(maxsize=1024)
+def _ends(
+    purposes: tuple[str, ...], times: int
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    """Return the ends of the messages of `KeyedColumns.bits`, and their lengths in bytes."""
+    ends = [f"{purpose}\0{i}".encode() for purpose in purposes for i in range(times)]
+    return moved_on(ends), np.array([len(end) for end in ends], np.int64)

@@ -6,7 +6,7 @@ recipe), so that changing one distribution of a recipe leaves all other paramete
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from operator import attrgetter
@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from .columns import Columns, KeyedColumns, Ragged
+from .distributions import UNIT, Distribution
 from .schema import Added, Chance, Each, OneOf, Section, Within
 
 D = TypeVar("D", bound="Drawn")
@@ -72,37 +73,90 @@ def _defaults(kind: type[Drawn]) -> tuple[tuple[str, Any], ...]:
     )
 
 
-def draw_section(
-    section: Section, random: KeyedColumns, path: str = "", also: Sequence[str] = ()
-) -> Columns:
+def draw_section(section: Section, random: KeyedColumns, also: Sequence[str] = ()) -> Columns:
     """Draw all parameters of a section, and of the sections in it, for many images.
 
-    random: the random numbers of N images. path: of the section in its recipe, with a dot at its
-    end. also: paths that are drawn even if they are `Added` and at their default.
+    random: the random numbers of N images. also: paths that are drawn even if they are `Added` and
+    at their default.
 
     Returns columns by their paths: numbers or names; `Ragged` where the field is drawn several
     times (`Each`, or a section with a `count`); bools for a `Chance`. A constant costs no random
     number. Fields that are `Added` and at their default are left out.
     """
-    columns: Columns = {}
-    counts: Any = None
+    plan = _plan(_Same(section), tuple(also))
+    columns = random.values(plan.once)
+    for path in plan.chances:
+        columns[path] = columns[path] < columns.pop(f"{path}.value").astype(np.float64)
+    for path in plan.whole:
+        columns[path] = columns[path].astype(np.int64)
+    for count, values in plan.several.items():
+        many = columns[count] if isinstance(count, str) else np.full(len(random), count)
+        columns |= random.several(values, many)
+    return columns
+
+
+class _Plan(NamedTuple):
+    """What is to be drawn of a section: distributions by path.
+
+    several: by how often they are drawn, a number or the path of a count. whole: what is a whole
+    number.
+    """
+
+    once: dict[str, Distribution]
+    several: dict[Any, dict[str, Distribution]]
+    chances: list[str]
+    whole: list[str]
+
+
+class _Same:
+    """A section as the key of a cache: a frozen one is the same for ever.
+
+    A hash of its values would take as long as the plan.
+    """
+
+    def __init__(self, section: Section) -> None:
+        self.section = section
+
+    def __hash__(self) -> int:
+        return id(self.section)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.section is self.section
+
+
+@lru_cache(maxsize=64)
+def _plan(same: _Same, also: tuple[str, ...]) -> _Plan:
+    plan = _Plan({}, {}, [], [])
+    for path, value, part, count in _drawn_parts(same.section, "", also):
+        if part.each or count:
+            plan.several.setdefault(part.each or count, {})[path] = value
+        elif part.chance:
+            plan.once.update({path: UNIT, f"{path}.value": value})
+            plan.chances.append(path)
+        else:
+            plan.once[path] = value
+            plan.whole.extend([path] if part.whole else [])
+    return plan
+
+
+def _drawn_parts(
+    section: Section, path: str, also: Sequence[str]
+) -> Iterator[tuple[str, Distribution, _Part, str]]:
+    """Yield path, distribution and part of each field to draw, and the path of its `count`.
+
+    path: of the section in its recipe, with a dot at its end. The last is "" for what is drawn
+    once.
+    """
+    repeated = type(section).repeated
     for part in _parts(type(section)):
         value, own = getattr(section, part.name), path + part.name
-        if part.default == value and not any(f"{one}.".startswith(f"{own}.") for one in also):
+        added = part.default is not None and value == part.default
+        if added and not any(f"{one}.".startswith(f"{own}.") for one in also):
             continue
         if part.inner:
-            columns |= draw_section(value, random, f"{own}.", also)
-        elif part.chance:
-            columns[own] = random.uniform(own) < random.numbers(value, f"{own}.value")
-        elif part.each or counts is not None:
-            many = np.full(len(random), part.each) if part.each else counts
-            columns[own] = random.several(value, own, many)
+            yield from _drawn_parts(value, f"{own}.", also)
         else:
-            drawn = random.values(value, own)
-            columns[own] = drawn.astype(np.int64) if part.whole else drawn
-            if type(section).repeated and part.name == "count":
-                counts = columns[own]
-    return columns
+            yield own, value, part, f"{path}count" if repeated and part.name != "count" else ""
 
 
 class _Part(NamedTuple):

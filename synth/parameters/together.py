@@ -103,8 +103,9 @@ class Together(Section):
             place = np.searchsorted(ends, random.uniform(purpose) * ends[-1], side="right")
             return np.array(self.rows)[np.minimum(place, len(ends) - 1)]
         drawn = np.tile(np.array(self.mean), (len(random), 1))
-        for j, column in enumerate(_root(self.covariance).T):
-            drawn += random.gaussian(purpose, j)[:, None] * column
+        columns = _root(self.covariance).T
+        for gaussian, column in zip(random.gaussians(purpose, len(columns)), columns, strict=True):
+            drawn += gaussian[:, None] * column
         return drawn
 
 

@@ -55,5 +55,5 @@ def draw_power_law(recipe: PowerLawRecipe, random: KeyedColumns) -> Columns:
     """Draw the parameters of many images, as columns of `PowerLawDraw`."""
     columns = draw_section(recipe, random)
     finish_degradations(columns, random)
-    columns["pixel_seed"] = random.bits("pixels") >> np.uint64(1)
+    columns["pixel_seed"] = random.bits(["pixels"])[0] >> np.uint64(1)
     return columns

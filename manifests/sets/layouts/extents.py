@@ -49,7 +49,7 @@ class Extent:
                 return read_regular(Path(self.path))
             # Opened for each member: that costs microseconds, and threads need not share
             # descriptors.
-            with open_regular(Path(self.path)) as handle:
+            with open_regular(self.path, buffering=0) as handle:
                 handle.seek(self.offset)
                 data = handle.read(self.size)
         except OSError as error:

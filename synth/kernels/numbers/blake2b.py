@@ -117,18 +117,21 @@ def _fill(m, lane, start, prefix, own, ends, length):
 
 
 @kernel
-def first_words(prefixes, lengths, ends, more, words):
-    """Fill `words` (N) uint64 with the first 64 bits of the digests of N messages.
+def first_words(prefixes, lengths, ends, sizes, words):
+    """Fill `words` (E, N) uint64 with the first 64 bits of the digests of messages.
 
     prefixes: uint64 array (N, P), what each message begins with, as words (`as_words`).
     lengths: int64 array (N) of them, bytes.
-    ends: uint64 array (8, S), what all of them end with (`moved_on`).
-    more: its bytes.
+    ends: uint64 array (E, 8, S), what messages end with (`moved_on`).
+    sizes: int64 array (E) of them, bytes.
     """
     h, m = np.empty((8, LANES), np.uint64), np.empty((_WORDS, LANES), np.uint64)
     w = np.empty((2 * _WORDS, LANES), np.uint64)
-    for begin in range(0, words.shape[0], LANES):
-        count = min(LANES, words.shape[0] - begin)
+    rows, tails = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
+    whole = np.empty(LANES, np.int64)
+    number = words.shape[1]
+    for begin in range(0, words.size, LANES):
+        count = min(LANES, words.size - begin)
         longest = i64(0)
         for k in range(8):
             for n in range(LANES):
@@ -137,13 +140,14 @@ def first_words(prefixes, lengths, ends, more, words):
             h[0, n] ^= _PARAMETERS
             h[6, n] ^= _PERSON[0]
             h[7, n] ^= _PERSON[1]
-        for n in range(count):
-            longest = max(longest, lengths[begin + n] + more)
+            at = begin + min(n, count - 1)
+            tails[n], rows[n] = at // number, at % number
+            whole[n] = lengths[rows[n]] + sizes[tails[n]]
+            longest = max(longest, whole[n])
         for start in range(0, max(longest, 1), BLOCK):
             for n in range(LANES):
-                at = begin + min(n, count - 1)
-                own, length = lengths[at], lengths[at] + more
-                _fill(m, n, start, prefixes[at], own, ends, length)
+                length = whole[n]
+                _fill(m, n, start, prefixes[rows[n]], lengths[rows[n]], ends[tails[n]], length)
                 for k in range(8):
                     w[k, n] = h[k, n]
                     w[k + 8, n] = _IV[k]
@@ -152,9 +156,8 @@ def first_words(prefixes, lengths, ends, more, words):
                     w[14, n] = ~w[14, n]
             _compress(h, m, w)
             for n in range(count):
-                length = lengths[begin + n] + more
-                if start < max(length, 1) <= start + BLOCK:  # the block that is its last one
-                    words[begin + n] = h[0, n]
+                if start < max(whole[n], 1) <= start + BLOCK:  # the block that is its last one
+                    words[tails[n], rows[n]] = h[0, n]
 
 
 def as_words(messages: Sequence[bytes]) -> npt.NDArray[np.uint64]:
@@ -164,6 +167,8 @@ def as_words(messages: Sequence[bytes]) -> npt.NDArray[np.uint64]:
     return np.frombuffer(padded, np.uint64).reshape(len(messages), -1)
 
 
-def moved_on(end: bytes) -> npt.NDArray[np.uint64]:
-    """Return a message's end as words, moved on by 0 to 7 bytes (8, S)."""
-    return as_words([(bytes(shift) + end).ljust(len(end) + 7, b"\0") for shift in range(8)])
+def moved_on(ends: Sequence[bytes]) -> npt.NDArray[np.uint64]:
+    """Return messages' ends as words, each moved on by 0 to 7 bytes (E, 8, S)."""
+    longest = max(map(len, ends), default=0) + 7
+    moved = [(bytes(shift) + end).ljust(longest, b"\0") for end in ends for shift in range(8)]
+    return as_words(moved).reshape(len(ends), 8, -1)

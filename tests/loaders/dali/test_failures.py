@@ -54,7 +54,7 @@ def test_a_damaged_image_is_named_without_decoding_the_set(
         list(loader)
         key = list(loader)[6][2][1]
     stored = contents_of(root, "train").pairs
-    low = next(stored[i].low for i in range(len(stored)) if stored[i].key == key)
+    normal = next(stored[i].normal for i in range(len(stored)) if stored[i].key == key)
     decoded = []
 
     def counting(pair, *given):
@@ -67,10 +67,10 @@ def test_a_damaged_image_is_named_without_decoding_the_set(
         batches = iter(loader)
         for _ in range(3):  # DALI works ahead
             next(batches)
-        with open(low.path, "r+b") as handle:
-            handle.seek(max(low.offset, 0))
+        with open(normal.path, "r+b") as handle:
+            handle.seek(max(normal.offset, 0))
             handle.write(bytes(200))
-        with pytest.raises(LoaderError, match=rf"{key}\.low cannot be decoded"):
+        with pytest.raises(LoaderError, match=rf"{key}\.normal cannot be decoded"):
             list(batches)
     assert key in decoded
     assert len(decoded) <= (2 + 1) * 2 + 2

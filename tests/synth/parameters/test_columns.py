@@ -31,7 +31,9 @@ def test_random_bits_are_those_of_each_key(seed, keys, purpose, index):
     texts = [f"{seed}\0{key}\0{purpose}\0{index}".encode() for key in keys]
     hashed = [hashlib.blake2b(text, person=b"gloam draw").digest()[:8] for text in texts]
     wanted = [int.from_bytes(eight, "little") for eight in hashed]
-    assert KeyedColumns(seed, keys).bits(purpose, index).tolist() == wanted
-    numbers = KeyedColumns(seed, keys).uniform(purpose, index)
-    assert numbers.tolist() == [((one >> 12) + 0.5) * 2.0**-52 for one in wanted]
-    assert np.isfinite(KeyedColumns(seed, keys).gaussian(purpose, index)).all()
+    random, others = KeyedColumns(seed, keys), ["another", purpose]
+    assert random.bits(others, index + 1)[-1].tolist() == wanted
+    assert random.uniforms(others, index + 1)[-1].tolist() == [
+        ((one >> 12) + 0.5) * 2.0**-52 for one in wanted
+    ]
+    assert np.isfinite(random.gaussians(purpose, index + 1)[-1]).all()

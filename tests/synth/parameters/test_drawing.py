@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -233,18 +233,18 @@ class Recorded(KeyedColumns):
         super().__init__(0, ["k"])
         self.asked: list[tuple[str, int]] = []
 
-    def bits(self, purpose: str, index: int = 0) -> Any:
-        self.asked.append((purpose, index))
-        return super().bits(purpose, index)
+    def bits(self, purposes: Sequence[str], times: int = 1) -> Any:
+        self.asked += [(purpose, i) for purpose in purposes for i in range(times)]
+        return super().bits(purposes, times)
 
 
 @pytest.mark.parametrize("value", [3.0, "srgb"])
 def test_a_constant_needs_no_random_number(value):
     random = Recorded()
-    assert random.values(Constant(value), "exposure.ev").tolist() == [value]
+    assert random.values({"exposure.ev": Constant(value)})["exposure.ev"].tolist() == [value]
     assert not random.asked
-    random.values(Uniform(0, 1), "exposure.ev", 2)
-    assert random.asked == [("exposure.ev", 2)]
+    random.values({"exposure.ev": Uniform(0, 1)})
+    assert random.asked == [("exposure.ev", 0)]
 
 
 @pytest.mark.parametrize(
