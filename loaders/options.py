@@ -310,6 +310,11 @@ class Options(BaseModel):
         return self.crop != "resize"  # which needs a size
 
     @property
+    def maps(self) -> tuple[str, ...]:
+        """What is given of each pixel."""
+        return tuple(name for name in self.give if name not in ("component", "draw", "ev"))
+
+    @property
     def changes(self) -> bool:
         """Whether images are cut or flipped."""
         return self.cuts or self.augment

@@ -63,7 +63,7 @@ class TorchLoader(PairLoader, WorkerLoader):
         return self.options.size
 
     def _collate(self, options: Options, rooms: SharedBufferPool | None) -> Any:
-        return Collate(options, rooms)
+        return Collate(options, rooms, self.options)
 
     def _rooms_for(self, device: torch.device) -> SharedBufferPool | None:
         """Return rooms for batches of one size that values are made of, as those are copies."""

@@ -72,6 +72,7 @@ def built(pipeline: Any, name: str) -> Any:
 class PipelineBuilder:
     """Builds the pipelines of one loader and rank.
 
+    drawn: how lows are or were drawn, where something of that is given.
     device_id: number of the GPU.
     """
 
@@ -79,6 +80,7 @@ class PipelineBuilder:
     options: Options
     rank: Rank
     live: LiveLows | None
+    drawn: LiveLows | None
     reader: str
     device_id: int | None
 
@@ -134,13 +136,29 @@ class PipelineBuilder:
                 normal_root=roots[1],
                 crops=crops,
             )
-        return self.built(pipeline)
+        if not self.options.give:
+            return self.built(pipeline)
+        from .transforms.giving import StoredPipeline
+
+        stored = StoredPipeline(
+            self.built(pipeline),
+            self.drawn,
+            self.options,
+            self._keys,
+            self.epoch_of(epoch),
+            self.device_id,
+        )
+        if checkpoint is not None:
+            stored.begin_at((place[0] - epoch) * self.epoch_batches() + place[1])
+        return stored
 
     def common(self, epoch: int, checkpoint: bytes | None) -> dict[str, Any]:
         """Return what all pipelines are given."""
         from . import pipelines
 
         options = self._bounded
+        if self.live is not None or self.drawn is None:  # then they make no whole normals
+            options = options.model_copy(update={"give": ()})
         side_by_side = pipelines.SIDE_BY_SIDE if self.live is None else pipelines.DECODERS_ALONE
         return {
             "options": options,
@@ -196,7 +214,8 @@ class PipelineBuilder:
                     options.workers,
                     contents.name,
                 )
-            return ResidentPipeline(pools["host"], contents.pairs, live, options, course)
+            drawn = self.drawn
+            return ResidentPipeline(pools["host"], contents.pairs, live, drawn, options, course)
         if "gpu" not in pools:
             pools["gpu"] = self._filled(first, last)
         keys = [contents.pairs[number].key for number in range(first, last)]
@@ -205,6 +224,7 @@ class PipelineBuilder:
             keys,
             first,
             live=live,
+            drawn=self.drawn,
             options=options,
             course=course,
             device_id=self.device_id,
