@@ -129,7 +129,11 @@ def batch_known(known: Sequence[Known], options: Options) -> dict[str, Any]:
 
 
 def drawn_facts(
-    options: Options, drawn: LiveLows | None, keys: Sequence[str], epoch: int
+    options: Options,
+    drawn: LiveLows | None,
+    keys: Sequence[str],
+    epoch: int,
+    device: Any = "cpu",
 ) -> dict[str, Any]:
     """Return what is known of a batch without its pixels: a twentieth of `batch_known`'s time."""
     count, made = len(keys), dict[str, Any]()
@@ -141,10 +145,11 @@ def drawn_facts(
             made[name] = [""] * count
         elif name == "ev":
             ev = table.get("exposure.ev", np.full(count, np.nan))
-            made[name] = torch.from_numpy(ev.astype(np.float32))
+            made[name] = torch.from_numpy(ev.astype(np.float32)).to(device)
         elif name == "draw":
-            rows = torch.from_numpy(np.array([*table.values()]).reshape(-1, count))
-            made[name] = {"records": Records(parts, count), "table": dict(zip(table, rows))}
+            rows = torch.from_numpy(np.array([*table.values()]).reshape(-1, count)).to(device)
+            columns = dict(zip(table, rows, strict=True))
+            made[name] = {"records": Records(parts, count), "table": columns}
     return made
 
 
@@ -153,13 +158,10 @@ def _table(parts: Sequence[DrawColumns], count: int) -> dict[str, npt.NDArray[np
     table: dict[str, npt.NDArray[np.float64]] = {}
     for part in parts:
         for path, column in part.columns.items():
-            if (
-                path != "pixel_seed"
-                and isinstance(column, np.ndarray)
-                and column.dtype.kind in "iuf"
-            ):
+            if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
                 whole = table.setdefault(path, np.full(count, np.nan))
                 whole[part.places] = column
+    table.pop("pixel_seed", None)  # more than a double holds
     return dict(sorted(table.items()))
 
 

@@ -88,8 +88,7 @@ class DaliPairs(PairLoader, DaliLoader):
     def _handed_out(self, outputs: tuple[Any, ...], count: int, done: int) -> tuple[Any, ...]:
         known: tuple[Any, ...] = ()
         if self.options.give:
-            *outputs, given = outputs
-            known = (first_of(given, count),)
+            outputs, known = outputs[:-1], (first_of(outputs[-1], count),)
         made = self._batch_of(outputs, count)
         if self._labels is None:
             return (*made, *known)

@@ -48,7 +48,7 @@ class Giver:
         options = self._options
         if not options.give:
             return ()
-        made = drawn_facts(options, self._drawn, keys, epoch)
+        made = drawn_facts(options, self._drawn, keys, epoch, self._device)
         if crops is not None and image is not None and options.maps:
             alone = options.model_copy(update={"give": options.maps})
             tell = tellers(alone, self._drawn, keys, epoch)

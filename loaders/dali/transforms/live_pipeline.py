@@ -83,7 +83,7 @@ class LivePipeline:
         self._done = done
 
     def run(self, stream: Any = None) -> tuple[Any, ...]:
-        """Make the next batch: lows, normals, labels, and what is known of it where that is asked."""
+        """Make the next batch: lows, normals, labels, and what is known where that is asked."""
         if self._device is None:
             return self._on_cpu()
         if self._ahead is None:
