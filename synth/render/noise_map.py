@@ -21,19 +21,20 @@ from ..kernels.demosaic import BILINEAR, BINNED, BORDER
 from ..kernels.exposure import Scene
 from ..kernels.moments import (
     LIGHTS,
+    ROUNDING,
     SiteNoise,
     expose_window,
     fill_channel_levels,
     pixel_moments,
+    read_cumulants,
 )
-from ..kernels.numbers.quantiles import CENTRE, OCTAVES, PER_HALF
+from ..kernels.numbers.quantiles import OCTAVES
 from .kernel_args import KernelArgs
 from .mosaic_noise import demosaic_weights, demosaiced, mosaic_variances
 from .window import cut, scene_of, span_of
 
 Floats = npt.NDArray[np.float32]
-_NODES, _TAIL_NODES = 24, 6
-_ROUNDING = 1 / 12  # variance of rounding to whole numbers
+_NODES, _TAIL_NODES, _DEPTHS = 24, 6, 48
 _ROWS_OF_QUADS = np.array([[1, 0.5, 0], [0, 0.5, 1]])
 _ROWS_OF_PIXELS = np.array([[1.0, 1, 1]])
 """What red, green and blue take of the noise of each row of a sensor, whose quads are RGGB."""
@@ -89,10 +90,10 @@ def noise_map(
     mosaic = sensor.method >= BILINEAR
     kept = (demosaic_weights(sensor.method) ** 2).sum((3, 4)).mean((0, 1)) if mosaic else np.ones(3)
     camera = sensor.method, float(sensor.gain), site, kept
-    curve = levels, *_quadrature()
+    curve = levels, *quadrature()
     made = np.zeros((3, 2, LIGHTS))
     if args.noise.there:
-        fill_channel_levels(args.noise, curve, *_tail_quadrature(), made)
+        fill_channel_levels(args.noise, curve, tail_quadrature(), made)
     pixel_moments(means, camera, colour, args.noise, made, curve, out)
     before = np.maximum(variances, 1e-12)
     slopes = np.sqrt(before / np.maximum(light_variances, 1e-30))
@@ -113,7 +114,7 @@ def noise_map(
         lights = places * places
     else:
         variances += (of_rows**2).sum(0)
-    variances = (of_sites if mosaic else variances) + _ROUNDING
+    variances = (of_sites if mosaic else variances) + ROUNDING
     if mosaic and args.noise.there:
         variances = np.full_like(variances, np.nan)
     in_light = np.sqrt(variances) / slopes
@@ -208,31 +209,29 @@ def _smoothed(
 def _site_noise(args: KernelArgs) -> SiteNoise:
     """Return the cumulants of what sites add to their electrons, but for noise of rows."""
     noise = args.sensor.noise
-    single, single4 = _cumulants(tuple(noise.read.tolist()))
-    pair, pair4 = _cumulants(tuple(noise.read_pair.tolist()))
-    return SiteNoise(single + _ROUNDING, single4, pair + 2 * _ROUNDING, pair4)
-
-
-@lru_cache(maxsize=1024)
-def _cumulants(coefficients: tuple[float, ...]) -> tuple[float, float]:
-    """Return the second and fourth cumulant of a symmetric distribution, by its quantiles."""
-    depth = np.linspace(1, OCTAVES + 1, 4801)
-    quantiles = np.polyval(coefficients[::-1], (np.sqrt(depth) - CENTRE) * PER_HALF)
-    weights = 2.0 ** (1 - depth) * math.log(2) * (depth[1] - depth[0])
-    weights[[0, -1]] /= 2
-    second, fourth = (float(weights @ quantiles**power) for power in (2, 4))
-    return second, fourth - 3 * second * second
+    single, single4 = read_cumulants(noise.read, *depth_quadrature())
+    pair, pair4 = read_cumulants(noise.read_pair, *depth_quadrature())
+    return SiteNoise(single + ROUNDING, single4, pair + 2 * ROUNDING, pair4)
 
 
 @lru_cache(maxsize=1)
-def _quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def depth_quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return roots of the depths of a distribution's quantiles, and their weights."""
+    nodes, weights = np.polynomial.legendre.leggauss(_DEPTHS)
+    end = math.sqrt(OCTAVES + 1)
+    roots = 1 + (nodes + 1) * (end - 1) / 2
+    return roots, weights * (end - 1) * math.log(2) * roots * 2.0 ** (1 - roots * roots)
+
+
+@lru_cache(maxsize=1)
+def quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return nodes and weights of Gauss and Hermite's rule for a standard normal distribution."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
     return nodes, weights / weights.sum()
 
 
 @lru_cache(maxsize=1)
-def _tail_quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def tail_quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return nodes and weights of Gauss and Laguerre's rule for an exponential of mean 1."""
     nodes, weights = np.polynomial.laguerre.laggauss(_TAIL_NODES)
     return nodes, weights
