@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,15 @@ from ..degradations.spread import Spread
 from ..draws.table import DrawTable
 from ..kernels.batch.arrays import FIELD, IMAGE, Batch
 from ..kernels.batch.layout import MOST, TOTALS, lay_out_images
+from ..kernels.batch.map_steps import BLURRED, PLANES, Maps
 from ..kernels.curves import log_light
 from ..kernels.degradations.jpeg import COSINES, all_quantisers
 from ..kernels.develop import ENCODE_CELLS
 from ..kernels.emitters import LAMP, MOST_EMITTERS
 from ..kernels.illumination import CELLS
+from ..kernels.moments import LIGHTS
 from ..kernels.numbers.poisson_table import poisson_alias_table
+from .noise_map import depth_quadrature, quadrature, tail_quadrature
 
 Shape = tuple[int, ...]
 Allocate = Callable[[str, Shape, Any], Any]
@@ -34,6 +37,52 @@ Upload = Callable[[str, npt.NDArray[Any]], Any]
 IntArray = npt.NDArray[np.integer[Any]]
 WINDOW = ("top", "left", "rows", "columns", "across", "down", "turned")
 """The columns of a batch's windows, as `loaders.augment.CropFlip` has them."""
+
+
+MAP_CHANNELS = {
+    "light": 1,
+    "clean": 3,
+    "linear": 3,
+    "noise": 3,
+    "noise-linear": 3,
+    "mask": 1,
+    "emitter-light": 3,
+}
+"""Maps of a low by their names, and their channels."""
+_OF_NOISE = {"clean", "linear", "noise", "noise-linear"}
+
+
+class MapSpec(NamedTuple):
+    """Maps that are asked for.
+
+    room: rows and columns of the largest window that comes out.
+    size: height and width that all windows are resized to.
+    shift, scale: levels and their deviation become (level - shift) * scale.
+    """
+
+    names: tuple[str, ...]
+    room: tuple[int, int]
+    size: tuple[int, int] | None = None
+    shift: float = 0.0
+    scale: float = 1.0
+
+    @property
+    def first_planes(self) -> dict[str, int]:
+        """The first plane of each map that is asked for."""
+        firsts, end = {}, 0
+        for name in self.names:
+            firsts[name], end = end, end + MAP_CHANNELS[name]
+        return firsts
+
+    @property
+    def planes(self) -> int:
+        """Planes of all maps."""
+        return sum(MAP_CHANNELS[name] for name in self.names)
+
+    @property
+    def of_noise(self) -> bool:
+        """Whether some need the moments of noise."""
+        return not _OF_NOISE.isdisjoint(self.names)
 
 
 @dataclass(frozen=True)
@@ -168,3 +217,56 @@ def lay_out(
     normal, low = pixels
     made = {name: new(name, *kind) for name, kind in arrays.items()}
     return Batch(images=images, normal=normal, low=low, **uploaded, **made)
+
+
+def map_places(plan: BatchPlan, spec: MapSpec, table: DrawTable) -> dict[str, int]:
+    """Return the steps that maps of a batch need, and most places of an image in each."""
+    images = plan.images
+    windows = int((images["rows"].astype(np.int64) * images["columns"]).max())
+    places = {"maps": windows if spec.size is None else int(np.prod(spec.size))}
+    if not spec.of_noise:
+        return places
+    places |= {"levels": ENCODE_CELLS, "noises": 1}
+    if table.draws["noisy"].any():
+        places["channels"] = 3 * LIGHTS
+    if "blurs" in plan.places:
+        places["moments"] = int(
+            (images["span_rows"].astype(np.int64) * images["span_columns"]).max()
+        )
+        places["column_blurs"] = plan.places["blurs"]
+    return places
+
+
+def map_tables(upload: Upload) -> dict[str, Any]:
+    """Bring the quadratures that all maps share to where kernels are to find them."""
+    rules = {"hermite": quadrature, "laguerre": tail_quadrature, "depths": depth_quadrature}
+    return {name: upload(name, np.array(rule())) for name, rule in rules.items()}
+
+
+def lay_out_maps(
+    plan: BatchPlan, spec: MapSpec, into: Any, tables: dict[str, Any], new: Allocate
+) -> Maps:
+    """Bring what steps of maps need together.
+
+    into: float32 array (N * planes * rows * columns) of zeros, in its place.
+    tables: what `map_tables` returns.
+    new: makes an array there.
+    """
+    count, pixels = len(plan.images), max(plan.totals["plane"], 1)
+    first = {name.replace("-", "_"): -1 for name in MAP_CHANNELS}
+    first |= {name.replace("-", "_"): plane for name, plane in spec.first_planes.items()}
+    return Maps(
+        into,
+        spec.planes,
+        *spec.room,
+        *(spec.size or (0, 0)),
+        float(spec.shift),
+        float(spec.scale),
+        **first,
+        levels=new("map_levels", (count, ENCODE_CELLS), np.float32),
+        sites=new("map_sites", (count, 4), np.float64),
+        channels=new("map_channels", (count, 3, 2, LIGHTS), np.float64),
+        pixels=new("map_pixels", (pixels * PLANES,), np.float32),
+        blurred=new("map_blurred", (pixels * BLURRED,), np.float32),
+        **tables,
+    )

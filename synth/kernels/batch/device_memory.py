@@ -86,6 +86,10 @@ class DeviceMemory:
         )
         return held
 
+    def clear(self, array: Any) -> None:
+        """Begin to fill an array of 32 bits with zeros."""
+        checked(driver.cuMemsetD32Async(address_of(array), 0, array.size, self.address))
+
     def copy_in(self, to: Any, array: npt.NDArray[Any]) -> None:
         """Copy a host array to a device array, which may be longer; its memory is free then."""
         checked(
