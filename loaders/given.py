@@ -104,10 +104,12 @@ def moved(
     image: npt.NDArray[np.float32], crop: CropFlip, shape: tuple[int, int]
 ) -> npt.NDArray[np.float32]:
     """Return a window's map as its pixels are: resized where they are, flipped, turned."""
-    if image.shape[:2] != shape:
-        smaller = shape[0] < image.shape[0]
-        how = cv2.INTER_AREA if smaller else cv2.INTER_LINEAR
-        image = np.asarray(cv2.resize(image, shape[::-1], interpolation=how), np.float32)
+    for axis, side in enumerate(shape):
+        before = image.shape[axis]
+        if side != before:
+            high, wide = (side, image.shape[1]) if axis == 0 else (image.shape[0], side)
+            how = cv2.INTER_AREA if side < before else cv2.INTER_LINEAR
+            image = np.asarray(cv2.resize(image, (wide, high), interpolation=how), np.float32)
     image = image.reshape(*shape, -1)
     image = image[:: -1 if crop.down else 1, :: -1 if crop.across else 1]
     return image.transpose(1, 0, 2) if crop.turned else image

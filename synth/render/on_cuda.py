@@ -193,20 +193,22 @@ class CameraOnCuda:
         sizes, normals, numbers, windows: as of `launch`; of draws without a mosaic, where maps are
         of noise.
 
-        Returns a float32 device array (N * planes * rows * columns), or longer, until the next call.
+        Returns a float32 device array (N * planes * rows * columns), or longer, which the next call
+        fills anew.
         """
         table = self._table
         assert table is not None, "draws are loaded first"
         places = self._from_anchor(normals)
         plan = plan_batch(table, sizes, (places, places), numbers=numbers, windows=windows)
         images = self._memory.upload("images", plan.images)
-        self._memory.uploaded()
         both = self._anchor, self._anchor
         batch = lay_out(plan, images, both, self._tables | self._draws, self._memory.room)
         into = self._memory.room(
             "maps", (len(sizes) * spec.planes * int(np.prod(spec.room)),), "f4"
         )
-        maps = lay_out_maps(plan, spec, into, self._map_tables, self._memory.room)
+        room, upload = self._memory.room, self._memory.upload
+        maps = lay_out_maps(plan, spec, into, self._map_tables, room, upload)
+        self._memory.uploaded()
         every = plan.places | map_places(plan, spec, table)
         blocks = tuple((name, blocks_of(places)) for name, places in every.items())
         self._forget_moved()

@@ -221,20 +221,21 @@ def lay_out(
 
 def map_places(plan: BatchPlan, spec: MapSpec, table: DrawTable) -> dict[str, int]:
     """Return the steps that maps of a batch need, and most places of an image in each."""
-    images = plan.images
-    windows = int((images["rows"].astype(np.int64) * images["columns"]).max())
+    windows = int((plan.images["rows"].astype(np.int64) * plan.images["columns"]).max())
     places = {"maps": windows if spec.size is None else int(np.prod(spec.size))}
     if not spec.of_noise:
         return places
-    places |= {"levels": ENCODE_CELLS, "noises": 1}
+    places |= {"levels": ENCODE_CELLS, "noises": 1, "moments": int(_span_pixels(plan).max())}
     if table.draws["noisy"].any():
         places["channels"] = 3 * LIGHTS
     if "blurs" in plan.places:
-        places["moments"] = int(
-            (images["span_rows"].astype(np.int64) * images["span_columns"]).max()
-        )
         places["column_blurs"] = plan.places["blurs"]
     return places
+
+
+def _span_pixels(plan: BatchPlan) -> IntArray:
+    spans: IntArray = plan.images["span_rows"].astype(np.int64) * plan.images["span_columns"]
+    return spans
 
 
 def map_tables(upload: Upload) -> dict[str, Any]:
@@ -244,15 +245,21 @@ def map_tables(upload: Upload) -> dict[str, Any]:
 
 
 def lay_out_maps(
-    plan: BatchPlan, spec: MapSpec, into: Any, tables: dict[str, Any], new: Allocate
+    plan: BatchPlan,
+    spec: MapSpec,
+    into: Any,
+    tables: dict[str, Any],
+    new: Allocate,
+    upload: Upload,
 ) -> Maps:
     """Bring what steps of maps need together.
 
     into: float32 array (N * planes * rows * columns) of zeros, in its place.
     tables: what `map_tables` returns.
-    new: makes an array there.
+    new, upload: make an array there, or bring one there.
     """
-    count, pixels = len(plan.images), max(plan.totals["plane"], 1)
+    ends = np.cumsum(_span_pixels(plan))
+    count, pixels = len(plan.images), int(ends[-1]) if spec.of_noise else 1
     first = {name.replace("-", "_"): -1 for name in MAP_CHANNELS}
     first |= {name.replace("-", "_"): plane for name, plane in spec.first_planes.items()}
     return Maps(
@@ -266,6 +273,7 @@ def lay_out_maps(
         levels=new("map_levels", (count, ENCODE_CELLS), np.float32),
         sites=new("map_sites", (count, 4), np.float64),
         channels=new("map_channels", (count, 3, 2, LIGHTS), np.float64),
+        first=upload("map_first", ends - _span_pixels(plan)),
         pixels=new("map_pixels", (pixels * PLANES,), np.float32),
         blurred=new("map_blurred", (pixels * BLURRED,), np.float32),
         **tables,

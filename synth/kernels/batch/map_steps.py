@@ -2,9 +2,9 @@
 
 It is what `render.noise_map` and `render.emitters` do for one image, without a mosaic.
 
-    levels, sites, channels                  curves and noise of an image
-    moments -> columns                       where chroma is smoothed: its pixels, blurred down
-    maps                                     each place of what comes out
+    level_step, noise_step, channel_step     curves and noise of an image
+    moment_step -> column_step               its pixels; where chroma is smoothed, blurred down
+    map_step                                 each place of what comes out
 
 Steps follow those of `illumination_steps`, and where light is spread, of `degradation_steps`.
 """
@@ -28,10 +28,12 @@ from ..moments import (
     LIGHTS,
     ROUNDING,
     SiteNoise,
-    light_of as light_of_place,
     noisy_level,
     quad_moments,
     read_cumulants,
+)
+from ..moments import (
+    light_of as light_of_place,
 )
 from ..numbers.elementary import log2
 from ..types import f32, f64, i32, i64, u32
@@ -41,8 +43,9 @@ from .resize_steps import goes_to
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
 PLANES, BLURRED = 12, 6
-"""Numbers of a pixel whose chroma is smoothed: levels, variances of colour differences and of its
-own part, levels for each unit of light; and those of the first two that are blurred."""
+"""Numbers of a pixel, three of each: level, light, its level's variance, levels for each unit of
+light. Where chroma is to be smoothed, the variance of the colour difference stands for light, and
+that of the pixel's own part for the whole; the first six of them are blurred then."""
 _LUMA = float(LUMA[0]), float(LUMA[1]), float(LUMA[2])
 
 
@@ -73,6 +76,7 @@ class Maps(NamedTuple):
     levels: npt.NDArray[np.float32]  # (N, ENCODE_CELLS)
     sites: npt.NDArray[np.float64]  # (N, 4) of SiteNoise
     channels: npt.NDArray[np.float64]  # (N, 3, 2, LIGHTS), noise of channels
+    first: npt.NDArray[np.int64]  # (N), the first pixel of an image's span among all
     pixels: npt.NDArray[np.float32]  # (P * PLANES)
     blurred: npt.NDArray[np.float32]  # (P * BLURRED), along columns
     hermite: npt.NDArray[np.float64]  # (2, n)
@@ -236,40 +240,44 @@ def _variance_of(factors, variances, covariances):
 
 @scalar
 def moment_thread_count(image, batch, maps):
-    """Count the pixels of an image whose chroma is smoothed."""
-    return u32(image.span_rows * image.span_columns if batch.draws[image.draw].taps > 0 else 0)
+    """Count the pixels of a span."""
+    return u32(image.span_rows * image.span_columns if image.height > 0 else 0)
 
 
 @scalar
 def moment_step(number, place, batch, maps):
-    """Find the moments of a pixel whose chroma is smoothed; see `noise_map._smoothed`."""
+    """Find the moments of a pixel; see `noise_map._smoothed` where chroma is smoothed."""
     image = batch.images[number]
     draw, weights = batch.draws[image.draw], batch.blur[image.draw]
     y = i32(place) // image.span_columns
     x = i32(place) - y * image.span_columns
     found = _moments(number, i32(y + image.span_top), i32(x + image.span_left), batch, maps)
+    light, light_variance, level, variance, covariances = found
     slopes = (
-        _slope(found[3][0], found[1][0]),
-        _slope(found[3][1], found[1][1]),
-        _slope(found[3][2], found[1][2]),
+        _slope(variance[0], light_variance[0]),
+        _slope(variance[1], light_variance[1]),
+        _slope(variance[2], light_variance[2]),
     )
+    first, second = _row_noise(draw, slopes)
     strength, middle = f64(draw.isp_chroma_strength), f64(weights[0])
     squares = middle * middle
     for d in range(1, draw.taps):
         squares += 2 * f64(weights[d]) * f64(weights[d])
-    first, second = _row_noise(draw, slopes)
     others = strength * strength * (squares - middle * middle)
-    at = PLANES * (i64(image.plane) + i64(place))
+    at = PLANES * (maps.first[number] + i64(place))
     for c in range(3):
-        own, difference = _apart(c, 1 - strength + strength * middle * middle), _difference(c)
-        along = _apart(c, 1 - strength + strength * middle)
-        variance = _variance_of(own, found[3], found[4])
-        variance += _dot(along, first) ** 2 + others * _dot(difference, first) ** 2
-        variance += _dot(along, second) ** 2 + others * _dot(difference, second) ** 2
-        maps.pixels[at + c] = found[2][c]
-        maps.pixels[at + 3 + c] = _variance_of(difference, found[3], found[4])
-        maps.pixels[at + 6 + c] = variance
-        maps.pixels[at + 9 + c] = slopes[c]
+        maps.pixels[at + c], maps.pixels[at + 9 + c] = level[c], slopes[c]
+        if draw.taps > 0:
+            own, difference = _apart(c, 1 - strength + strength * middle * middle), _difference(c)
+            along = _apart(c, 1 - strength + strength * middle)
+            total = _variance_of(own, variance, covariances)
+            total += _dot(along, first) ** 2 + others * _dot(difference, first) ** 2
+            total += _dot(along, second) ** 2 + others * _dot(difference, second) ** 2
+            maps.pixels[at + 3 + c] = _variance_of(difference, variance, covariances)
+            maps.pixels[at + 6 + c] = total
+        else:
+            maps.pixels[at + 3 + c] = light[c]
+            maps.pixels[at + 6 + c] = variance[c] + first[c] ** 2 + second[c] ** 2
 
 
 @scalar
@@ -286,7 +294,7 @@ def column_step(number, place, batch, maps):
     width = i64(image.span_columns)
     y = i64(place) // width + image.made_top
     pixel = i64(place) + i64(image.made_top - image.span_top) * width
-    beneath, at = image.height - 1 - y, i64(image.plane)
+    beneath, at = image.height - 1 - y, maps.first[number]
     for k in range(BLURRED):
         total = 0.0
         for d in range(taps):
@@ -304,7 +312,7 @@ def _along_row(number, pixel, x, k, batch, maps):
     """Return a number of a pixel, blurred."""
     image = batch.images[number]
     taps, weights = batch.draws[image.draw].taps, batch.blur[image.draw]
-    beyond, at, total = image.width - 1 - x, i64(image.plane) + pixel, 0.0
+    beyond, at, total = image.width - 1 - x, maps.first[number] + pixel, 0.0
     for d in range(taps):
         own = f64(maps.blurred[BLURRED * (at - min(d, x)) + k])
         if d > 0:
@@ -332,14 +340,19 @@ def _light_of_level(level, levels):
 
 
 @scalar
-def _smoothed(number, y, x, batch, maps):
-    """Return level, light, variance and slope of the channels of a pixel with smoothed chroma."""
+def _three(values, at):
+    return f64(values[at]), f64(values[at + 1]), f64(values[at + 2])
+
+
+@scalar
+def _pixel(number, y, x, batch, maps):
+    """Return level, light, variance and slope of the channels of a pixel."""
     image = batch.images[number]
-    draw = batch.draws[image.draw]
     pixel = i64(y - image.span_top) * image.span_columns + i64(x - image.span_left)
-    at, levels = PLANES * (i64(image.plane) + pixel), maps.levels[number]
-    strength, middle = f64(draw.isp_chroma_strength), f64(batch.blur[image.draw, 0]) ** 4
-    own = f64(maps.pixels[at]), f64(maps.pixels[at + 1]), f64(maps.pixels[at + 2])
+    at, levels = PLANES * (maps.first[number] + pixel), maps.levels[number]
+    own, slopes = _three(maps.pixels, at), _three(maps.pixels, at + 9)
+    if batch.draws[image.draw].taps == 0:
+        return own, _three(maps.pixels, at + 3), _three(maps.pixels, at + 6), slopes
     blurred = (
         _along_row(number, pixel, x, 0, batch, maps),
         _along_row(number, pixel, x, 1, batch, maps),
@@ -359,41 +372,19 @@ def _smoothed(number, y, x, batch, maps):
         _light_of_level(level[1], levels),
         _light_of_level(level[2], levels),
     )
-    return level, light, (red[1], green[1], blue[1]), (red[2], green[2], blue[2])
+    return level, light, (red[1], green[1], blue[1]), slopes
 
 
 @scalar
 def _merged(number, at, pixel, x, c, differences, batch, maps):
-    """Return a channel's smoothed difference to brightness, its level's variance and its slope."""
+    """Return a channel's smoothed difference to brightness, and its level's variance."""
     image = batch.images[number]
     draw = batch.draws[image.draw]
     strength, middle = f64(draw.isp_chroma_strength), f64(batch.blur[image.draw, 0]) ** 4
     around = _along_row(number, pixel, x, 3 + c, batch, maps)
     beside = max(around - middle * f64(maps.pixels[at + 3 + c]), 0.0)
     difference = differences[0] + strength * (differences[1] - differences[0])
-    variance = f64(maps.pixels[at + 6 + c]) + strength * strength * beside
-    return difference, variance, f64(maps.pixels[at + 9 + c])
-
-
-@scalar
-def _pixel(number, y, x, batch, maps):
-    """Return level, light, variance and slope of the channels of a pixel."""
-    draw = batch.draws[batch.images[number].draw]
-    if draw.taps > 0:
-        return _smoothed(number, y, x, batch, maps)
-    light, light_variance, level, variance, _ = _moments(number, y, x, batch, maps)
-    slopes = (
-        _slope(variance[0], light_variance[0]),
-        _slope(variance[1], light_variance[1]),
-        _slope(variance[2], light_variance[2]),
-    )
-    first, second = _row_noise(draw, slopes)
-    variance = (
-        variance[0] + first[0] ** 2 + second[0] ** 2,
-        variance[1] + first[1] ** 2 + second[1] ** 2,
-        variance[2] + first[2] ** 2 + second[2] ** 2,
-    )
-    return level, light, variance, slopes
+    return difference, f64(maps.pixels[at + 6 + c]) + strength * strength * beside
 
 
 @scalar

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 
 from gloam.loaders.augment import CropFlip
 from gloam.loaders.given import moved
 from gloam.synth.draws.table import table_of_records
-from gloam.synth.kernels.batch import map_steps as mapping
+from gloam.synth.kernels.batch import degradation_steps as degraded
+from gloam.synth.kernels.batch import illumination_steps as field
+from gloam.synth.kernels.batch import map_steps as steps
+from gloam.synth.kernels.compiling.compile import kernel
+from gloam.synth.kernels.types import u32
 from gloam.synth.models import LowMaker, draw
 from gloam.synth.recipes.load import load_recipe
 from gloam.synth.render.emitters import emitter_light, emitter_mask
@@ -18,7 +21,6 @@ from gloam.synth.render.plan import (
     MapSpec,
     lay_out,
     lay_out_maps,
-    map_places,
     map_tables,
     plan_batch,
     upload_draws,
@@ -26,7 +28,7 @@ from gloam.synth.render.plan import (
 )
 
 from ..overrides import APART, NOISE_OF_CHANNELS
-from .test_plan import STEPS, before
+from .test_plan import before
 
 RECIPES = [
     load_recipe(APART, overrides)
@@ -42,28 +44,51 @@ RECIPES = [
 ]
 
 
-def over(places, step):
-    @numba.njit(error_model="numpy")
-    def run(batch, maps):
-        for number in range(len(batch.images)):
-            for place in range(places(batch.images[number], batch, maps)):
-                step(number, numba.uint32(place), batch, maps)
+@kernel
+def fill_fields(batch):
+    """What maps need of the steps before them."""
+    for number in range(len(batch.images)):
+        image = batch.images[number]
+        for place in range(field.luminance_thread_count(image, batch)):
+            field.luminance_step(number, u32(place), batch)
+        for place in range(field.lights_thread_count(image, batch)):
+            field.lights_step(number, u32(place), batch)
+        for place in range(field.cell_thread_count(image, batch)):
+            field.field_step(number, u32(place), batch)
+        field.mean_step(number, u32(0), batch)
+        for place in range(field.cell_thread_count(image, batch)):
+            field.light_step(number, u32(place), batch)
+        for place in range(field.lure_thread_count(image, batch)):
+            field.lure_step(number, u32(place), batch)
+        for place in range(field.emitter_thread_count(image, batch)):
+            field.emitter_step(number, u32(place), batch)
+        for place in range(field.table_thread_count(image, batch)):
+            field.table_step(number, u32(place), batch)
+        for place in range(degraded.spread_thread_count(image, batch)):
+            degraded.spread_step(number, u32(place), batch)
 
-    return run
 
-
-MAPS = {
-    "levels": over(mapping.level_thread_count, mapping.level_step),
-    "noises": over(mapping.noise_thread_count, mapping.noise_step),
-    "channels": over(mapping.channel_thread_count, mapping.channel_step),
-    "moments": over(mapping.moment_thread_count, mapping.moment_step),
-    "column_blurs": over(mapping.column_thread_count, mapping.column_step),
-    "maps": over(mapping.map_thread_count, mapping.map_step),
-}
+@kernel
+def fill_maps(batch, maps):
+    """As `kernels.batch.launch_cuda.launch_maps`, a thread after the other."""
+    for number in range(len(batch.images)):
+        image = batch.images[number]
+        for place in range(steps.level_thread_count(image, batch, maps)):
+            steps.level_step(number, u32(place), batch, maps)
+        for place in range(steps.noise_thread_count(image, batch, maps)):
+            steps.noise_step(number, u32(place), batch, maps)
+        for place in range(steps.channel_thread_count(image, batch, maps)):
+            steps.channel_step(number, u32(place), batch, maps)
+        for place in range(steps.moment_thread_count(image, batch, maps)):
+            steps.moment_step(number, u32(place), batch, maps)
+        for place in range(steps.column_thread_count(image, batch, maps)):
+            steps.column_step(number, u32(place), batch, maps)
+        for place in range(steps.map_thread_count(image, batch, maps)):
+            steps.map_step(number, u32(place), batch, maps)
 
 
 def maps_of_a_batch(normals, table, windows, spec):
-    """As `kernels.batch.launch_cuda.launch_maps`, a thread after the other (N, planes, h, w)."""
+    """All maps of a batch, float32 array (N, planes, h, w)."""
     sizes = np.array([normal.shape[:2] for normal in normals])
     flat = np.concatenate([normal.reshape(-1) for normal in normals])
     plan = plan_batch(table, sizes, (before(sizes), before(sizes)), windows=windows)
@@ -77,16 +102,9 @@ def maps_of_a_batch(normals, table, windows, spec):
     uploaded = upload_tables(move) | upload_draws(table, move)
     batch = lay_out(plan, plan.images, (flat, np.zeros(1, np.uint8)), uploaded, room)
     into = np.zeros((len(normals), spec.planes, *spec.room), np.float32)
-    maps = lay_out_maps(plan, spec, into.reshape(-1), map_tables(move), room)
-    for name in ("luminance", "lights", "fields", "means", "light", "lures", "emitters", "tables"):
-        if name in plan.places:
-            STEPS[name](batch)
-    if "spreads" in plan.places:
-        STEPS["spreads"](batch)
-    places = map_places(plan, spec, table)
-    for name, step in MAPS.items():
-        if name in places:
-            step(batch, maps)
+    maps = lay_out_maps(plan, spec, into.reshape(-1), map_tables(move), room, move)
+    fill_fields(batch)
+    fill_maps(batch, maps)
     return into
 
 
@@ -116,6 +134,8 @@ def test_maps_of_a_batch_are_those_of_its_images(photograph, size):
         for name, first in spec.first_planes.items():
             one = moved(wanted[name], crop, size or crop.window[2:]).transpose(2, 0, 1)
             own = found[i, first : first + MAP_CHANNELS[name]]
+            # Where light is clipped, nothing says how much of it a level is.
+            one, own = np.where(one < 50, one, 0), np.where(own < 50, own, 0)
             near = {"rtol": 2e-4, "atol": 2e-5, "err_msg": f"{name} of {i}"}
             np.testing.assert_allclose(own[:, : one.shape[1], : one.shape[2]], one, **near)
             assert not own[:, one.shape[1] :].any()
