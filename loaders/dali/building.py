@@ -147,6 +147,7 @@ class PipelineBuilder:
             self._keys,
             self.epoch_of(epoch),
             self.device_id,
+            self._all_keys,
         )
         if checkpoint is not None:
             stored.begin_at((place[0] - epoch) * self.epoch_batches() + place[1])
@@ -357,19 +358,24 @@ class PipelineBuilder:
             paths = str(contents.root), str(contents.list_path("normal"))
             normals = pipelines.file_normals(*paths, **common, part=self.part(epoch))
         batches = self.epoch_batches()
-        on_gpu = options.device == "gpu"
         pipeline = LivePipeline(
             self.built(normals),
             live,
             options,
             self._keys,
             self.epoch_of(epoch),
-            [contents.pairs[i].key for i in range(contents.count)] if on_gpu else [],
+            self._all_keys,
             self.device_id,
         )
         if resumed:
             pipeline.begin_at((place[0] - epoch) * batches + place[1])
         return pipeline
+
+    @property
+    def _all_keys(self) -> list[str]:
+        """The keys of all pairs, on a GPU, which has the draws of an epoch."""
+        on_gpu = self.options.device == "gpu"
+        return [self.contents.pairs[i].key for i in range(self.contents.count)] if on_gpu else []
 
     def _keys(self, labels: Any) -> list[str]:
         """Return the keys of a whole batch, by its labels."""

@@ -5,18 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ....synth.models import model_of
 from ...augment import CropFlip, draw_crops
 from ...devices import converted
 from ...given import Known, batch_known, drawn_facts, tellers
 from ...live.lows import LiveLows
-from ...options import Options
+from ...live.stream_keepalive import StreamKeepAlive
+from ...options import OF_NOISE, Options
+from .lows_on_gpu import LowsOnGpu
 
 Whole = npt.NDArray[np.integer[Any]]
+_HELD = 4  # batches whose maps may be under way
+
+
+class OnGpu(NamedTuple):
+    """Normals of a batch in a GPU's memory: their draws, sizes and addresses."""
+
+    places: Whole  # (N), of their keys among all
+    sizes: Whole  # (N, 2)
+    at: Whole  # (N)
+
+    def pairs(self, epoch: int) -> tuple[Whole, int, Whole, Whole]:
+        """Return what `LowsOnGpu` takes of them."""
+        return self.places, epoch, self.sizes, self.at
 
 
 class Giver:
@@ -25,13 +41,20 @@ class Giver:
     drawn: how their lows are drawn; None of lists, of which nothing is known.
     pool: threads that make maps where a GPU does not.
     device: of torch, where what is given goes.
+    lows: makes maps on that GPU; None where only the CPU does.
     """
 
     def __init__(
-        self, options: Options, drawn: LiveLows | None, pool: Executor, device: Any = "cpu"
+        self,
+        options: Options,
+        drawn: LiveLows | None,
+        pool: Executor,
+        device: str,
+        lows: LowsOnGpu | None = None,
     ) -> None:
         self._options, self._drawn = options, drawn
-        self._pool, self._device = pool, device
+        self._pool, self._device, self._lows = pool, device, lows
+        self._maps = options.model_copy(update={"give": options.maps})
 
     def given(
         self,
@@ -39,26 +62,60 @@ class Giver:
         epoch: int,
         crops: Whole | None = None,
         image: Callable[[int], Any] | None = None,
+        on_gpu: OnGpu | None = None,
     ) -> tuple[Any, ...]:
         """Return what is known of a batch, as its last item; nothing where nobody asks.
 
         crops: array (N, 7); see `augment.draw_crops`.
         image: function of a number; returns that normal, a uint8 array (H, W, 3).
+        on_gpu: normals in a GPU's memory, on torch's current stream.
         """
         options = self._options
         if not options.give:
             return ()
         made = drawn_facts(options, self._drawn, keys, epoch, self._device)
         if crops is not None and image is not None and options.maps:
-            alone = options.model_copy(update={"give": options.maps})
-            tell = tellers(alone, self._drawn, keys, epoch)
-
-            def known(i: int) -> Known:
-                return tell[i](image(i), CropFlip(*crops[i].tolist()))
-
-            made |= batch_known(list(self._pool.map(known, range(len(keys)))), alone)
+            made |= self._made(keys, epoch, crops, image, on_gpu)
         made = {name: made[name] for name in options.give}
         return (converted(made, lambda one: one.to(self._device)),)
+
+    def _made(
+        self,
+        keys: Sequence[str],
+        epoch: int,
+        crops: Whole,
+        image: Callable[[int], Any],
+        on_gpu: OnGpu | None,
+    ) -> dict[str, Any]:
+        """Return maps: made by the GPU, and by the CPU where it cannot."""
+        if self._lows is None or on_gpu is None:
+            return self._on_host(keys, epoch, crops, image, range(len(keys)))
+        made = self._lows.maps(*on_gpu.pairs(epoch), crops, self._maps)
+        left = []
+        if not OF_NOISE.isdisjoint(self._maps.give):
+            left = self._lows.demosaiced(on_gpu.places, epoch).tolist()
+        if left:
+            own = self._on_host(keys, epoch, crops, image, left)
+            for name, one in own.items():
+                shape = one.shape[1:]
+                made[name][left, : shape[0], : shape[1], : shape[2]] = one.to(self._device)
+        return made
+
+    def _on_host(
+        self,
+        keys: Sequence[str],
+        epoch: int,
+        crops: Whole,
+        image: Callable[[int], Any],
+        numbers: Sequence[int],
+    ) -> dict[str, Any]:
+        """Return maps of some samples, which threads make."""
+        tell = tellers(self._maps, self._drawn, [keys[i] for i in numbers], epoch)
+        changes = [CropFlip(*crop) for crop in crops[list(numbers)].tolist()]
+        known = self._pool.map(
+            lambda one, normal, change: one(normal, change), tell, map(image, numbers), changes
+        )
+        return batch_known(list(known), self._maps)
 
 
 class StoredPipeline:
@@ -69,6 +126,8 @@ class StoredPipeline:
     keys_of: function of labels; returns the keys of a batch.
     epoch_of: function of a batch's number; returns the epoch that a batch belongs to, counted from
       the pipeline's beginning.
+    device_id: number of the GPU.
+    keys: those of all pairs that may come, on a GPU.
     """
 
     def __init__(
@@ -79,12 +138,19 @@ class StoredPipeline:
         keys_of: Callable[[Any], list[str]],
         epoch_of: Callable[[int], int],
         device_id: int | None,
+        keys: Sequence[str],
     ) -> None:
         self._pairs, self._drawn, self._options = pairs, drawn, options
         self._keys_of, self._epoch_of, self._done = keys_of, epoch_of, 0
         self._pool = ThreadPoolExecutor(max(options.workers, 1))
-        self._device = device_of(device_id)
-        self._giver = Giver(options, drawn, self._pool, self._device)
+        self._device, self._lows, self._stream = device_of(device_id), None, None
+        if device_id is not None and drawn is not None and options.maps:
+            import torch
+
+            self._stream, self._held = torch.cuda.Stream(device_id), StreamKeepAlive(_HELD)
+            if model_of(drawn.recipe) == "camera":
+                self._lows = LowsOnGpu(drawn, options, keys)
+        self._giver = Giver(options, drawn, self._pool, self._device, self._lows)
 
     def checkpoint(self) -> Any:
         """Return the state of the pipeline of pairs."""
@@ -110,10 +176,36 @@ class StoredPipeline:
             return (*outputs, *self._giver.given(keys, epoch))
         *outputs, normals = outputs
         crops = draw_crops(options, epoch, keys, sizes_of(normals))
-        return (*outputs, *self._giver.given(keys, epoch, crops, partial(host_image, normals)))
+        if self._stream is None:
+            image = partial(host_image, normals)
+            return (*outputs, *self._giver.given(keys, epoch, crops, image))
+        return (*outputs, *self._on_stream(keys, epoch, crops, normals))
+
+    def _on_stream(
+        self, keys: list[str], epoch: int, crops: Whole, normals: Any
+    ) -> tuple[Any, ...]:
+        """Return what is known of a batch, made on a stream of its own, for the current one."""
+        import torch
+
+        current, on_gpu = torch.cuda.current_stream(self._device), None
+        self._stream.wait_stream(current)
+        with torch.cuda.stream(self._stream):
+            if self._lows is not None:
+                from ...live.cuda_tensors import addresses
+
+                at = addresses([normals[i] for i in range(len(keys))])
+                on_gpu = OnGpu(self._lows.draws.numbers(keys), sizes_of(normals), at)
+            image = partial(host_image, normals)
+            given = self._giver.given(keys, epoch, crops, image, on_gpu)
+            self._held.keep(normals, self._stream)
+        current.wait_stream(self._stream)
+        converted(given, lambda one: one.record_stream(current))
+        return given
 
     def close(self) -> None:
-        """End the threads that make maps."""
+        """End the threads that make maps and draw."""
+        if self._lows is not None:
+            self._lows.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -125,7 +217,11 @@ def sizes_of(images: Any) -> npt.NDArray[np.int64]:
 def host_image(images: Any, number: int) -> npt.NDArray[np.uint8]:
     """Return one of the images of a DALI output, in host memory."""
     image = images[number]
-    return np.asarray(image.as_cpu() if hasattr(image, "as_cpu") else image)
+    if not hasattr(image, "as_cpu"):
+        return np.asarray(image)
+    from torch.utils.dlpack import from_dlpack
+
+    return np.asarray(from_dlpack(image).cpu())  # once torch's current stream has come to it
 
 
 def device_of(device_id: int | None) -> str:

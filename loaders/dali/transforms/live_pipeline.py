@@ -17,24 +17,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ....synth.kernels.arrays import Window
 from ....synth.models import model_of
 from ...augment import draw_crops
 from ...given import tellers
-from ...live.draws import EpochDraws
 from ...live.host_batch import HostBatch, pair_of, told_of
 from ...live.lows import LiveLows
 from ...live.stream_keepalive import StreamKeepAlive
 from ...options import Options
-from .giving import Giver, device_of, host_image, sizes_of
+from .giving import Giver, OnGpu, device_of, host_image, sizes_of
+from .lows_on_gpu import LowsOnGpu
 from .transform_pipeline import AHEAD, StartedBatch, TransformPipeline
 
 if TYPE_CHECKING:
     from .prefetch import CudaPrefetcher
 
-Whole = npt.NDArray[np.integer[Any]]
 _AHEAD = 2  # batches that are made while one is used
 _HELD = 4  # batches whose lows may be under way
 
@@ -72,7 +70,7 @@ class LivePipeline:
         self._state: Any = None
         self._begun: deque[StartedBatch] = deque()
         self._held = StreamKeepAlive(_HELD)
-        self._giver = Giver(options, live, self._pool, device_of(device_id))
+        self._giver = Giver(options, live, self._pool, device_of(device_id), self._on_gpu)
 
     def checkpoint(self) -> Any:
         """Return the state of the reader, at the last batch that was given."""
@@ -149,7 +147,8 @@ class LivePipeline:
             known = self._on_gpu.draws.keys.take(places)
             crops = draw_crops(self._options, epoch, known, sizes)
             at = addresses([normals[i] for i in range(len(keys))])
-            begun.given = self._giver.given(keys, epoch, crops, partial(host_image, normals))
+            image, on_gpu = partial(host_image, normals), OnGpu(places, sizes, at)
+            begun.given = self._giver.given(keys, epoch, crops, image, on_gpu)
             if self._options.size is not None:
                 begun.images = self._on_gpu.pairs(places, epoch, sizes, at, crops)
                 return begun
@@ -163,49 +162,3 @@ class LivePipeline:
         keys, epoch = self._keys_of(labels), self._epoch_of(self._done)
         self._done += 1
         return keys, epoch
-
-
-class LowsOnGpu:
-    """Lows that a GPU makes, on the stream of the thread that asks first.
-
-    live: lows of a recipe of the camera model.
-    keys: those of all pairs that may come.
-    """
-
-    def __init__(self, live: LiveLows, options: Options, keys: Sequence[str]) -> None:
-        self._options = options
-        self.draws = EpochDraws(live, keys, options.workers)
-        self._camera: Any = None
-        self._loaded: Any = None
-
-    def whole(
-        self, places: Whole, epoch: int, sizes: Whole, normals: Whole, lows: Sequence[Any]
-    ) -> None:
-        """Fill whole lows of pairs, by their places among all keys."""
-        from ...live.cuda_tensors import addresses
-
-        self._ready(epoch).launch(sizes, normals, addresses(lows), numbers=places)
-
-    def pairs(
-        self, places: Whole, epoch: int, sizes: Whole, normals: Whole, crops: Whole
-    ) -> tuple[Any, Any]:
-        """Make lows and normals of a size; see `cuda_tensors.transformed_pairs`."""
-        from ...live.cuda_tensors import transformed_pairs
-
-        return transformed_pairs(self._ready(epoch), sizes, normals, crops, self._options, places)
-
-    def close(self) -> None:
-        """End the threads that draw."""
-        self.draws.close()
-
-    def _ready(self, epoch: int) -> Any:
-        """Return the camera, with an epoch's draws loaded."""
-        if self._camera is None:
-            from ...live.cuda_tensors import new_camera
-
-            self._camera = new_camera()
-        table = self.draws.table(epoch)
-        if table is not self._loaded:
-            self._camera.load(table)
-            self._loaded = table
-        return self._camera

@@ -25,8 +25,8 @@ from ...live.host_batch import HostBatch, pair_of, told_of
 from ...live.lows import LiveLows
 from ...live.pool import ResidentPool
 from ...options import Options
-from .giving import Giver, device_of
-from .live_pipeline import LowsOnGpu
+from .giving import Giver, OnGpu, device_of
+from .lows_on_gpu import LowsOnGpu
 from .transform_pipeline import AHEAD, StartedBatch, TransformPipeline
 
 if TYPE_CHECKING:
@@ -149,14 +149,16 @@ class ResidentOnGpu:
     ) -> None:
         self._pool, self._keys, self._first = pool, keys, first
         self._live, self._options, self._course, self._done = live, options, course, 0
-        by_gpu = live is not None and model_of(live.recipe) == "camera"
-        self._lows = LowsOnGpu(live, options, keys) if live is not None and by_gpu else None
+        maker = live or (drawn if options.maps else None)
+        by_gpu = maker is not None and model_of(maker.recipe) == "camera"
+        on_gpu = LowsOnGpu(maker, options, keys) if maker is not None and by_gpu else None
+        self._lows, self._on_gpu = on_gpu if live is not None else None, on_gpu
         self._known = Keys(keys) if self._lows is None else self._lows.draws.keys
         self._epochs = MadeAhead(self._epoch)
         self._transform = TransformPipeline(options, device_id)
         self._device = device_id
         self._threads = ThreadPoolExecutor(max(options.workers, 1))
-        self._giver = Giver(options, drawn, self._threads, device_of(device_id))
+        self._giver = Giver(options, drawn, self._threads, device_of(device_id), on_gpu)
         self._ahead: CudaPrefetcher | None = None
         self._begun: deque[StartedBatch] = deque()
 
@@ -178,8 +180,8 @@ class ResidentOnGpu:
         """End the threads that make batches and draw."""
         if self._ahead is not None:
             self._ahead.close()
-        if self._lows is not None:
-            self._lows.close()
+        if self._on_gpu is not None:
+            self._on_gpu.close()
         self._epochs.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -208,7 +210,8 @@ class ResidentOnGpu:
         def image(i: int) -> Any:
             return self._pool.image("normal", int(places[i])).cpu().numpy()
 
-        begun.given = self._giver.given(keys, epoch, crops, image)
+        on_gpu = OnGpu(places, sizes, self._pool.at["normal"][places])
+        begun.given = self._giver.given(keys, epoch, crops, image, on_gpu)
         if self._lows is not None and self._options.size is not None:
             at = self._pool.at["normal"][places]
             begun.images = self._lows.pairs(places, epoch, sizes, at, crops)
