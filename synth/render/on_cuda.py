@@ -204,7 +204,7 @@ class CameraOnCuda:
         both = self._anchor, self._anchor
         batch = lay_out(plan, images, both, self._tables | self._draws, self._memory.room)
         into = self._memory.room(
-            "maps", (len(sizes) * spec.planes * int(np.prod(spec.room)),), "f4"
+            "maps", (len(sizes) * spec.planes * int(np.prod(spec.room)),), np.float32
         )
         room, upload = self._memory.room, self._memory.upload
         maps = lay_out_maps(plan, spec, into, self._map_tables, room, upload)
