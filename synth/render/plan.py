@@ -19,14 +19,16 @@ from ..degradations.spread import Spread
 from ..draws.table import DrawTable
 from ..kernels.batch.arrays import FIELD, IMAGE, Batch
 from ..kernels.batch.layout import MOST, TOTALS, lay_out_images
-from ..kernels.batch.map_steps import BLURRED, PLANES, Maps
+from ..kernels.batch.map_steps import BLURRED, MOST_SITES, PLANES, PRODUCTS, Maps
 from ..kernels.curves import log_light
 from ..kernels.degradations.jpeg import COSINES, all_quantisers
+from ..kernels.demosaic import BILINEAR, MALVAR
 from ..kernels.develop import ENCODE_CELLS
 from ..kernels.emitters import LAMP, MOST_EMITTERS
 from ..kernels.illumination import CELLS
 from ..kernels.moments import LIGHTS
 from ..kernels.numbers.poisson_table import poisson_alias_table
+from .mosaic_noise import demosaic_weights
 from .noise_map import depth_quadrature, quadrature, tail_quadrature
 
 Shape = tuple[int, ...]
@@ -228,6 +230,9 @@ def map_places(plan: BatchPlan, spec: MapSpec, table: DrawTable) -> dict[str, in
     places |= {"levels": ENCODE_CELLS, "noises": 1, "moments": int(_span_pixels(plan).max())}
     if table.draws["noisy"].any():
         places["channels"] = 3 * LIGHTS
+    if "sites" in plan.places:
+        places |= {"site_means": plan.places["sites"], "site_products": PRODUCTS // 6}
+        places["site_weights"] = 12 * MOST_SITES**2
     if "blurs" in plan.places:
         places["column_blurs"] = plan.places["blurs"]
     return places
@@ -239,9 +244,16 @@ def _span_pixels(plan: BatchPlan) -> IntArray:
 
 
 def map_tables(upload: Upload) -> dict[str, Any]:
-    """Bring the quadratures that all maps share to where kernels are to find them."""
-    rules = {"hermite": quadrature, "laguerre": tail_quadrature, "depths": depth_quadrature}
-    return {name: upload(name, np.array(rule())) for name, rule in rules.items()}
+    """Bring the arrays that all maps share to where kernels are to find them."""
+    demosaic = np.stack([demosaic_weights(method) for method in (BILINEAR, MALVAR)])
+    tables = {
+        "hermite": np.array(quadrature()),
+        "laguerre": np.array(tail_quadrature()),
+        "depths": np.array(depth_quadrature()),
+        "demosaic": demosaic,
+        "kept": (demosaic**2).sum((4, 5)).mean((1, 2)),
+    }
+    return {name: upload(name, table) for name, table in tables.items()}
 
 
 def lay_out_maps(
@@ -260,6 +272,7 @@ def lay_out_maps(
     """
     ends = np.cumsum(_span_pixels(plan))
     count, pixels = len(plan.images), int(ends[-1]) if spec.of_noise else 1
+    mosaics = count if plan.totals["mosaic"] else 1
     first = {name.replace("-", "_"): -1 for name in MAP_CHANNELS}
     first |= {name.replace("-", "_"): plane for name, plane in spec.first_planes.items()}
     return Maps(
@@ -273,6 +286,8 @@ def lay_out_maps(
         levels=new("map_levels", (count, ENCODE_CELLS), np.float32),
         sites=new("map_sites", (count, 4), np.float64),
         channels=new("map_channels", (count, 3, 2, LIGHTS), np.float64),
+        weights=new("map_weights", (mosaics, 12 * MOST_SITES**2), np.float32),
+        products=new("map_products", (mosaics, PRODUCTS), np.float64),
         first=upload("map_first", ends - _span_pixels(plan)),
         pixels=new("map_pixels", (pixels * PLANES,), np.float32),
         blurred=new("map_blurred", (pixels * BLURRED,), np.float32),

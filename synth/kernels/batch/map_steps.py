@@ -1,8 +1,10 @@
 """What the draws of a batch know of its pixels: maps, moved as the pixels are.
 
-It is what `render.noise_map` and `render.emitters` do for one image, without a mosaic.
+It is what `render.noise_map` and `render.emitters` do for one image.
 
     level_step, noise_step, channel_step     curves and noise of an image
+    mean_step, weight_step -> product_step   where there is a mosaic: its sites, and what pixels
+                                             take of them
     moment_step -> column_step               its pixels; where chroma is smoothed, blurred down
     map_step                                 each place of what comes out
 
@@ -17,12 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..args import colour_of, glare_of, noise_of
+from ..chroma import MOST_TAPS
 from ..compiling.compile import scalar
 from ..curves import LUMA, Toe, encoded
-from ..demosaic import BINNED
+from ..demosaic import BILINEAR, BINNED, BORDER
 from ..develop import ENCODE_CELLS
 from ..emitters import shine
-from ..exposure import row_above
+from ..exposure import row_above, transformed
 from ..illumination import CELLS
 from ..moments import (
     LIGHTS,
@@ -36,16 +39,32 @@ from ..moments import (
     light_of as light_of_place,
 )
 from ..numbers.elementary import log2
-from ..types import f32, f64, i32, i64, u32
-from .image_state import GAUSSIAN, light_of
-from .pixel_steps import column_left, grid_value, levels_at, mean_electrons
+from ..types import f32, f64, i32, i64, u32, u64
+from .image_state import GAUSSIAN, light_of, pixel_state, row_and_column, site_state
+from .pixel_steps import (
+    column_left,
+    demosaiced,
+    grid_value,
+    levels_at,
+    mean_electrons,
+    site_levels,
+    site_mean,
+    site_thread_count,
+)
 from .resize_steps import goes_to
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
 PLANES, BLURRED = 12, 6
 """Numbers of a pixel, three of each: level, light, its level's variance, levels for each unit of
 light. Where chroma is to be smoothed, the variance of the colour difference stands for light, and
-that of the pixel's own part for the whole; the first six of them are blurred then."""
+that of the pixel's own part for the whole; the first six of them are blurred then. Behind a mosaic
+the variance is the whole, and 0 stands for light."""
+MOST_SITES = 2 * (MOST_TAPS - 1 + BORDER) + 1
+"""Sites that a pixel is made of, down and across, where chroma is smoothed."""
+PRODUCTS = 4 * 3 * 4 * 6
+"""Of each parity of row and column, of each channel, of the sites of each colour and of all sites
+of a row: a symmetric matrix of the slopes of three channels."""
+_NAN = float("nan")
 _LUMA = float(LUMA[0]), float(LUMA[1]), float(LUMA[2])
 
 
@@ -55,7 +74,7 @@ class Maps(NamedTuple):
     into: float32 array (N * planes * rows * columns), of zeros.
     rows, columns: room for each image. high, wide: size that windows are resized to, or 0.
     light, ...: the first plane of each map; -1 where nobody asks for it.
-    hermite, laguerre, depths: nodes and weights of quadratures.
+    hermite, laguerre, depths: nodes and weights of quadratures. demosaic, kept: by method.
     """
 
     into: npt.NDArray[np.float32]
@@ -76,12 +95,16 @@ class Maps(NamedTuple):
     levels: npt.NDArray[np.float32]  # (N, ENCODE_CELLS)
     sites: npt.NDArray[np.float64]  # (N, 4) of SiteNoise
     channels: npt.NDArray[np.float64]  # (N, 3, 2, LIGHTS), noise of channels
+    weights: npt.NDArray[np.float32]  # (N, 12 * MOST_SITES^2), blurred, of parities and colours
+    products: npt.NDArray[np.float64]  # (N, PRODUCTS)
     first: npt.NDArray[np.int64]  # (N), the first pixel of an image's span among all
     pixels: npt.NDArray[np.float32]  # (P * PLANES)
     blurred: npt.NDArray[np.float32]  # (P * BLURRED), along columns
     hermite: npt.NDArray[np.float64]  # (2, n)
     laguerre: npt.NDArray[np.float64]  # (2, n)
     depths: npt.NDArray[np.float64]  # (2, n)
+    demosaic: npt.NDArray[np.float64]  # (2, 2, 2, 3, 5, 5), `mosaic_noise.demosaic_weights`
+    kept: npt.NDArray[np.float64]  # (2, 3), share of a site's variance that they leave
 
 
 @scalar
@@ -161,18 +184,27 @@ def channel_step(number, place, batch, maps):
 
 @scalar
 def _moments(number, y, x, batch, maps):
-    """Return `quad_moments` of a pixel of the picture."""
+    """Return `quad_moments` of a pixel of the picture, and its mean electrons."""
     image = batch.images[number]
     draw = batch.draws[image.draw]
     light = light_of(number, batch)
     place = u32((y - image.span_top) * image.span_columns + x - image.span_left)
-    electrons = mean_electrons(light, place, y, x, levels_at(light, y, x, batch), batch)
+    kept = 1.0, 1.0, 1.0
+    if draw.method >= BILINEAR:
+        own = maps.kept[draw.method - BILINEAR]
+        kept = own[0], own[1], own[2]
+        top, left = u32(y - image.span_top), u32(x - image.span_left)
+        red, greens, blue = demosaiced(pixel_state(number, batch), top, left, batch)
+        electrons = red, greens * f32(0.5), blue
+    else:
+        electrons = mean_electrons(light, place, y, x, levels_at(light, y, x, batch), batch)
     site = maps.sites[number]
     noise = SiteNoise(site[0], site[1], site[2], site[3])
-    sensor = draw.method, f64(draw.camera_sensor_gain), noise, (1.0, 1.0, 1.0)
+    sensor = draw.method, f64(draw.camera_sensor_gain), noise, kept
     curve = maps.levels[number], maps.hermite[0], maps.hermite[1]
     channels = noise_of(draw, GAUSSIAN)
-    return quad_moments(electrons, sensor, colour_of(draw), channels, maps.channels[number], curve)
+    made = maps.channels[number]
+    return quad_moments(electrons, sensor, colour_of(draw), channels, made, curve), electrons
 
 
 @scalar
@@ -182,25 +214,26 @@ def _slope(variance, light_variance):
 
 
 @scalar
+def _in_light(draw, red, green, blue):
+    """Return light of the channels for DN of red, green and blue sites."""
+    colour = colour_of(draw)
+    unit = 1.0 / (f64(colour.white) - f64(colour.black))
+    r, g, b = red * colour.red_gain, green * colour.green_gain, blue * colour.blue_gain
+    return transformed(colour.to_srgb, r * unit, g * unit, b * unit)
+
+
+@scalar
 def _row_noise(draw, slopes):
     """Return levels that noise of one row is worth, and of another one under quads."""
-    colour, row = colour_of(draw), f64(draw.camera_sensor_row_sigma)
-    m, unit = colour.to_srgb, row / (f64(colour.white) - f64(colour.black))
-    red, green, blue = colour.red_gain * unit, colour.green_gain * unit, colour.blue_gain * unit
-    own, other = 1.0, 0.0  # of blue and of red
+    row = f64(draw.camera_sensor_row_sigma)
     if draw.method == BINNED:
-        green, own, other = 0.5 * green, 0.0, 1.0
-    first = (
-        slopes[0] * (m.rr * red + m.rg * green + own * m.rb * blue),
-        slopes[1] * (m.gr * red + m.gg * green + own * m.gb * blue),
-        slopes[2] * (m.br * red + m.bg * green + own * m.bb * blue),
+        upper, lower = _in_light(draw, row, 0.5 * row, 0.0), _in_light(draw, 0.0, 0.5 * row, row)
+    else:
+        upper, lower = _in_light(draw, row, row, row), (0.0, 0.0, 0.0)
+    return (
+        (slopes[0] * upper[0], slopes[1] * upper[1], slopes[2] * upper[2]),
+        (slopes[0] * lower[0], slopes[1] * lower[1], slopes[2] * lower[2]),
     )
-    second = (
-        other * slopes[0] * (m.rg * green + m.rb * blue),
-        other * slopes[1] * (m.gg * green + m.gb * blue),
-        other * slopes[2] * (m.bg * green + m.bb * blue),
-    )
-    return first, second
 
 
 @scalar
@@ -239,6 +272,138 @@ def _variance_of(factors, variances, covariances):
 
 
 @scalar
+def mean_thread_count(image, batch, maps):
+    """Count the sites of a mosaic."""
+    return site_thread_count(image, batch)
+
+
+@scalar
+def mean_step(number, place, batch, maps):
+    """Fill a site of a mosaic with its mean electrons."""
+    image = site_state(number, batch)
+    row, column = row_and_column(place, image.columns)
+    levels = site_levels(image, row, column, batch)
+    batch.mosaic[image.sites + u64(place)] = site_mean(image, place, row, column, levels, batch)
+
+
+@scalar
+def _sites_across(draw):
+    """Return the sites that a pixel is made of, down and across."""
+    return 2 * (max(draw.taps - 1, 0) + BORDER) + 1
+
+
+@scalar
+def weight_thread_count(image, batch, maps):
+    """Count the weights of the blur of a mosaic's pixels, where chroma is smoothed."""
+    draw = batch.draws[image.draw]
+    there = draw.taps > 0 and draw.method >= BILINEAR
+    return u32(12 * _sites_across(draw) ** 2 if there else 0)
+
+
+@scalar
+def weight_step(number, place, batch, maps):
+    """Find what the blur of a pixel takes of a site; see `mosaic_noise._blurred_weights`."""
+    image = batch.images[number]
+    draw, blur = batch.draws[image.draw], batch.blur[image.draw]
+    across = i64(_sites_across(draw))
+    of_site, kind = i64(place) % (across * across), i64(place) // (across * across)
+    parity, colour = kind // 3, kind % 3
+    own, middle, total = maps.demosaic[draw.method - BILINEAR], across // 2, 0.0
+    for y in range(2 * BORDER + 1):
+        down = of_site // across - middle - (y - BORDER)
+        for x in range(2 * BORDER + 1):
+            right = of_site % across - middle - (x - BORDER)
+            if abs(down) < draw.taps and abs(right) < draw.taps:
+                # The neighbour's own parity.
+                weight = own[(parity // 2 + down) & 1, (parity + right) & 1, colour, y, x]
+                total += f64(blur[abs(down)]) * f64(blur[abs(right)]) * weight
+    maps.weights[number, place] = total
+
+
+@scalar
+def product_thread_count(image, batch, maps):
+    """Count the matrices of an image behind a mosaic."""
+    return u32(PRODUCTS // 6 if batch.draws[image.draw].method >= BILINEAR else 0)
+
+
+@scalar
+def _taken(number, parity, c, row, column, batch, maps):
+    """Return what three slopes, times the noise of a site, add to a channel's level.
+
+    row, column: of the site among those that a pixel is made of.
+    """
+    draw = batch.draws[batch.images[number].draw]
+    across = i64(_sites_across(draw))
+    own = maps.demosaic[draw.method - BILINEAR, parity // 2, parity % 2]
+    y, x = row - (across // 2 - BORDER), column - (across // 2 - BORDER)
+    near = y >= 0 and y <= 2 * BORDER and x >= 0 and x <= 2 * BORDER
+    red = own[0, y, x] if near else 0.0
+    green = own[1, y, x] if near else 0.0
+    blue = own[2, y, x] if near else 0.0
+    alone = _in_light(draw, red, green, blue)
+    if draw.taps == 0:
+        factors = _apart(c, 1.0)
+        return factors[0] * alone[0], factors[1] * alone[1], factors[2] * alone[2]
+    strength = f64(draw.isp_chroma_strength)
+    first, step = 3 * parity * across * across + row * across + column, across * across
+    smooth = _in_light(
+        draw,
+        f64(maps.weights[number, first]),
+        f64(maps.weights[number, first + step]),
+        f64(maps.weights[number, first + 2 * step]),
+    )
+    factors, apart = _apart(c, 1.0 - strength), _difference(c)
+    return (
+        factors[0] * alone[0] + strength * apart[0] * smooth[0],
+        factors[1] * alone[1] + strength * apart[1] * smooth[1],
+        factors[2] * alone[2] + strength * apart[2] * smooth[2],
+    )
+
+
+@scalar
+def product_step(number, place, batch, maps):
+    """Find what pairs of slopes make of the variance of sites; see `mosaic_noise`."""
+    draw = batch.draws[batch.images[number].draw]
+    across, which = i64(_sites_across(draw)), i64(place) % 4
+    parity, c, at = i64(place) // 12, i64(place) // 4 % 3, 6 * i64(place)
+    aa = bb = cc = ab = bc = ac = 0.0
+    for row in range(across):
+        down = (row - across // 2 + parity // 2) & 1
+        red = green = blue = 0.0
+        for column in range(across):
+            colour = down + ((column - across // 2 + parity) & 1)
+            if which < 3 and colour != which:
+                continue
+            a, b, d = _taken(number, parity, c, row, column, batch, maps)
+            if which < 3:
+                aa, bb, cc = aa + a * a, bb + b * b, cc + d * d
+                ab, bc, ac = ab + a * b, bc + b * d, ac + a * d
+            red, green, blue = red + a, green + b, blue + d
+        if which == 3:
+            aa, bb, cc = aa + red * red, bb + green * green, cc + blue * blue
+            ab, bc, ac = ab + red * green, bc + green * blue, ac + red * blue
+    products = maps.products[number]
+    products[at], products[at + 1], products[at + 2] = aa, bb, cc
+    products[at + 3], products[at + 4], products[at + 5] = ab, bc, ac
+
+
+@scalar
+def _mosaic_variance(number, y, x, c, electrons, slopes, batch, maps):
+    """Return the variance of a channel's level behind a mosaic."""
+    draw, products = batch.draws[batch.images[number].draw], maps.products[number]
+    gain, row = f64(draw.camera_sensor_gain), f64(draw.camera_sensor_row_sigma)
+    first, total = 6 * 4 * (3 * (2 * (y & 1) + (x & 1)) + c), 0.0
+    for which in range(4):
+        at, site = first + 6 * which, row * row
+        if which < 3:
+            site = gain * gain * max(f64(electrons[which]), 0.0) + maps.sites[number, 0]
+        squares = products[at], products[at + 1], products[at + 2]
+        mixed = products[at + 3], products[at + 4], products[at + 5]
+        total += site * _variance_of(slopes, squares, mixed)
+    return total
+
+
+@scalar
 def moment_thread_count(image, batch, maps):
     """Count the pixels of a span."""
     return u32(image.span_rows * image.span_columns if image.height > 0 else 0)
@@ -251,7 +416,8 @@ def moment_step(number, place, batch, maps):
     draw, weights = batch.draws[image.draw], batch.blur[image.draw]
     y = i32(place) // image.span_columns
     x = i32(place) - y * image.span_columns
-    found = _moments(number, i32(y + image.span_top), i32(x + image.span_left), batch, maps)
+    y, x = i32(y + image.span_top), i32(x + image.span_left)
+    found, electrons = _moments(number, y, x, batch, maps)
     light, light_variance, level, variance, covariances = found
     slopes = (
         _slope(variance[0], light_variance[0]),
@@ -267,7 +433,11 @@ def moment_step(number, place, batch, maps):
     at = PLANES * (maps.first[number] + i64(place))
     for c in range(3):
         maps.pixels[at + c], maps.pixels[at + 9 + c] = level[c], slopes[c]
-        if draw.taps > 0:
+        if draw.method >= BILINEAR:
+            maps.pixels[at + 3 + c] = 0.0 if draw.taps > 0 else light[c]
+            total = _mosaic_variance(number, y, x, c, electrons, slopes, batch, maps)
+            maps.pixels[at + 6 + c] = _NAN if draw.noisy > 0 else total
+        elif draw.taps > 0:
             own, difference = _apart(c, 1 - strength + strength * middle * middle), _difference(c)
             along = _apart(c, 1 - strength + strength * middle)
             total = _variance_of(own, variance, covariances)

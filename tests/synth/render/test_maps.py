@@ -39,6 +39,9 @@ RECIPES = [
         ["isp.demosaic=none", "isp.chroma.strength=0", "degradations.motion.length=5"],
         [*NOISE_OF_CHANNELS, "isp.demosaic=binned"],
         [*NOISE_OF_CHANNELS, "isp.demosaic=none", "isp.chroma.strength=0"],
+        ["isp.demosaic=malvar"],
+        ["isp.demosaic=bilinear", "isp.chroma.strength=0", "degradations.motion.length=5"],
+        [*NOISE_OF_CHANNELS, "isp.demosaic=malvar"],
         ["emitters.count=2", "exposure.by_brightness=0.5", "isp.demosaic=binned"],
     )
 ]
@@ -79,6 +82,12 @@ def fill_maps(batch, maps):
             steps.noise_step(number, u32(place), batch, maps)
         for place in range(steps.channel_thread_count(image, batch, maps)):
             steps.channel_step(number, u32(place), batch, maps)
+        for place in range(steps.mean_thread_count(image, batch, maps)):
+            steps.mean_step(number, u32(place), batch, maps)
+        for place in range(steps.weight_thread_count(image, batch, maps)):
+            steps.weight_step(number, u32(place), batch, maps)
+        for place in range(steps.product_thread_count(image, batch, maps)):
+            steps.product_step(number, u32(place), batch, maps)
         for place in range(steps.moment_thread_count(image, batch, maps)):
             steps.moment_step(number, u32(place), batch, maps)
         for place in range(steps.column_thread_count(image, batch, maps)):
