@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ..synth.recipes.load import Recipe
 
 BACKENDS = ("auto", "dali", "torch")
-OF_NOISE = {"noise", "noise-linear", "clean", "linear"}
 GIVEN_MAPS = ("noise", "noise-linear", "light", "clean", "linear")
 GIVEN = ("component", "draw", "ev", "mask", "emitter-light", *GIVEN_MAPS)
 """What `PairOptions.give` may name."""

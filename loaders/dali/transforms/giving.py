@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,23 +16,11 @@ from ...devices import converted
 from ...given import Known, batch_known, drawn_facts, tellers
 from ...live.lows import LiveLows
 from ...live.stream_keepalive import StreamKeepAlive
-from ...options import OF_NOISE, Options
-from .lows_on_gpu import LowsOnGpu
+from ...options import Options
+from .lows_on_gpu import LowsOnGpu, OnGpu
 
 Whole = npt.NDArray[np.integer[Any]]
 _HELD = 4  # batches whose maps may be under way
-
-
-class OnGpu(NamedTuple):
-    """Normals of a batch in a GPU's memory: their draws, sizes and addresses."""
-
-    places: Whole  # (N), of their keys among all
-    sizes: Whole  # (N, 2)
-    at: Whole  # (N)
-
-    def pairs(self, epoch: int) -> tuple[Whole, int, Whole, Whole]:
-        """Return what `LowsOnGpu` takes of them."""
-        return self.places, epoch, self.sizes, self.at
 
 
 class Giver:
@@ -61,61 +49,31 @@ class Giver:
         keys: Sequence[str],
         epoch: int,
         crops: Whole | None = None,
-        image: Callable[[int], Any] | None = None,
-        on_gpu: OnGpu | None = None,
+        normals: OnGpu | Callable[[int], Any] | None = None,
     ) -> tuple[Any, ...]:
         """Return what is known of a batch, as its last item; nothing where nobody asks.
 
         crops: array (N, 7); see `augment.draw_crops`.
-        image: function of a number; returns that normal, a uint8 array (H, W, 3).
-        on_gpu: normals in a GPU's memory, on torch's current stream.
+        normals: in a GPU's memory, where that makes maps; else a function of a number that returns
+          one, a uint8 array (H, W, 3).
         """
         options = self._options
         if not options.give:
             return ()
         made = drawn_facts(options, self._drawn, keys, epoch, self._device)
-        if crops is not None and image is not None and options.maps:
-            made |= self._made(keys, epoch, crops, image, on_gpu)
+        if crops is None or not options.maps:
+            pass
+        elif isinstance(normals, OnGpu):
+            assert self._lows is not None
+            made |= self._lows.maps(normals, epoch, crops, self._maps)
+        elif normals is not None:
+            tell = tellers(self._maps, self._drawn, keys, epoch)
+            images = map(normals, range(len(tell)))
+            changes = [CropFlip(*crop) for crop in crops.tolist()]
+            known = self._pool.map(lambda one, *sample: one(*sample), tell, images, changes)
+            made |= batch_known(list(known), self._maps)
         made = {name: made[name] for name in options.give}
         return (converted(made, lambda one: one.to(self._device)),)
-
-    def _made(
-        self,
-        keys: Sequence[str],
-        epoch: int,
-        crops: Whole,
-        image: Callable[[int], Any],
-        on_gpu: OnGpu | None,
-    ) -> dict[str, Any]:
-        """Return maps: made by the GPU, and by the CPU where it cannot."""
-        if self._lows is None or on_gpu is None:
-            return self._on_host(keys, epoch, crops, image, range(len(keys)))
-        made = self._lows.maps(*on_gpu.pairs(epoch), crops, self._maps)
-        left = []
-        if not OF_NOISE.isdisjoint(self._maps.give):
-            left = self._lows.demosaiced(on_gpu.places, epoch).tolist()
-        if left:
-            own = self._on_host(keys, epoch, crops, image, left)
-            for name, one in own.items():
-                shape = one.shape[1:]
-                made[name][left, : shape[0], : shape[1], : shape[2]] = one.to(self._device)
-        return made
-
-    def _on_host(
-        self,
-        keys: Sequence[str],
-        epoch: int,
-        crops: Whole,
-        image: Callable[[int], Any],
-        numbers: Sequence[int],
-    ) -> dict[str, Any]:
-        """Return maps of some samples, which threads make."""
-        tell = tellers(self._maps, self._drawn, [keys[i] for i in numbers], epoch)
-        changes = [CropFlip(*crop) for crop in crops[list(numbers)].tolist()]
-        known = self._pool.map(
-            lambda one, normal, change: one(normal, change), tell, map(image, numbers), changes
-        )
-        return batch_known(list(known), self._maps)
 
 
 class StoredPipeline:
@@ -177,8 +135,8 @@ class StoredPipeline:
         *outputs, normals = outputs
         crops = draw_crops(options, epoch, keys, sizes_of(normals))
         if self._stream is None:
-            image = partial(host_image, normals)
-            return (*outputs, *self._giver.given(keys, epoch, crops, image))
+            own = partial(host_image, normals)
+            return (*outputs, *self._giver.given(keys, epoch, crops, own))
         return (*outputs, *self._on_stream(keys, epoch, crops, normals))
 
     def _on_stream(
@@ -187,16 +145,14 @@ class StoredPipeline:
         """Return what is known of a batch, made on a stream of its own, for the current one."""
         import torch
 
-        current, on_gpu = torch.cuda.current_stream(self._device), None
+        current = torch.cuda.current_stream(self._device)
         self._stream.wait_stream(current)
         with torch.cuda.stream(self._stream):
+            own: Any = partial(host_image, normals)
             if self._lows is not None:
-                from ...live.cuda_tensors import addresses
-
-                at = addresses([normals[i] for i in range(len(keys))])
-                on_gpu = OnGpu(self._lows.draws.numbers(keys), sizes_of(normals), at)
-            image = partial(host_image, normals)
-            given = self._giver.given(keys, epoch, crops, image, on_gpu)
+                places = self._lows.draws.numbers(keys)
+                own = OnGpu(places, sizes_of(normals), addresses_of(normals))
+            given = self._giver.given(keys, epoch, crops, own)
             self._held.keep(normals, self._stream)
         current.wait_stream(self._stream)
         converted(given, lambda one: one.record_stream(current))
@@ -212,6 +168,13 @@ class StoredPipeline:
 def sizes_of(images: Any) -> npt.NDArray[np.int64]:
     """Return height and width of images of DALI (N, 2)."""
     return np.array(images.shape(), np.int64)[:, :2]
+
+
+def addresses_of(images: Any) -> npt.NDArray[np.uint64]:
+    """Return where images of DALI lie (N)."""
+    from ...live.cuda_tensors import addresses
+
+    return addresses([images[i] for i in range(len(images))])
 
 
 def host_image(images: Any, number: int) -> npt.NDArray[np.uint8]:

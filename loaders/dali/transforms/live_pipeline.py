@@ -26,8 +26,8 @@ from ...live.host_batch import HostBatch, pair_of, told_of
 from ...live.lows import LiveLows
 from ...live.stream_keepalive import StreamKeepAlive
 from ...options import Options
-from .giving import Giver, OnGpu, device_of, host_image, sizes_of
-from .lows_on_gpu import LowsOnGpu
+from .giving import Giver, addresses_of, device_of, sizes_of
+from .lows_on_gpu import LowsOnGpu, OnGpu
 from .transform_pipeline import AHEAD, StartedBatch, TransformPipeline
 
 if TYPE_CHECKING:
@@ -141,14 +141,11 @@ class LivePipeline:
             made = self._pool.map(partial(self._live.low, epoch=epoch), arrays, keys)
             lows = [torch.from_numpy(low).cuda() for low in made]
         else:
-            from ...live.cuda_tensors import addresses
-
             places = self._on_gpu.draws.numbers(keys)
             known = self._on_gpu.draws.keys.take(places)
             crops = draw_crops(self._options, epoch, known, sizes)
-            at = addresses([normals[i] for i in range(len(keys))])
-            image, on_gpu = partial(host_image, normals), OnGpu(places, sizes, at)
-            begun.given = self._giver.given(keys, epoch, crops, image, on_gpu)
+            at = addresses_of(normals)
+            begun.given = self._giver.given(keys, epoch, crops, OnGpu(places, sizes, at))
             if self._options.size is not None:
                 begun.images = self._on_gpu.pairs(places, epoch, sizes, at, crops)
                 return begun

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ....synth.kernels.demosaic import BILINEAR
 from ...live.draws import EpochDraws
 from ...live.lows import LiveLows
 from ...options import Options
 
 Whole = npt.NDArray[np.integer[Any]]
+
+
+class OnGpu(NamedTuple):
+    """Normals of a batch in a GPU's memory, on torch's current stream."""
+
+    places: Whole  # (N), of their keys among all
+    sizes: Whole  # (N, 2)
+    at: Whole  # (N), their addresses
 
 
 class LowsOnGpu:
@@ -45,23 +52,12 @@ class LowsOnGpu:
 
         return transformed_pairs(self._ready(epoch), sizes, normals, crops, self._options, places)
 
-    def demosaiced(self, places: Whole, epoch: int) -> Whole:
-        """Return the numbers of those of some pairs whose sensors have a mosaic."""
-        return np.flatnonzero(self.draws.table(epoch).draws["method"][places] >= BILINEAR)
-
-    def maps(
-        self,
-        places: Whole,
-        epoch: int,
-        sizes: Whole,
-        normals: Whole,
-        crops: Whole,
-        options: Options,
-    ) -> dict[str, Any]:
+    def maps(self, normals: OnGpu, epoch: int, crops: Whole, options: Options) -> dict[str, Any]:
         """Make maps of pairs; see `cuda_tensors.moved_maps`."""
         from ...live.cuda_tensors import moved_maps
 
-        return moved_maps(self._ready(epoch), sizes, normals, crops, options, places)
+        places, sizes, at = normals
+        return moved_maps(self._ready(epoch), sizes, at, crops, options, places)
 
     def close(self) -> None:
         """End the threads that draw."""

@@ -25,8 +25,8 @@ from ...live.host_batch import HostBatch, pair_of, told_of
 from ...live.lows import LiveLows
 from ...live.pool import ResidentPool
 from ...options import Options
-from .giving import Giver, OnGpu, device_of
-from .lows_on_gpu import LowsOnGpu
+from .giving import Giver, device_of
+from .lows_on_gpu import LowsOnGpu, OnGpu
 from .transform_pipeline import AHEAD, StartedBatch, TransformPipeline
 
 if TYPE_CHECKING:
@@ -210,8 +210,10 @@ class ResidentOnGpu:
         def image(i: int) -> Any:
             return self._pool.image("normal", int(places[i])).cpu().numpy()
 
-        on_gpu = OnGpu(places, sizes, self._pool.at["normal"][places])
-        begun.given = self._giver.given(keys, epoch, crops, image, on_gpu)
+        own = (
+            image if self._on_gpu is None else OnGpu(places, sizes, self._pool.at["normal"][places])
+        )
+        begun.given = self._giver.given(keys, epoch, crops, own)
         if self._lows is not None and self._options.size is not None:
             at = self._pool.at["normal"][places]
             begun.images = self._lows.pairs(places, epoch, sizes, at, crops)

@@ -114,20 +114,20 @@ def level_thread_count(image, batch, maps):
 
 
 @scalar
-def _encoded_level(number, place, batch):
+def _encoded_level(draw, place, log_light):
     if place == 0:
         return 0.0
-    draw = batch.draws[batch.images[number].draw]
     toe = Toe(draw.tone_toe, draw.toe_slope, draw.toe_end)
-    return 255.0 * encoded(batch.log_light[place], draw.isp_contrast, draw.tone, draw.gamma, toe)
+    return 255.0 * encoded(log_light[place], draw.isp_contrast, draw.tone, draw.gamma, toe)
 
 
 @scalar
 def level_step(number, place, batch, maps):
     """Fill a level of the encoding table; see `noise_map._as_rounded` where pixels are rounded."""
     cell, last = i64(place), i64(ENCODE_CELLS - 1)
-    if batch.draws[batch.images[number].draw].taps > 0:
-        maps.levels[number, cell] = f32(_encoded_level(number, cell, batch))
+    draw = batch.draws[batch.images[number].draw]
+    if draw.taps > 0:
+        maps.levels[number, cell] = f32(_encoded_level(draw, cell, batch.log_light))
         return
     table = batch.table[number]
     below, above = cell, cell  # the cells before the steps on both sides
@@ -141,7 +141,7 @@ def level_step(number, place, batch, maps):
     else:
         lower = (f64(table[below - 1]) + f64(table[below])) / 2
     if above == last:
-        right, upper = f64(last), _encoded_level(number, last, batch)
+        right, upper = f64(last), _encoded_level(draw, last, batch.log_light)
     else:
         upper = (f64(table[above]) + f64(table[above + 1])) / 2
     share = (f64(cell) - left) / (right - left)
@@ -327,14 +327,12 @@ def product_thread_count(image, batch, maps):
 
 
 @scalar
-def _taken(number, parity, c, row, column, batch, maps):
+def _taken(draw, parity, c, row, column, demosaic, weights):
     """Return what three slopes, times the noise of a site, add to a channel's level.
 
-    row, column: of the site among those that a pixel is made of.
+    row, column: of the site among those that a pixel is made of. demosaic, weights: of its image.
     """
-    draw = batch.draws[batch.images[number].draw]
-    across = i64(_sites_across(draw))
-    own = maps.demosaic[draw.method - BILINEAR, parity // 2, parity % 2]
+    across, own = i64(_sites_across(draw)), demosaic[parity // 2, parity % 2]
     y, x = row - (across // 2 - BORDER), column - (across // 2 - BORDER)
     near = y >= 0 and y <= 2 * BORDER and x >= 0 and x <= 2 * BORDER
     red = own[0, y, x] if near else 0.0
@@ -348,9 +346,9 @@ def _taken(number, parity, c, row, column, batch, maps):
     first, step = 3 * parity * across * across + row * across + column, across * across
     smooth = _in_light(
         draw,
-        f64(maps.weights[number, first]),
-        f64(maps.weights[number, first + step]),
-        f64(maps.weights[number, first + 2 * step]),
+        f64(weights[first]),
+        f64(weights[first + step]),
+        f64(weights[first + 2 * step]),
     )
     factors, apart = _apart(c, 1.0 - strength), _difference(c)
     return (
@@ -366,7 +364,8 @@ def product_step(number, place, batch, maps):
     draw = batch.draws[batch.images[number].draw]
     across, which = i64(_sites_across(draw)), i64(place) % 4
     parity, c, at = i64(place) // 12, i64(place) // 4 % 3, 6 * i64(place)
-    aa = bb = cc = ab = bc = ac = 0.0
+    demosaic, aa = maps.demosaic[draw.method - BILINEAR], 0.0
+    bb = cc = ab = bc = ac = 0.0
     for row in range(across):
         down = (row - across // 2 + parity // 2) & 1
         red = green = blue = 0.0
@@ -374,7 +373,7 @@ def product_step(number, place, batch, maps):
             colour = down + ((column - across // 2 + parity) & 1)
             if which < 3 and colour != which:
                 continue
-            a, b, d = _taken(number, parity, c, row, column, batch, maps)
+            a, b, d = _taken(draw, parity, c, row, column, demosaic, maps.weights[number])
             if which < 3:
                 aa, bb, cc = aa + a * a, bb + b * b, cc + d * d
                 ab, bc, ac = ab + a * b, bc + b * d, ac + a * d
@@ -388,15 +387,14 @@ def product_step(number, place, batch, maps):
 
 
 @scalar
-def _mosaic_variance(number, y, x, c, electrons, slopes, batch, maps):
-    """Return the variance of a channel's level behind a mosaic."""
-    draw, products = batch.draws[batch.images[number].draw], maps.products[number]
+def _mosaic_variance(draw, y, x, c, electrons, slopes, products, single):
+    """Return the variance of a channel's level behind a mosaic; single: of a site without light."""
     gain, row = f64(draw.camera_sensor_gain), f64(draw.camera_sensor_row_sigma)
     first, total = 6 * 4 * (3 * (2 * (y & 1) + (x & 1)) + c), 0.0
     for which in range(4):
         at, site = first + 6 * which, row * row
         if which < 3:
-            site = gain * gain * max(f64(electrons[which]), 0.0) + maps.sites[number, 0]
+            site = gain * gain * max(f64(electrons[which]), 0.0) + single
         squares = products[at], products[at + 1], products[at + 2]
         mixed = products[at + 3], products[at + 4], products[at + 5]
         total += site * _variance_of(slopes, squares, mixed)
@@ -430,12 +428,13 @@ def moment_step(number, place, batch, maps):
     for d in range(1, draw.taps):
         squares += 2 * f64(weights[d]) * f64(weights[d])
     others = strength * strength * (squares - middle * middle)
+    products, single = maps.products[number], maps.sites[number, 0]
     at = PLANES * (maps.first[number] + i64(place))
     for c in range(3):
         maps.pixels[at + c], maps.pixels[at + 9 + c] = level[c], slopes[c]
         if draw.method >= BILINEAR:
             maps.pixels[at + 3 + c] = 0.0 if draw.taps > 0 else light[c]
-            total = _mosaic_variance(number, y, x, c, electrons, slopes, batch, maps)
+            total = _mosaic_variance(draw, y, x, c, electrons, slopes, products, single)
             maps.pixels[at + 6 + c] = _NAN if draw.noisy > 0 else total
         elif draw.taps > 0:
             own, difference = _apart(c, 1 - strength + strength * middle * middle), _difference(c)
@@ -478,15 +477,13 @@ def column_step(number, place, batch, maps):
 
 
 @scalar
-def _along_row(number, pixel, x, k, batch, maps):
-    """Return a number of a pixel, blurred."""
-    image = batch.images[number]
-    taps, weights = batch.draws[image.draw].taps, batch.blur[image.draw]
-    beyond, at, total = image.width - 1 - x, maps.first[number] + pixel, 0.0
+def _along_row(k, at, beside, taps, weights, blurred):
+    """Return a number of a pixel, blurred; beside: pixels left and right of it in its row."""
+    total = 0.0
     for d in range(taps):
-        own = f64(maps.blurred[BLURRED * (at - min(d, x)) + k])
+        own = f64(blurred[BLURRED * (at - min(d, beside[0])) + k])
         if d > 0:
-            own += f64(maps.blurred[BLURRED * (at + min(d, beyond)) + k])
+            own += f64(blurred[BLURRED * (at + min(d, beside[1])) + k])
         weight = f64(weights[d])
         total += (weight if k < 3 else weight * weight) * own
     return total
@@ -518,43 +515,50 @@ def _three(values, at):
 def _pixel(number, y, x, batch, maps):
     """Return level, light, variance and slope of the channels of a pixel."""
     image = batch.images[number]
+    draw, weights = batch.draws[image.draw], batch.blur[image.draw]
     pixel = i64(y - image.span_top) * image.span_columns + i64(x - image.span_left)
-    at, levels = PLANES * (maps.first[number] + pixel), maps.levels[number]
-    own, slopes = _three(maps.pixels, at), _three(maps.pixels, at + 9)
-    if batch.draws[image.draw].taps == 0:
-        return own, _three(maps.pixels, at + 3), _three(maps.pixels, at + 6), slopes
-    blurred = (
-        _along_row(number, pixel, x, 0, batch, maps),
-        _along_row(number, pixel, x, 1, batch, maps),
-        _along_row(number, pixel, x, 2, batch, maps),
+    place, levels, pixels = maps.first[number] + pixel, maps.levels[number], maps.pixels
+    at = PLANES * place
+    own, slopes = _three(pixels, at), _three(pixels, at + 9)
+    around, variance = _three(pixels, at + 3), _three(pixels, at + 6)
+    if draw.taps == 0:
+        return own, around, variance, slopes
+    strength, middle = f64(draw.isp_chroma_strength), f64(weights[0]) ** 4
+    beside, taps, blurred = (i64(x), i64(image.width - 1 - x)), draw.taps, maps.blurred
+    smooth = (
+        _along_row(0, place, beside, taps, weights, blurred),
+        _along_row(1, place, beside, taps, weights, blurred),
+        _along_row(2, place, beside, taps, weights, blurred),
     )
-    bright, smooth = _dot(_LUMA, own), _dot(_LUMA, blurred)
-    red = _merged(number, at, pixel, x, 0, (own[0] - bright, blurred[0] - smooth), batch, maps)
-    green = _merged(number, at, pixel, x, 1, (own[1] - bright, blurred[1] - smooth), batch, maps)
-    blue = _merged(number, at, pixel, x, 2, (own[2] - bright, blurred[2] - smooth), batch, maps)
+    spread = (
+        _along_row(3, place, beside, taps, weights, blurred),
+        _along_row(4, place, beside, taps, weights, blurred),
+        _along_row(5, place, beside, taps, weights, blurred),
+    )
+    bright, smooth_bright = _dot(_LUMA, own), _dot(_LUMA, smooth)
     level = (
-        min(max(bright + red[0], 0.0), 255.0),
-        min(max(bright + green[0], 0.0), 255.0),
-        min(max(bright + blue[0], 0.0), 255.0),
+        _merged(bright, own[0] - bright, smooth[0] - smooth_bright, strength),
+        _merged(bright, own[1] - bright, smooth[1] - smooth_bright, strength),
+        _merged(bright, own[2] - bright, smooth[2] - smooth_bright, strength),
     )
     light = (
         _light_of_level(level[0], levels),
         _light_of_level(level[1], levels),
         _light_of_level(level[2], levels),
     )
-    return level, light, (red[1], green[1], blue[1]), slopes
+    share = strength * strength
+    variance = (
+        variance[0] + share * max(spread[0] - middle * around[0], 0.0),
+        variance[1] + share * max(spread[1] - middle * around[1], 0.0),
+        variance[2] + share * max(spread[2] - middle * around[2], 0.0),
+    )
+    return level, light, variance, slopes
 
 
 @scalar
-def _merged(number, at, pixel, x, c, differences, batch, maps):
-    """Return a channel's smoothed difference to brightness, and its level's variance."""
-    image = batch.images[number]
-    draw = batch.draws[image.draw]
-    strength, middle = f64(draw.isp_chroma_strength), f64(batch.blur[image.draw, 0]) ** 4
-    around = _along_row(number, pixel, x, 3 + c, batch, maps)
-    beside = max(around - middle * f64(maps.pixels[at + 3 + c]), 0.0)
-    difference = differences[0] + strength * (differences[1] - differences[0])
-    return difference, f64(maps.pixels[at + 6 + c]) + strength * strength * beside
+def _merged(bright, difference, smooth, strength):
+    """Return the level of a channel whose difference to brightness is smoothed."""
+    return min(max(bright + difference + strength * (smooth - difference), 0.0), 255.0)
 
 
 @scalar
@@ -609,9 +613,9 @@ def map_step(number, place, batch, maps):
 
 
 @scalar
-def _add(maps, at, plane, weight, values):
+def _add(into, at, step, weight, values):
     for c in range(3):
-        maps.into[at + (plane + c) * maps.rows * maps.columns] += f32(weight * values[c])
+        into[at + c * step] += f32(weight * values[c])
 
 
 @scalar
@@ -637,7 +641,7 @@ def _add_pixel(number, y, x, weight, at, batch, maps):
         if maps.mask >= 0:
             maps.into[at + maps.mask * step] += f32(weight * inside)
         if maps.emitter_light >= 0:
-            _add(maps, at, maps.emitter_light, weight, (red, green, blue))
+            _add(maps.into, at + maps.emitter_light * step, step, weight, (red, green, blue))
     if maps.clean >= 0 or maps.linear >= 0 or maps.noise >= 0 or maps.noise_linear >= 0:
         level, light, variance, slopes = _pixel(number, y, x, batch, maps)
         deviation = (
@@ -647,15 +651,15 @@ def _add_pixel(number, y, x, weight, at, batch, maps):
         )
         if maps.clean >= 0:
             values = level[0] - maps.shift, level[1] - maps.shift, level[2] - maps.shift
-            _add(maps, at, maps.clean, weight * maps.scale, values)
+            _add(maps.into, at + maps.clean * step, step, weight * maps.scale, values)
         if maps.linear >= 0:
-            _add(maps, at, maps.linear, weight, light)
+            _add(maps.into, at + maps.linear * step, step, weight, light)
         if maps.noise >= 0:
-            _add(maps, at, maps.noise, weight * maps.scale, deviation)
+            _add(maps.into, at + maps.noise * step, step, weight * maps.scale, deviation)
         if maps.noise_linear >= 0:
             in_light = (
                 deviation[0] / slopes[0],
                 deviation[1] / slopes[1],
                 deviation[2] / slopes[2],
             )
-            _add(maps, at, maps.noise_linear, weight, in_light)
+            _add(maps.into, at + maps.noise_linear * step, step, weight, in_light)
