@@ -135,7 +135,7 @@ def drawn_facts(
     drawn: LiveLows | None,
     keys: Sequence[str],
     epoch: int,
-    device: Any = "cpu",
+    device: str = "cpu",
 ) -> dict[str, Any]:
     """Return what is known of a batch without its pixels: a twentieth of `batch_known`'s time."""
     count, made = len(keys), dict[str, Any]()
@@ -147,12 +147,18 @@ def drawn_facts(
             made[name] = [""] * count
         elif name == "ev":
             ev = table.get("exposure.ev", np.full(count, np.nan))
-            made[name] = torch.from_numpy(ev.astype(np.float32)).to(device)
+            made[name] = _on_device(ev.astype(np.float32), device)
         elif name == "draw":
-            rows = torch.from_numpy(np.array([*table.values()]).reshape(-1, count)).to(device)
+            rows = _on_device(np.array([*table.values()]).reshape(-1, count), device)
             columns = dict(zip(table, rows, strict=True))
             made[name] = {"records": Records(parts, count), "table": columns}
     return made
+
+
+def _on_device(array: npt.NDArray[Any], device: str) -> torch.Tensor:
+    """Return an array on a device of torch, without waiting for what a GPU is at."""
+    tensor = torch.from_numpy(array)
+    return tensor if device == "cpu" else tensor.pin_memory().to(device, non_blocking=True)
 
 
 def _table(parts: Sequence[DrawColumns], count: int) -> dict[str, npt.NDArray[np.float64]]:

@@ -273,16 +273,19 @@ def lay_out_maps(
     ends = np.cumsum(_span_pixels(plan))
     count, pixels = len(plan.images), int(ends[-1]) if spec.of_noise else 1
     mosaics = count if plan.totals["mosaic"] else 1
-    first = {name.replace("-", "_"): -1 for name in MAP_CHANNELS}
-    first |= {name.replace("-", "_"): plane for name, plane in spec.first_planes.items()}
+    (rows, columns), (high, wide) = spec.room, spec.size or (0, 0)
+    asked: dict[str, Any] = {
+        name.replace("-", "_"): spec.first_planes.get(name, -1) for name in MAP_CHANNELS
+    }
     return Maps(
-        into,
-        spec.planes,
-        *spec.room,
-        *(spec.size or (0, 0)),
-        float(spec.shift),
-        float(spec.scale),
-        **first,
+        into=into,
+        planes=spec.planes,
+        rows=rows,
+        columns=columns,
+        high=high,
+        wide=wide,
+        shift=float(spec.shift),
+        scale=float(spec.scale),
         levels=new("map_levels", (count, ENCODE_CELLS), np.float32),
         sites=new("map_sites", (count, 4), np.float64),
         channels=new("map_channels", (count, 3, 2, LIGHTS), np.float64),
@@ -291,5 +294,6 @@ def lay_out_maps(
         first=upload("map_first", ends - _span_pixels(plan)),
         pixels=new("map_pixels", (pixels * PLANES,), np.float32),
         blurred=new("map_blurred", (pixels * BLURRED,), np.float32),
+        **asked,
         **tables,
     )

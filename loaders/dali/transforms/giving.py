@@ -101,7 +101,8 @@ class StoredPipeline:
         self._pairs, self._drawn, self._options = pairs, drawn, options
         self._keys_of, self._epoch_of, self._done = keys_of, epoch_of, 0
         self._pool = ThreadPoolExecutor(max(options.workers, 1))
-        self._device, self._lows, self._stream = device_of(device_id), None, None
+        self._device, self._lows = device_of(device_id), None
+        self._stream: Any = None  # of the GPU that makes maps
         if device_id is not None and drawn is not None and options.maps:
             import torch
 
