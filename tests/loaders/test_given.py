@@ -9,6 +9,7 @@ import torch
 import gloam
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
+from gloam.loaders.backend import choose_backend
 from gloam.loaders.options import GIVEN
 from gloam.manifests.images.encode import encode
 from gloam.synth.models import draw
@@ -143,3 +144,18 @@ def test_dali_knows_nothing_of_lists():
         assert given["noise"].shape == low.shape
         assert given["noise"].isnan().all()
         assert given["draw"] == {"records": [None] * 2, "table": {}}
+
+
+def test_auto_takes_processes_for_maps_of_a_cpu_and_dali_for_a_gpus():
+    pytest.importorskip("nvidia.dali")
+    assert choose_backend({"give": ["noise"], "device": "cpu"}) == "torch"
+    assert choose_backend({"give": ["noise"], "device": "cpu", "resident": True}) == "dali"
+    assert choose_backend({"give": ["noise"], "device": "cuda"}) == "dali"
+
+
+def test_units_are_those_of_the_images_in_worker_processes_too():
+    loader = TorchLoader(PHOTOS, give=["clean"], size=48, **PLAIN)
+    samples = loader.dataset.__getitems__(next(loader._places()))
+    levels = loader.options.model_copy(update={"dtype": "uint8"})
+    *_, given = loader._collate(levels, None)(samples)
+    assert given["clean"].max() <= 1

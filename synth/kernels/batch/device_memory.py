@@ -15,7 +15,7 @@ from cuda.bindings import driver
 from numba import cuda
 
 _MORE = 1.25  # an array that is too short is made anew with room to grow
-_RING = 4  # buffers that copies lie in until they are done
+_RING = 8  # buffers that copies lie in until they are done, two of each batch
 _LARGE = 16 << 20  # bytes; what is larger is copied at once
 _GRAPHS = 32
 _ALIGNED = 256
