@@ -40,7 +40,7 @@ from ..moments import (
 )
 from ..numbers.elementary import log2
 from ..types import f32, f64, i32, i64, u32, u64
-from .image_state import GAUSSIAN, light_of, pixel_state, row_and_column, site_state
+from .image_state import GAUSSIAN, Light, light_of, row_and_column
 from .pixel_steps import (
     column_left,
     demosaiced,
@@ -105,6 +105,16 @@ class Maps(NamedTuple):
     depths: npt.NDArray[np.float64]  # (2, n)
     demosaic: npt.NDArray[np.float64]  # (2, 2, 2, 3, 5, 5), `mosaic_noise.demosaic_weights`
     kept: npt.NDArray[np.float64]  # (2, 3), share of a site's variance that they leave
+
+
+class Mosaic(NamedTuple):
+    """What steps of maps take of an image behind a mosaic: fields of `ImageState`."""
+
+    top: np.int32
+    left: np.int32
+    columns: np.uint32
+    sites: np.uint64
+    light: Light
 
 
 @scalar
@@ -194,7 +204,9 @@ def _moments(number, y, x, batch, maps):
         own = maps.kept[draw.method - BILINEAR]
         kept = own[0], own[1], own[2]
         top, left = u32(y - image.span_top), u32(x - image.span_left)
-        red, greens, blue = demosaiced(pixel_state(number, batch), top, left, batch)
+        columns = u32(image.span_columns)
+        mosaic = Mosaic(image.span_top, image.span_left, columns, image.mosaic, light)
+        red, greens, blue = demosaiced(mosaic, draw.method, top, left, batch)
         electrons = red, greens * f32(0.5), blue
     else:
         electrons = mean_electrons(light, place, y, x, levels_at(light, y, x, batch), batch)
@@ -280,10 +292,13 @@ def mean_thread_count(image, batch, maps):
 @scalar
 def mean_step(number, place, batch, maps):
     """Fill a site of a mosaic with its mean electrons."""
-    image = site_state(number, batch)
-    row, column = row_and_column(place, image.columns)
-    levels = site_levels(image, row, column, batch)
-    batch.mosaic[image.sites + u64(place)] = site_mean(image, place, row, column, levels, batch)
+    image = batch.images[number]
+    columns = u32(image.span_columns + 2 * BORDER)
+    light = light_of(number, batch)
+    mosaic = Mosaic(image.span_top, image.span_left, columns, image.mosaic, light)
+    row, column = row_and_column(place, columns)
+    levels = site_levels(mosaic, row, column, batch)
+    batch.mosaic[mosaic.sites + u64(place)] = site_mean(mosaic, place, row, column, levels, batch)
 
 
 @scalar

@@ -253,7 +253,7 @@ def mosaic_thread_count(image, batch):
 
 
 @scalar
-def demosaiced(image, y, x, batch):
+def demosaiced(image, method, y, x, batch):
     """Return red, twice green and blue of a pixel of a span, out of its mosaic."""
     m, first, w = batch.mosaic, image.sites, u32(image.columns + u32(2 * BORDER))
     two = u32(BORDER)
@@ -271,13 +271,13 @@ def demosaiced(image, y, x, batch):
     )
     odd = i32(y + u32(image.top)) & 1
     across = i32(x + u32(image.left))
-    sharp = f32(1) if image.sensor.method == MALVAR else f32(0)
+    sharp = f32(1) if method == MALVAR else f32(0)
     return demosaic_site(m[own], around, ((across + odd) & 1) == 1, odd, sharp)
 
 
 @scalar
 def mosaic_step(image, pixel, y, x, batch):
     """Make a pixel out of a mosaic."""
-    samples = demosaiced(image, y, x, batch)
+    samples = demosaiced(image, image.sensor.method, y, x, batch)
     down, across = i32(y + u32(image.top)), i32(x + u32(image.left))
     develop_to(image, pixel, down, across, samples, batch)
