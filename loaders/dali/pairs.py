@@ -88,7 +88,9 @@ class DaliPairs(PairLoader, DaliLoader):
     def _handed_out(self, outputs: tuple[Any, ...], count: int, done: int) -> tuple[Any, ...]:
         known: tuple[Any, ...] = ()
         if self.options.give:
-            outputs, known = outputs[:-1], (first_of(outputs[-1], count),)
+            outputs, known = outputs[:-1], outputs[-1:]
+            if count < self.options.batch_size:
+                known = (first_of(known[0], count),)
         made = self._batch_of(outputs, count)
         if self._labels is None:
             return (*made, *known)

@@ -190,8 +190,7 @@ class CameraOnCuda:
     ) -> Any:
         """Begin to make the maps of a batch of N images, without waiting for them.
 
-        sizes, normals, numbers, windows: as of `launch`; of draws without a mosaic, where maps are
-        of noise.
+        sizes, normals, numbers, windows: as of `launch`.
 
         Returns a float32 device array (N * planes * rows * columns), or longer, which the next call
         fills anew.
