@@ -402,10 +402,10 @@ def product_step(number, place, batch, maps):
 
 
 @scalar
-def _mosaic_variance(draw, y, x, c, electrons, slopes, products, single):
+def _mosaic_variance(draw, parity, c, electrons, slopes, products, single):
     """Return the variance of a channel's level behind a mosaic; single: of a site without light."""
     gain, row = f64(draw.camera_sensor_gain), f64(draw.camera_sensor_row_sigma)
-    first, total = 6 * 4 * (3 * (2 * (y & 1) + (x & 1)) + c), 0.0
+    first, total = 6 * 4 * (3 * parity + c), 0.0
     for which in range(4):
         at, site = first + 6 * which, row * row
         if which < 3:
@@ -444,12 +444,13 @@ def moment_step(number, place, batch, maps):
         squares += 2 * f64(weights[d]) * f64(weights[d])
     others = strength * strength * (squares - middle * middle)
     products, single = maps.products[number], maps.sites[number, 0]
+    parity = 2 * (y & 1) + (x & 1)
     at = PLANES * (maps.first[number] + i64(place))
     for c in range(3):
         maps.pixels[at + c], maps.pixels[at + 9 + c] = level[c], slopes[c]
         if draw.method >= BILINEAR:
             maps.pixels[at + 3 + c] = 0.0 if draw.taps > 0 else light[c]
-            total = _mosaic_variance(draw, y, x, c, electrons, slopes, products, single)
+            total = _mosaic_variance(draw, parity, c, electrons, slopes, products, single)
             maps.pixels[at + 6 + c] = _NAN if draw.noisy > 0 else total
         elif draw.taps > 0:
             own, difference = _apart(c, 1 - strength + strength * middle * middle), _difference(c)
