@@ -31,11 +31,11 @@ from PIL import Image
 from recording import options_of
 
 from gloam.loaders import PairLoader
-from gloam.loaders.bench.pairs import Asked, bench
+from gloam.loaders.bench.pairs import Asked, bench_pairs
 from gloam.loaders.dali.pipelines import LOW, NORMAL, SIDE_BY_SIDE, pipeline_def
 from gloam.loaders.dali.transforms.operators import fn
 from gloam.loaders.index import contents_of
-from gloam.loaders.ranks_and_order import usable_cores
+from gloam.loaders.ranks import usable_cores
 
 WAYS = ("readers", "decoder", "val", "alexnet", "unet", "waits")
 LOADED: dict[str, dict[str, Any]] = {
@@ -134,7 +134,7 @@ def readers(shards: Path, files: Path) -> None:
                     flush=True,
                 )
     asked = Asked(shards, "train", 256, 192, 4.0, (4, usable_cores()), lambda name: None)
-    result = bench(asked)
+    result = bench_pairs(asked)
     for speed in result.speeds:
         line = (
             f"gloam bench: {speed.name:32} {speed.pairs_a_second:10,.0f} pairs a second, first"

@@ -27,7 +27,7 @@ from gloam.loaders import PairLoader
 from gloam.loaders.dali.pipelines import LOW, NORMAL, SIDE_BY_SIDE, pipeline_def
 from gloam.loaders.dali.transforms.operators import fn
 from gloam.loaders.index import contents_of
-from gloam.loaders.ranks_and_order import usable_cores
+from gloam.loaders.ranks import usable_cores
 
 SECONDS, BATCH = 4.0, 256
 

@@ -14,7 +14,8 @@ from ..errors import ConfigError
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import open_set
-from .common import PATH, count_option, json_option, user_errors
+from .common import PATH, count_option, json_option
+from .errors import user_errors
 
 
 @click.command()
@@ -47,14 +48,14 @@ from .common import PATH, count_option, json_option, user_errors
 def bench(
     root: Path, *, workers: tuple[int, ...], frames: int | None, as_json: bool, **options: Any
 ) -> None:
-    """Measure the pairs a second of every way to load SET on this machine.
+    """Measure how many pairs a second every way of loading SET gives on this machine.
 
-    Stored lows, live ones and resident pairs, beside a plain DataLoader and data that is in memory
-    already; and which of them is the fastest.
+    For a set it measures stored lows, live lows and resident pairs, and compares them with a plain
+    DataLoader and with data in memory.
 
-    For a folder of photographs, or a list of them, it measures ImageLoader beside plain DataLoaders
-    of OpenCV and Pillow; for clips, a set of them or a folder with --frames, ClipLoader; for a
-    mixture (a YAML file) the mixture and each of its components.
+    For a folder or a list of photographs it measures ImageLoader and plain DataLoaders with OpenCV
+    and Pillow; for clips (a set, or a folder with --frames) ClipLoader; for a mixture (a YAML file)
+    the mixture and each component.
     """
     of_set = (root / SET_FILE).is_file()
     photographs = not of_set and (root.is_dir() or root.suffix == ".txt")
@@ -62,7 +63,7 @@ def bench(
         from ..loaders.bench.clips import bench_clips
         from ..loaders.bench.images import bench_images
         from ..loaders.bench.pairs import Asked, bench_mixture
-        from ..loaders.bench.pairs import bench as measure
+        from ..loaders.bench.pairs import bench_pairs as measure
     except ImportError as error:
         what = f"gloam bench needs PyTorch: {error}; pip install 'gloam[torch]'"
         raise ConfigError(what) from error

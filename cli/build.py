@@ -13,7 +13,7 @@ from ..engines.engine import Engine
 from ..errors import ConfigError
 from ..manifests.request import OutputOptions
 from ..manifests.selection.plan import SPARE, SPLITS, PlanOptions
-from ..manifests.sources import KINDS, Source, counted
+from ..manifests.sources import KINDS, Source, format_counts
 from ..progress import Bars
 from ..synth.building.build import Report, Task, build_task
 from ..synth.building.build import build as build_set
@@ -28,9 +28,9 @@ from .common import (
     overrides_option,
     recipe_option,
     sample_name,
-    user_errors,
     working,
 )
+from .errors import user_errors
 from .fields import field_option
 
 
@@ -48,11 +48,13 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
     metavar="KIND=PATH[@LIST][:LIMIT]",
     shell_complete=_kinds,
     help=f"Source of photographs; may be repeated. Kinds: {', '.join(KINDS)}. LIST is an image list"
-    " inside a voc or coco source, LIMIT the most pairs taken from it. 'sample' needs no path. "
+    " inside a voc or coco source, LIMIT the largest number of its pairs. 'sample' needs no path. "
     " [default: sample]",
 )
 @click.option(
-    "--config", type=PATH, help="Take everything from this YAML file; options override it."
+    "--config",
+    type=PATH,
+    help="Read all options from this YAML file; options given here override it.",
 )
 @field_option(PlanOptions, "pairs")
 @field_option(PlanOptions, "val", shown=False)
@@ -78,7 +80,7 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
 @click.option(
     "--profile",
     type=PATH,
-    help="Judge photographs by the bounds of this YAML file.  [default: gloam's own]",
+    help="YAML file with the bounds on suitable photographs.  [default: gloam's own]",
 )
 @field_option(Source, "frames", shown=False, type=click.IntRange(min=1))
 @field_option(Source, "stride")
@@ -88,10 +90,12 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
     "--not-like",
     multiple=True,
     metavar="SET|FOLDER|NAME=FOLDER",
-    help="Keep out the scenes of this set, such as a benchmark's; may be repeated.",
+    help="Leave out photographs of this set's scenes, such as a benchmark's; may be repeated.",
 )
 @click.option("--no-select", is_flag=True, help="Take every photograph that can be read.")
-@click.option("--cache", type=PATH, help="Keep measurements in this folder, for later builds.")
+@click.option(
+    "--cache", type=PATH, help="Keep measurements of photographs in this folder, for later builds."
+)
 @field_option(OutputOptions, "name")
 @click.option(
     "--max-refused",
@@ -108,7 +112,8 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
 @click.option(
     "--task-count",
     type=click.IntRange(min=1),
-    help="Share the build among N tasks on one file system; run without both to finish the set.",
+    help="Number of tasks, N, that share the build on one file system; to finish the set, run"
+    " without both options.",
 )
 @user_errors
 @working()
@@ -126,7 +131,7 @@ def build(
 ) -> str:
     """Make SET, a folder of low/normal pairs, from photographs.
 
-    Run again with the same options, it continues where it was stopped, ending in the same bytes.
+    After an interruption, run the same command again to continue; the result is the same.
     """
     request = make_request(
         flags.pop("sources"),
@@ -192,9 +197,9 @@ def _lines(report: Report, request: Request) -> Iterator[str]:
         if spare:
             yield f"  {source}: {count_of(spare, 'suitable one')} not needed"
     for source, passed in report.passed.items():
-        yield f"  {source}: passed over {counted(passed)}"
+        yield f"  {source}: passed over {format_counts(passed)}"
     for source, left_out in report.left_out.items():
-        kinds = counted(Counter(reason for reason, _ in left_out))
+        kinds = format_counts(Counter(reason for reason, _ in left_out))
         yield f"  {source}: annotations left out: {kinds}; such as {left_out[0][1]}"
     if info.counts["refused"] or report.left_out:
         yield f"  each with its reason in {report.root / 'refused.parquet'}"

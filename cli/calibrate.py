@@ -9,7 +9,8 @@ import click
 from ..storage.atomic import write_bytes
 from ..synth.calibrating.calibrate import calibrate as calibrate_camera
 from ..synth.calibrating.figure import draw_calibration
-from .common import PATH, Bars, check_suffix, user_errors
+from .common import PATH, Bars, check_suffix
+from .errors import user_errors
 
 
 @click.command()
@@ -23,11 +24,11 @@ from .common import PATH, Bars, check_suffix, user_errors
 )
 @user_errors
 def calibrate(raws: Path, out: Path, name: str, figure: Path | None) -> None:
-    """Measure a camera's gain and noise from raw files of the dark and of flat light.
+    """Measure a camera's gain and noise from raw dark frames and flat fields.
 
     RAWS is a folder. For each ISO take ten darks (cap on, 1/1000 s) and two flats of each of five
-    exposures, from dark to nearly white, of a defocused, evenly lit surface. Which is which is seen
-    in the files. Needs: pip install 'gloam[raw]'
+    exposures, from dark to nearly white, of a defocused, evenly lit surface; the files are told
+    apart by their contents. Needs: pip install 'gloam[raw]'
     """
     check_suffix("--out", out, ".yaml")
     if figure is not None:
@@ -39,4 +40,4 @@ def calibrate(raws: Path, out: Path, name: str, figure: Path | None) -> None:
         draw_calibration(found, figure)
     notes = (f"note: {finding}" for finding in found.findings)
     click.echo("\n".join([*found.lines(), *notes]))
-    click.echo(f"{out}: --camera-file {out} of gloam build takes it")
+    click.echo(f"{out}: use it with gloam build --camera-file {out}")

@@ -9,20 +9,21 @@ import click
 from ..errors import visible
 from ..synth.camera.calibration import Calibration, read_cameras
 from ..synth.camera.sensors import iso_range, shipped_cameras
-from .common import PATH, user_errors
+from .common import PATH
+from .errors import user_errors
 
 
 @click.command()
 @click.option(
-    "--file", type=PATH, help="Also list the cameras of this file, as camera.file takes it."
+    "--file", type=PATH, help="Also list the cameras of this file (the format of camera.file)."
 )
 @user_errors
 def cameras(file: Path | None) -> None:
-    """List the calibrated cameras, their ISOs, and where each calibration is from.
+    """List the calibrated cameras, their ISOs, and the source of each calibration.
 
-    A recipe takes one by camera.name, and its camera.iso may lie within the ISOs listed. Cameras of
-    your own go into a YAML file of the form of gloam's camera file (gloam/synth/camera/sensors.yaml
-    of the installed package): --set camera.file=FILE --set camera.name=NAME.
+    A recipe names one by camera.name; camera.iso must be in the listed range. Write your own
+    cameras to a YAML file like gloam's (gloam/synth/camera/sensors.yaml of the installed package),
+    and use them with --set camera.file=FILE --set camera.name=NAME.
     """
     found = {} if file is None else read_cameras(file)
     own = {name: Calibration.model_validate(entry) for name, entry in found.items()}

@@ -1,11 +1,8 @@
-"""Shared parts of the commands: errors as one line, exit codes, progress bars."""
+"""Options and arguments that several commands share."""
 
 from __future__ import annotations
 
-import errno
 import functools
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,10 +12,8 @@ from click.shell_completion import CompletionItem
 
 from ..engines.by_name import engine_named
 from ..engines.process import available_cores
-from ..engines.stopping import exit_now
-from ..errors import ConfigError, GloamError, WorkerLost, visible
+from ..errors import ConfigError, GloamError
 from ..progress import Bars as Bars
-from ..storage.stores import as_path
 
 if TYPE_CHECKING:
     from ..manifests.sets.info import SetInfo
@@ -27,50 +22,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PATH = click.Path(path_type=Path)
 EXISTING = click.Path(path_type=Path, exists=True)
-USER_ERROR = 1
-_BROKEN_PIPE = 128 + 13  # SIGPIPE, as a shell counts it
-_FULL = "; free some space and run the command again: what was finished stays"
-_CLOSED = "; choose another place, or change what you may do there"
-_WAYS_OUT = {
-    errno.ENOSPC: _FULL,
-    errno.EDQUOT: _FULL,
-    errno.EACCES: _CLOSED,
-    errno.EPERM: _CLOSED,
-    errno.EROFS: _CLOSED,
-}
-
-
-def user_errors(function: F) -> F:
-    """Show gloam's errors as a line and exit with 1."""
-
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        try:
-            # A Path of an address has lost one of two slashes.
-            given = {k: as_path(v) if isinstance(v, Path) else v for k, v in kwargs.items()}
-            return function(*args, **given)
-        except GloamError as error:
-            for line in str(error).splitlines():
-                click.echo(f"gloam: {visible(line)}", err=True)
-            if isinstance(error, WorkerLost):
-                exit_now(USER_ERROR)
-            sys.exit(USER_ERROR)
-        except MemoryError:
-            click.echo("gloam: out of memory; try fewer --workers", err=True)
-            sys.exit(USER_ERROR)
-        except BrokenPipeError:
-            # Whoever read the output has seen enough, as `head` has: end as other programs do,
-            # without a word.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(_BROKEN_PIPE)
-        except OSError as error:
-            # Disk full, no permission, and their like: the system's words are the message.
-            what = f"{error.filename or 'output'}: {error.strerror or error}"
-            way_out = _WAYS_OUT.get(error.errno or 0, "") if error.filename else ""
-            click.echo(f"gloam: {visible(what)}{way_out}", err=True)
-            sys.exit(USER_ERROR)
-
-    return wrapped  # type: ignore[return-value]
 
 
 def check_suffix(option: str, path: Path, suffix: str) -> None:
@@ -99,13 +50,13 @@ def recipe_names(context: click.Context, parameter: click.Parameter, begun: str)
 
 def _changes(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Complete a key of a recipe, of that which is named before where there is one."""
-    from ..synth.recipes.annotated import keys_of
+    from ..synth.recipes.annotated import recipe_keys
     from ..synth.recipes.load import DEFAULT, load_recipe
 
     named = next((context.params.get(name) for name in ("recipe", "recipes", "name")), None)
     chosen = named[-1] if isinstance(named, tuple) and named else named or DEFAULT
     try:
-        keys = keys_of(load_recipe(chosen))
+        keys = recipe_keys(load_recipe(chosen))
     except GloamError:
         return []
     return [f"{key}=" for key in keys if key.startswith(begun)]
@@ -118,9 +69,9 @@ def overrides_option(help_text: str) -> Callable[[F], F]:
 
 
 def _mixed(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> Any:
-    from ..synth.recipes.mixture import joined_names  # as late as any command needs it
+    from ..synth.recipes.mixture import join_names  # as late as any command needs it
 
-    return joined_names(names) if names else None
+    return join_names(names) if names else None
 
 
 def recipe_option(help_text: str) -> Callable[[F], F]:
@@ -178,9 +129,7 @@ json_option = click.option(
 )
 
 
-def working(
-    engine: bool = True, help_text: str = "Number of processes; the result is the same for any."
-) -> Callable[[F], F]:
+def working(engine: bool = True) -> Callable[[F], F]:
     """Make --workers and --engine of a command whose function takes workers, engine, progress.
 
     Print the text that the function returns when its bars are gone.
@@ -209,7 +158,7 @@ def working(
             type=click.IntRange(min=1),
             default=available_cores,
             show_default="all cores",
-            help=help_text,
+            help="Number of processes; the result is the same for any.",
         )(made)
 
     return decorate

@@ -8,7 +8,8 @@ import sys
 import click
 
 from ..loaders.doctor import doctor as diagnose
-from .common import USER_ERROR, json_option, user_errors
+from .common import json_option
+from .errors import USER_ERROR, user_errors
 
 
 @click.command()
@@ -17,8 +18,8 @@ from .common import USER_ERROR, json_option, user_errors
 def doctor(as_json: bool) -> None:
     """Check this machine: versions, GPU, DALI, decoders, kernels, limits, and known lows.
 
-    It says what is missing and how to get it, makes known lows on the CPU and on the GPU if there
-    is one, and compares their bits. It exits with 1 when something is wrong.
+    It lists what is missing and how to get it, makes known lows on the CPU (and the GPU, if any)
+    and compares their bits. The exit code is 1 if something is wrong.
     """
     found = diagnose()
     click.echo(json.dumps(found.as_json(), indent=2) if as_json else "\n".join(found.lines()))

@@ -11,7 +11,8 @@ from ..manifests.sets.info import SetInfo
 from ..synth.publishing.export import export as write_export
 from ..synth.publishing.trainers import FORMS, TrainerFormat
 from ..synth.publishing.video_files import FORMS as FORMS_OF_VIDEO
-from .common import count_of, paths, sample_name, user_errors, working
+from .common import count_of, paths, sample_name, working
+from .errors import user_errors
 
 
 @click.command()
@@ -25,28 +26,27 @@ from .common import count_of, paths, sample_name, user_errors, working
     "--for",
     "for_",
     type=click.Choice(list(FORMS)),
-    help="Write the folder that this trainer's own loader reads, and say what to tell it.",
+    help="Write the folder that this trainer's own loader reads, and print its settings.",
 )
 @click.option(
     "--video",
     type=click.Choice(list(FORMS_OF_VIDEO)),
-    help="Write the clips of a set as video files. ffv1 is lossless; mp4 is small and to look at:"
+    help="Write the clips of a set as video files. ffv1 is lossless; mp4 is small, for viewing:"
     " its coding destroys the noise.",
 )
 @click.option(
     "--low-codec",
     type=click.Choice(["png", "jpeg", "none"]),
     default="png",
-    help="Codec of the lows that are made of a live SET; stored lows keep their bytes.",
+    help="Codec of the lows made from a live SET; stored lows keep their bytes.",
 )
 @user_errors
 @working()
 def export(origin: Path, root: Path, **options: Any) -> str:
     """Write the pairs of SET to NEW, as files or as shards, byte for byte.
 
-    Files are folders of lows and normals, with file lists.
-
-    Run again, it continues where it was stopped.
+    Files are folders of lows and normals, with file lists. After an interruption, run the same
+    command again to continue.
     """
     written = write_export(origin, root, **options)
     if isinstance(written, TrainerFormat):

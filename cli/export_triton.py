@@ -10,7 +10,8 @@ import click
 from ..errors import ConfigError
 from ..loaders.serving.triton import BACKENDS
 from ..loaders.serving.triton import export_triton as write_repository
-from .common import PATH, count_option, user_errors
+from .common import PATH, count_option
+from .errors import user_errors
 
 
 class _Size(click.ParamType[Any]):
@@ -39,7 +40,7 @@ class _Size(click.ParamType[Any]):
 @click.option(
     "--live-recipe",
     metavar="NAME",
-    help="Make lows by this recipe, name or file: the server darkens; it needs gloam.",
+    help="Let the server darken by this recipe (name or file); gloam must be installed there.",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Random seed of the lows of --live-recipe."
@@ -63,7 +64,7 @@ class _Size(click.ParamType[Any]):
     "--ensemble",
     type=click.Choice(BACKENDS),
     default="python",
-    help="Backend that the ensemble decodes with; dali is faster where the server has it.",
+    help="Decoding backend of the ensemble; dali is faster, if the server has it.",
 )
 @click.option(
     "--device",
@@ -75,10 +76,10 @@ class _Size(click.ParamType[Any]):
 def export_triton(
     root: Path, size: int | tuple[int, int], *, signed: bool, seed: int | None, **options: Any
 ) -> None:
-    """Write to DIR a model repository of Triton that preprocesses as the loaders do.
+    """Write a Triton model repository to DIR that preprocesses images as the loaders do.
 
-    gloam_preprocess is for DALI's backend, gloam_preprocess_python the same for the Python backend,
-    network a place for one's own model, and gloam_ensemble puts both together.
+    gloam_preprocess runs on DALI's backend, gloam_preprocess_python on the Python backend; network
+    is to be replaced by your own model, and gloam_ensemble joins the two.
     """
     if seed is not None and options["live_recipe"] is None:
         raise ConfigError("--seed is of the lows that --live-recipe makes")

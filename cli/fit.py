@@ -9,7 +9,8 @@ import click
 
 from ..storage.atomic import write_bytes
 from ..synth.fitting.fit import fit as fit_recipe
-from .common import PATH, check_suffix, paths, user_errors, working
+from .common import PATH, check_suffix, paths, working
+from .errors import user_errors
 
 
 @click.command()
@@ -31,8 +32,8 @@ from .common import PATH, check_suffix, paths, user_errors, working
 def fit(lows: Path, normals: Path | None, *, out: Path, **options: Any) -> str:
     """Fit a recipe to real lows: their tone and noise, calibrated by simulation.
 
-    LOW_DIR holds real low-light photographs, NORMAL_DIR their normals (equal names). Says how well
-    a classifier tells the recipe's lows from the real ones, and what the lows cannot tell.
+    LOW_DIR holds real low-light photographs, NORMAL_DIR their normals (equal names). It prints how
+    well a classifier tells the recipe's lows from the real ones, and what could not be fitted.
     """
     check_suffix("--out", out, ".yaml")
     found = fit_recipe(lows, normals, **options)

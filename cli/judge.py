@@ -10,9 +10,10 @@ import click
 
 from ..errors import ConfigError
 from ..loaders.judging.judge import judge as judge_outputs
-from ..loaders.judging.page import judged_page
+from ..loaders.judging.page import render_page
 from ..storage.atomic import write_bytes
-from .common import PATH, json_option, user_errors, working
+from .common import PATH, json_option, working
+from .errors import user_errors
 
 _WRITERS = (".html", ".md", ".csv")
 
@@ -20,9 +21,9 @@ _WRITERS = (".html", ".md", ".csv")
 @click.command()
 @click.argument("outputs", nargs=-1, metavar="[[NAME=]OUTPUTS]...")
 @click.option("--on", metavar="NAME=FOLDER", help="Judge on this real set; see gloam sets.")
-@click.option("--split", help="Take this split of it.  [default: test]")
+@click.option("--split", help="Split of the real set.  [default: test]")
 @click.option("--low", type=PATH, help="Judge on this folder of lows.")
-@click.option("--normal", type=PATH, help="Take their normals from here.")
+@click.option("--normal", type=PATH, help="Folder of the normals of --low.")
 @click.option(
     "--match", help="Pair low and normal by the capture groups of this regular expression."
 )
@@ -36,22 +37,24 @@ _WRITERS = (".html", ".md", ".csv")
 @click.option(
     "--perceptual/--no-perceptual",
     default=True,
-    help="Measure LPIPS and NIQE, where their libraries and weights are there.",
+    help="Measure LPIPS and NIQE if their libraries and weights are installed.",
 )
 @json_option
 @user_errors
 @working(engine=False)
 def judge(outputs: tuple[str, ...], *, out: tuple[Path, ...], as_json: bool, **options: Any) -> str:
-    """Judge folders of OUTPUTS by PSNR and SSIM, with intervals, beside the low and a blind gain.
+    """Measure PSNR and SSIM of folders of OUTPUTS, with intervals, beside the low and a blind gain.
 
-    Each output is called as its low or its normal is. Several folders are compared picture by
-    picture with the first.
+    Each output has the name of its low or its normal. Several folders are compared with the first,
+    picture by picture.
     """
     for path in out:
         if path.suffix not in _WRITERS:
             raise ConfigError(f"--out {path}: must end in {', '.join(_WRITERS)}")
     found = judge_outputs(outputs, **options)
-    made = {".html": judged_page, ".md": type(found).markdown, ".csv": type(found).csv}
+    made = {".html": render_page, ".md": type(found).markdown, ".csv": type(found).csv}
     for path in out:
         write_bytes(path, made[path.suffix](found).encode())
-    return json.dumps(found.as_json(), indent=2) if as_json else found.markdown()
+    if as_json:
+        return json.dumps(found.as_json(), indent=2)
+    return "\n".join([found.text(), *(f"written: {path}" for path in out)])

@@ -11,7 +11,8 @@ import click
 
 from ..storage.atomic import write_bytes
 from ..synth.analysis.leaks import leaks as find_leaks
-from .common import PATH, check_suffix, count_of, json_option, user_errors, working
+from .common import PATH, check_suffix, count_of, json_option, working
+from .errors import user_errors
 
 
 @click.command()
@@ -20,16 +21,16 @@ from .common import PATH, check_suffix, count_of, json_option, user_errors, work
     "--out",
     type=PATH,
     metavar="FILE",
-    help="Also write a sheet of the pictures beside each other to this PNG.",
+    help="Also write a sheet with the matches side by side to this PNG.",
 )
 @json_option
 @user_errors
 @working(engine=False)
 def leaks(sets: tuple[str, ...], *, out: Path | None, as_json: bool, **options: Any) -> str:
-    """Find pictures of one set that are in another, at other exposures or a little aside.
+    """Find pictures of one set that another also has, even at another exposure or slightly shifted.
 
-    Each is a folder of images, a set of gloam's, or a real one by name, such as lol-v1=LOLdataset.
-    gloam build --not-like keeps the scenes of a benchmark out.
+    Give folders of images, gloam's sets, or real ones by name, such as lol-v1=LOLdataset. To keep
+    the scenes of a benchmark out of a new set, use gloam build --not-like.
     """
     if out is not None:
         check_suffix("--out", out, ".png")
@@ -41,10 +42,13 @@ def leaks(sets: tuple[str, ...], *, out: Path | None, as_json: bool, **options: 
     if as_json:
         return json.dumps(found.as_json(), indent=2)
     held = ", ".join(f"{name} {number:,}" for name, number in found.counts.items())
+    drawn = "sheet: {out}" if found.pairs else "{out} is not written: nothing to show"
     return "\n".join(
         [
             *(f"{one.distance:2} bits  {one.a}  {one.b}" for one in found.pairs),
             *(f"left out: {line}" for line in found.unreadable),
             f"{count_of(len(found.pairs), 'picture')} in two sets, of {held}",
+            *(["bits: how many of 64 differ between their hashes"] if found.pairs else []),
+            *([drawn.format(out=out)] if out is not None else []),
         ]
     )

@@ -11,15 +11,8 @@ import click
 from ..storage.atomic import write_bytes
 from ..synth.analysis.preview import preview as make_sheet
 from ..synth.recipes.load import DEFAULT
-from .common import (
-    PATH,
-    check_suffix,
-    count_option,
-    overrides_option,
-    recipe_names,
-    seed_option,
-    user_errors,
-)
+from .common import PATH, check_suffix, count_option, overrides_option, recipe_names, seed_option
+from .errors import user_errors
 
 
 @click.command()
@@ -30,7 +23,7 @@ from .common import (
     multiple=True,
     metavar="NAME|FILE",
     shell_complete=recipe_names,
-    help="Darken by this recipe; several have rows of their own. even:0.5,uneven:0.5 is a mixture."
+    help="Recipe; may be repeated, for one row each. even:0.5,uneven:0.5 is a mixture."
     f"  [default: {DEFAULT}]",
 )
 @overrides_option("Change one value of the recipes, such as camera.iso=3200.")
@@ -54,12 +47,12 @@ from .common import (
 def preview(photos: tuple[Path, ...], recipes: tuple[str, ...], out: Path, **options: Any) -> None:
     """Make a contact sheet of every PHOTO and recipe.
 
-    It shows of each the normal, low, brightened low and a close-up at 1:1, with what was drawn.
+    For each it shows the normal, the low, the brightened low and a close-up at 1:1, with the drawn
+    parameters. From a folder it takes the first few photographs, and without a PHOTO some of
+    scikit-image's.
 
-    Without a PHOTO it takes some inside scikit-image; from a folder, the first few.
-
-    Each is drawn by the seed and its file's name, and in a set by the seed and its key: one low of
-    the same recipe, but another one. gloam.darken(image, recipe, seed=, key=) makes any of them.
+    The draw depends on the seed and the file's name. A set draws by the seed and the pair's key, so
+    its low of the same photograph differs; gloam.darken(image, recipe, seed=, key=) makes either.
     """
     check_suffix("--out", out, ".png")
     pictures = make_sheet(photos, recipes or DEFAULT, **options)

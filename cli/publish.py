@@ -9,7 +9,8 @@ import click
 
 from ..synth.publishing.publish import FORMATS, Format
 from ..synth.publishing.publish import publish as publish_set
-from .common import EXISTING, paths, user_errors, working
+from .common import EXISTING, paths, working
+from .errors import user_errors
 
 
 @click.command()
@@ -23,7 +24,7 @@ from .common import EXISTING, paths, user_errors, working
     " that may not be given away: gloam rebuild makes the same bytes from one's own copies.",
 )
 @click.option("--license", default="other", help="License, as the Hub names it, such as cc-by-4.0.")
-@click.option("--citation", type=EXISTING, help="Cite as this file of BibTeX says.")
+@click.option("--citation", type=EXISTING, help="BibTeX file with the citation.")
 @click.option("--url", default="", help="Address of the published set.")
 @click.option("--date", default="", metavar="YYYY-MM-DD", help="Date of publishing, for Croissant.")
 @user_errors
@@ -31,9 +32,9 @@ from .common import EXISTING, paths, user_errors, working
 def publish(
     origin: Path, root: Path, form: Format, *, citation: Path | None, **options: Any
 ) -> str:
-    """Write SET to DIR as it is given away: pictures, card, Croissant, checksums, plan.
+    """Write SET to DIR for publication: pictures, card, Croissant metadata, checksums, plan.
 
-    Run again, it continues where it was stopped.
+    After an interruption, run the same command again to continue.
     """
     cited = citation.read_text("utf-8").strip() if citation else ""
     publish_set(origin, root, form, citation=cited, **options)

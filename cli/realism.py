@@ -20,9 +20,9 @@ from .common import (
     paths,
     recipe_option,
     seed_option,
-    user_errors,
     working,
 )
+from .errors import user_errors
 
 
 @click.command()
@@ -32,12 +32,12 @@ from .common import (
 @click.option(
     "--against",
     type=PATH,
-    help="Tell the lows of this folder, not a recipe's; REAL_NORMAL has equal names.",
+    help="Compare the lows of this folder, not a recipe's; REAL_NORMAL has equal names.",
 )
 @click.option(
     "--photos",
     type=PATH,
-    help="Darken these ordinary photographs where there is no REAL_NORMAL; like scenes serve best.",
+    help="Without REAL_NORMAL: darken these ordinary photographs; similar scenes serve best.",
 )
 @count_option("--pairs", 200, "Largest number of pairs to compare, evenly spread.")
 @seed_option
@@ -45,19 +45,19 @@ from .common import (
 @click.option(
     "--figure",
     type=PATH,
-    help="Also draw the result, with the patches that are easiest to tell, into this PNG.",
+    help="Also draw the result, with the patches that are easiest to tell, to this PNG.",
 )
 @user_errors
 @working(engine=False)
 def realism(
     lows: Path, normals: Path | None, *, as_json: bool, figure: Path | None, **options: Any
 ) -> str:
-    """Say how well a recipe's lows can be told from real ones, and what gives them away.
+    """Measure how well a classifier tells a recipe's lows from real ones, and by what.
 
     REAL_LOW holds real low-light photographs, REAL_NORMAL their normals (equal names), which the
-    recipe darkens. A classifier learns to tell them on two thirds of the scenes, by features of
-    noise, of tone and of random filters, and tells those of the last third; 50 % cannot be told
-    apart. Needs: pip install 'gloam[realism]'
+    recipe darkens. The classifier is trained on two thirds of the scenes, with features of noise,
+    tone and random filters, and tested on the last third; 50 % correct means that they cannot be
+    told apart. Needs: pip install 'gloam[realism]'
     """
     if figure is not None:
         check_suffix("--figure", figure, ".png")

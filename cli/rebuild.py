@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from ..synth.publishing.rebuild import rebuild as rebuild_set
-from .common import count_of, paths, sample_name, user_errors, working
+from .common import count_of, paths, sample_name, working
+from .errors import user_errors
 
 
 @click.command()
@@ -18,14 +19,14 @@ from .common import count_of, paths, sample_name, user_errors, working
     "sources",
     multiple=True,
     metavar="KIND=PATH",
-    help="Read a source of the set, by its kind or its name, from this path; may be repeated.",
+    help="Path of a source of the set, given by its kind or its name; may be repeated.",
 )
 @user_errors
 @working()
 def rebuild(published: Path, root: Path, sources: tuple[str, ...], **options: Any) -> str:
-    """Make SET again as it was PUBLISHED, byte for byte, of one's own copies of the photographs.
+    """Rebuild the PUBLISHED set as SET, byte for byte, from your own copies of its photographs.
 
-    Run again, it continues where it was stopped.
+    After an interruption, run the same command again to continue.
     """
     info = rebuild_set(published, root, sources, **options).info
     count = count_of(sum(info.units.values()), sample_name(info))

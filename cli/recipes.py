@@ -6,7 +6,8 @@ import click
 
 from ..synth.recipes.annotated import annotated_yaml
 from ..synth.recipes.load import DEFAULT, load_recipe, shipped_recipes
-from .common import overrides_option, recipe_names, user_errors
+from .common import overrides_option, recipe_names
+from .errors import user_errors
 
 
 @click.group(invoke_without_command=True)

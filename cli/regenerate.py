@@ -9,15 +9,8 @@ import click
 
 from ..manifests.selection.plan import SPLITS
 from ..synth.building.regenerate import regenerate as regenerate_set
-from .common import (
-    count_of,
-    overrides_option,
-    paths,
-    recipe_option,
-    sample_name,
-    user_errors,
-    working,
-)
+from .common import count_of, overrides_option, paths, recipe_option, sample_name, working
+from .errors import user_errors
 
 
 @click.command()
@@ -39,17 +32,16 @@ from .common import (
     "--lows-only",
     "--low-only",
     is_flag=True,
-    help="Write no normals, to save disk; loaders take them from SET: PairLoader(NEW,"
+    help="Write no normals, to save disk space; loaders take them from SET: PairLoader(NEW,"
     " normals=SET).",
 )
 @user_errors
 @working()
 def regenerate(origin: Path, root: Path, lows_only: bool, **options: Any) -> str:
-    """Make NEW with the pairs of SET, but other lows, or other splits (--val, --test).
+    """Make NEW from the pairs of SET, with other lows or other splits (--val, --test).
 
-    Keys, order and normals are the same, and what is not asked for. The sources are not needed.
-
-    Run again with the same options, it continues where it was stopped.
+    Keys, order and normals stay, and so does everything that no option changes. The sources are not
+    needed. After an interruption, run the same command again to continue.
     """
     info = regenerate_set(origin, root, lows_only=lows_only, **options)
     changed = info.build.origin["changed"] if info.build.origin else []

@@ -10,12 +10,15 @@ import click
 from ..errors import ConfigError
 from ..synth.reporting.checks import Check
 from ..synth.reporting.report import report as write_report
-from .common import EXISTING, PATH, count_option, paths, user_errors, working
+from .common import EXISTING, PATH, count_option, paths, working
+from .errors import user_errors
 
 
 @click.command()
 @paths(first="SET|LOW_DIR|MIX.yaml", second="[SET|NORMAL_DIR]")
-@click.option("--normals", type=PATH, help="Take the normals of sets of lows only from this set.")
+@click.option(
+    "--normals", type=PATH, help="For sets of lows only: the set that holds their normals."
+)
 @count_option("--pairs", 600, "Largest number of pairs to measure of each, evenly spread.")
 @click.option(
     "--beside",
@@ -29,11 +32,11 @@ from .common import EXISTING, PATH, count_option, paths, user_errors, working
 @user_errors
 @working()
 def report(first: Path, second: Path | None, out: Path, **options: Any) -> str:
-    """Write a page about a set: what it is, checks, statistics, pictures.
+    """Write a page about a set: facts, checks, statistics, pictures.
 
-    It is one file that asks for nothing from anywhere. Two sets are shown beside each other, as are
-    the pairs of two folders (equal names). Of a mixture (a YAML file) pairs are measured as
-    training is given them, with medians of each component.
+    The page is one HTML file that loads nothing else. Give one set, two sets to compare, or two
+    folders of images with equal names. For a mixture (a YAML file) the page measures pairs as
+    training gets them, with medians of each component.
     """
     if first.suffix in (".yaml", ".yml"):
         checks = _of_mixture(first, second, out, options)

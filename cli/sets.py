@@ -8,7 +8,10 @@ import click
 
 from ..errors import ConfigError
 from ..manifests.real.real import sets as find_sets
-from .common import json_option, user_errors
+from .common import json_option
+from .errors import user_errors
+
+_WIDTH, _INDENT = 100, " " * 18
 
 
 @click.command()
@@ -16,7 +19,7 @@ from .common import json_option, user_errors
 @json_option
 @user_errors
 def sets(name: str | None, as_json: bool) -> None:
-    """List real sets by name, or show one: who made it, its splits, how its folder looks.
+    """List the known real sets, or show one: its authors, splits and folder layout.
 
     gloam.real(NAME, FOLDER, SPLIT) lists their pairs for the loaders.
     """
@@ -31,10 +34,15 @@ def sets(name: str | None, as_json: bool) -> None:
         return
     for one in found:
         splits = ", ".join(one["splits"])
-        click.echo(f"{one['name']:18}{one['title']}: {splits}\n{'':18}{one['holds']}")
+        click.echo(f"{one['name']:18}{one['title']}: {splits}")
+        click.echo(click.wrap_text(one["holds"], _WIDTH, _INDENT, _INDENT))
         if name is None:
             continue
         for key in ("paper", "terms", "url", "source"):
             click.echo(f"{key:18}{one[key]}")
         for number, path in enumerate(one["looks"]):
             click.echo(f"{'' if number else 'looks like':18}{path}")
+    if name is None:
+        click.echo("gloam sets NAME: its paper, terms, where it is offered, how its folder looks")
+    else:
+        click.echo(f"""{"load it":18}gloam.real("{name}", FOLDER, "{found[0]["splits"][0]}")""")

@@ -8,7 +8,8 @@ import click
 
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.stage import stage as stage_set
-from .common import Bars, count_of, paths, user_errors
+from .common import Bars, count_of, paths
+from .errors import user_errors
 
 
 @click.command()
@@ -20,8 +21,8 @@ from .common import Bars, count_of, paths, user_errors
 def stage(root: Path, target: Path, split: str | None) -> None:
     """Copy SET to FOLDER, such as /dev/shm/set, checking every byte by its receipts.
 
-    Run again, it goes on where it was stopped. It refuses when FOLDER has no room or holds
-    something else.
+    After an interruption, run the same command again to continue. It fails if FOLDER has too little
+    space or holds something else.
     """
     with Bars() as bars:
         copied, kept = stage_set(root, target, split, bars)

@@ -15,16 +15,8 @@ from ..synth.analysis.photon_transfer import by_sensor, transfer_ratio
 from ..synth.analysis.references import read_reference, reference_yaml
 from ..synth.analysis.set_statistics import Measured
 from ..synth.analysis.set_statistics import stats as measure
-from .common import (
-    EXISTING,
-    PATH,
-    check_suffix,
-    count_option,
-    json_option,
-    paths,
-    user_errors,
-    working,
-)
+from .common import EXISTING, PATH, check_suffix, count_option, json_option, paths, working
+from .errors import user_errors
 
 
 @click.command()
@@ -34,7 +26,7 @@ from .common import (
     "--beside",
     multiple=True,
     type=EXISTING,
-    help="Compare with this reference, which --save-reference wrote; may be repeated.",
+    help="Compare with this file, written by --save-reference; may be repeated.",
 )
 @click.option("--full", is_flag=True, help="Also print noise and tone by level and channel.")
 @json_option
@@ -42,7 +34,7 @@ from .common import (
     "--save-reference",
     "save",
     type=PATH,
-    help="Also write what is measured to this YAML file, to compare others with.",
+    help="Also write the statistics to this YAML file, as a reference for --beside.",
 )
 @user_errors
 @working()
@@ -56,10 +48,10 @@ def stats(
     full: bool,
     **options: Any,
 ) -> str:
-    """Measure how dark, uneven and noisy the pairs of a set are, beside LOL and DICM.
+    """Measure how dark, uneven and noisy the pairs of a set are, and compare with LOL and DICM.
 
-    Or the pairs of two folders (equal names). With LOW_DIR alone, what can be said without normals.
-    A set of lows only wants the set beside it that it was made from.
+    Give a set, or two folders of images with equal names. LOW_DIR alone gives what can be measured
+    without normals. For a set of lows only, give the set that holds its normals as well.
     """
     if save is not None:
         check_suffix("--save-reference", save, ".yaml")

@@ -13,7 +13,8 @@ from ..synth.recipes.load import DEFAULT, load_recipe
 from ..synth.studio.photographs import Photographs, read_photographs
 from ..synth.studio.server import StudioServer
 from ..synth.studio.workbench import Workbench
-from .common import PATH, count_of, recipe_option, user_errors
+from .common import PATH, count_of, recipe_option
+from .errors import user_errors
 
 
 @click.command()
@@ -38,7 +39,7 @@ from .common import PATH, count_of, recipe_option, user_errors
     "--open/--no-open",
     "opened",
     default=None,
-    help="Open the page in a browser; done by itself where there is a screen.",
+    help="Open the page in a browser.  [default: if there is a screen]",
 )
 @user_errors
 def studio(
@@ -52,10 +53,10 @@ def studio(
 ) -> None:
     """Find a recipe on a page: every parameter as a control, the low beside the normal.
 
-    The page is served to this machine alone, under an address that nobody can guess. Nothing is
-    written but by its button Save. Without a PHOTO it shows photographs inside scikit-image; of a
-    folder, the first 24. Ctrl-C ends it. Lows are those of gloam.darken with the key "image"; in a
-    set, where each photograph has a key of its own, they are others of the same recipe.
+    The page is served to this machine only, under a secret address. Only its button Save writes
+    files. From a folder it shows the first 24 photographs, and without a PHOTO some of
+    scikit-image's. Ctrl-C ends it. Lows are those of gloam.darken with the key "image"; a set draws
+    by each pair's own key, so its lows differ.
     """
     named = recipe or DEFAULT
     held = Photographs(read_photographs(photos))

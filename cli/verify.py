@@ -15,7 +15,8 @@ from ..manifests.sets.pair_set import open_set
 from ..progress import Bars
 from ..synth.building.verify import verify as find_problems
 from ..synth.publishing.unit_by_unit import MARK, verify_export
-from .common import PATH, USER_ERROR, count_of, sample_name, user_errors, working
+from .common import PATH, count_of, sample_name, working
+from .errors import USER_ERROR, user_errors
 
 
 @click.command()
@@ -29,20 +30,20 @@ from .common import PATH, USER_ERROR, count_of, sample_name, user_errors, workin
 @click.option(
     "--strict",
     is_flag=True,
-    help="Count files that are not of the set as damage, too, not as remarks.",
+    help="Count foreign files as damage, not as remarks.",
 )
 @click.option(
     "--normals",
     metavar="SET",
     type=PATH,
-    help="Take the normals of a set of lows only from this set, for --deep.",
+    help="With --deep, for a set of lows only: the set that holds its normals.",
 )
 @user_errors
 @working()
 def verify(root: Path, normals: Path | None, *, progress: Bars, **options: Any) -> str:
     """Check that SET is complete and unchanged: receipts, checksums, indexes, every pair.
 
-    Every problem is named, and what mends it. Exits with 0 only when there is none.
+    Every problem is named, with its remedy. The exit code is 0 if there is none.
     """
     if (root / MARK).is_file():  # what gloam export --for or gloam publish wrote
         progress.stage("checking", None)
@@ -61,7 +62,7 @@ def verify(root: Path, normals: Path | None, *, progress: Bars, **options: Any) 
             else ", every low is what its normal and draw make"
         )
     edited = (name for name in EDITABLE if (pairs.root / name).is_file())
-    how += "".join(f" ({name} is anybody's to edit)" for name in edited)
+    how += "".join(f" ({name} may be edited)" for name in edited)
     shards = count_of(len(pairs.info.units), "shard")
     return f"{root}: {count_of(len(pairs), sample_name(pairs.info))} in {shards}: {how}"
 

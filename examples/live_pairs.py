@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from gloam.errors import GloamError
 from gloam.loaders import PairLoader, pairs_in
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -18,12 +19,12 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 def options_of(doc: str | None, batch_size: int) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=str(doc).split("\n\n")[0])
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--recipe", default=None)
-    parser.add_argument("--steps", type=int, default=2000)
-    parser.add_argument("--size", type=int, default=128)
-    parser.add_argument("--batch-size", type=int, default=batch_size)
-    parser.add_argument("--workers", type=int)
+    parser.add_argument("data", type=Path, help="a set, or a folder of photographs")
+    parser.add_argument("--recipe", help="name or file; by default a set's own, or uneven")
+    parser.add_argument("--steps", type=int, default=2000, help="batches (%(default)s)")
+    parser.add_argument("--size", type=int, default=128, help="windows, pixels (%(default)s)")
+    parser.add_argument("--batch-size", type=int, default=batch_size, help="(%(default)s)")
+    parser.add_argument("--workers", type=int, help="processes that make batches")
     return parser.parse_args()
 
 
@@ -35,17 +36,19 @@ def train(
     say: Callable[[float], str],
 ) -> None:
     """Train a network by the loss of a low and what is given beside it, in steps of Adam."""
-    data = options.data if (options.data / "set.json").exists() else pairs_in(options.data)
-    loader = PairLoader(
-        data,
-        live=True,
-        recipe=options.recipe,
-        batch_size=options.batch_size,
-        size=options.size,
-        augment=True,
-        workers=options.workers,
-        give=give,
-    )
+    try:
+        loader = PairLoader(
+            options.data if (options.data / "set.json").exists() else pairs_in(options.data),
+            live=True,
+            recipe=options.recipe,
+            batch_size=options.batch_size,
+            size=options.size,
+            augment=True,
+            workers=options.workers,
+            give=give,
+        )
+    except GloamError as error:
+        raise SystemExit(str(error)) from error
     optimiser = torch.optim.Adam(network.parameters(), 1e-3)
     step, mean = 0, 0.0
     with loader:

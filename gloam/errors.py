@@ -74,64 +74,52 @@ class GloamError(Exception):
 
 
 class GloamWarning(UserWarning):
-    """Something that the user should know, and that goes on all the same.
-
-    The command line shows it as a line.
-    """
+    """A warning to the user; the command line shows it as one line."""
 
 
 class SourceError(GloamError):
-    """A source is missing, unreadable, or not laid out as its kind says."""
+    """A source is missing, unreadable, or does not have the layout of its kind."""
 
 
 class ConfigError(GloamError, ValueError):
-    """An unknown key or a wrong value.
-
-    It stands in a recipe, a suitability profile, a build file or an option.
-    """
+    """An unknown key or a wrong value of a recipe, a profile, a build file or an option."""
 
 
 class SetError(GloamError):
-    """An output cannot be written, is something else, or was begun with other settings."""
+    """A set cannot be read or written, is not a set, or was begun with other settings."""
 
 
 class DamagedError(SetError):
-    """A set's own record is not as it was written; building it again from its sources mends it."""
+    """A set's own record is damaged; building the set again from its sources repairs it."""
 
 
 class LoaderError(GloamError, ValueError):
-    """A set cannot be loaded as asked.
-
-    Options, ranks, a state of something else or a damaged image are the cause.
-    """
+    """Data cannot be loaded: wrong options or ranks, a foreign state, or a damaged image."""
 
 
 class WorkerLost(GloamError, RuntimeError):
-    """A worker process ended without an answer.
-
-    For example because the system ran out of memory.
-    """
+    """A worker process died, for example because memory ran out."""
 
 
 class Reason(StrEnum):
-    """Why a photograph is refused; refusals are counted by it."""
+    """Reason for refusing a photograph; reports count refusals by it."""
 
     UNREADABLE = "unreadable"
-    """Its bytes cannot be had."""
+    """The file cannot be read."""
     NOT_AN_IMAGE = "not an image"
     EMPTY = "empty"
     DAMAGED = "damaged"
     UNSUPPORTED = "unsupported"
-    """It has a format or a form that gloam does not read."""
+    """A format, or a variant of one, that gloam does not read."""
     TOO_LARGE = "too large"
     SCENE_CHANGE = "scene change"
-    """The frames of a clip show more than one scene."""
+    """A clip shows more than one scene."""
     FILE_NAME = "file name"
-    """Not valid text."""
+    """The name is not valid text."""
 
 
 class ImageRefused(GloamError):
-    """One photograph cannot be used. The build counts it and goes on.
+    """A photograph cannot be used; a build counts it and goes on.
 
     Attributes
     ----------
@@ -150,10 +138,10 @@ class ImageRefused(GloamError):
 
 
 def visible(text: object) -> str:
-    """Return a text of others for a terminal: on one line, its control characters escaped."""
+    """Escape the control characters and line breaks of a foreign text, for a terminal."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an exception's text, cut at 200, or else its type's name."""
+    """Return the first 200 characters of an exception's first line, or its type's name."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]

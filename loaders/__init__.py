@@ -1,4 +1,4 @@
-"""How training reads a set: DALI pipelines, a plain PyTorch loader, staging.
+"""Loaders of sets for training, with DALI or PyTorch.
 
 `PairLoader` and `TorchLoader` are imported when first used, so that neither DALI nor torch is
 loaded for anything else.

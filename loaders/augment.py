@@ -14,8 +14,8 @@ import numpy.typing as npt
 from ..errors import LoaderError
 from ..synth.kernels.arrays import Window
 from ..synth.parameters.keyed_bits import keyed_bits, uniform_of
+from .epoch_order import epoch_seed
 from .options import Options
-from .ranks_and_order import epoch_seed
 
 if TYPE_CHECKING:
     from ..synth.parameters.columns import KeyedColumns, Keys

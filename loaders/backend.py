@@ -13,10 +13,14 @@ from .devices import find_device
 _CLASSES = {  # imported when they are first used: neither DALI nor torch need be there
     ("PairLoader", "dali"): "dali.pairs.DaliPairs",
     ("PairLoader", "torch"): "torch_loader.TorchLoader",
+    ("MixedLoader", "dali"): "mixtures.dali_mixture.MixedDali",
     ("MixedLoader", "torch"): "mixtures.torch_mixture.MixedTorch",
     ("ImageLoader", "dali"): "dali.images.DaliImages",
     ("ImageLoader", "torch"): "torch_images.TorchImages",
 }
+
+MIXED_ON_GPU = "torch"
+"""Backend that "auto" takes for mixtures on a GPU, where "dali" is not measured yet."""
 
 
 def choose_backend(given: Mapping[str, Any]) -> str:
@@ -41,16 +45,16 @@ def choose_backend(given: Mapping[str, Any]) -> str:
 def class_of(loader: str, given: Mapping[str, Any]) -> Any:
     """Return the class of a loader for the backend that its options ask for."""
     backend = choose_backend(given)
-    if loader == "MixedLoader" and given.get("backend", "auto") == "auto":
-        backend = "torch"
-    if (loader, backend) not in _CLASSES:
-        raise LoaderError("backend='dali' reads no mixtures: take backend='torch' or 'auto'")
+    if loader == "MixedLoader" and given.get("backend", "auto") == "auto" and backend == "dali":
+        on_gpu = find_device(given.get("device", "auto")).kind == "gpu"
+        known = set(given.get("give") or ()) <= {"component"}
+        backend = MIXED_ON_GPU if on_gpu and known else "torch"
     module, _, name = _CLASSES[loader, backend].rpartition(".")
     return getattr(import_module(f".{module}", __package__), name)
 
 
 def check_backend(given: Mapping[str, Any], backend: str) -> None:
-    """Check that a loader of one backend is not asked for the other.
+    """Refuse a `backend` option other than the one of the loader's class.
 
     Raises LoaderError.
     """

@@ -1,4 +1,4 @@
-"""The pairs of a split as columns that say where each image lies."""
+"""The pairs of a split as columns: the file, offset and size of each image."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StoredPair:
 
     @property
     def key(self) -> str:
-        """Its key."""
+        """Key of the pair."""
         if isinstance(self._key, Extent):
             self._key = key_in(self._key)
         return self._key
@@ -43,12 +43,12 @@ class StoredPair:
         return hash((self.low, self.normal))
 
     def moved(self, nearest: Callable[[Extent], Extent]) -> StoredPair:
-        """Return the same pair, whose images lie where a function says."""
+        """Return the pair with the location of its images mapped by a function."""
         return StoredPair(self._key, nearest(self.low), nearest(self.normal))
 
 
 class Pairs(Protocol):
-    """The pairs of a split in order, each made when it is asked for.
+    """The pairs of a split in order, each created on access.
 
     A set in tars takes 16 bytes a pair, whatever its size.
     """
@@ -60,7 +60,7 @@ class Pairs(Protocol):
 
 @dataclass(frozen=True)
 class SetPairs:
-    """Those of a set; without lows where they are made live."""
+    """Pairs of a set; without lows if these are made live."""
 
     keys: Keys
     lows: Extents | None
@@ -77,7 +77,7 @@ class SetPairs:
 
 @dataclass(frozen=True)
 class GivenPairs:
-    """Those of a list: paths or bytes, and their keys."""
+    """Pairs of a list: paths or bytes, and their keys."""
 
     given: Sequence[Any]
     keys: Sequence[str]
@@ -91,14 +91,14 @@ class GivenPairs:
 
 
 class GivenNormals(GivenPairs):
-    """Photographs of a list, whose lows are made live: paths or bytes, and their keys."""
+    """Normals of a list, for live lows: paths or bytes, and their keys."""
 
     def __getitem__(self, number: int) -> StoredPair:
         return StoredPair(self.keys[number], NOTHING, _extent(self.given[number]))
 
 
 def list_keys(items: Sequence[Any]) -> list[str]:
-    """Return a key for each of some photographs.
+    """Return a key for each photograph of a list.
 
     It is the name without its suffix or, where two have the same, the path; of bytes the number.
     """
@@ -129,7 +129,7 @@ def read_extent(extent: Extent) -> bytes:
 
 
 def undecodable(pair: StoredPair, member: str, why: str, of_set: bool) -> LoaderError:
-    """Return the error that says which image cannot be decoded, and what to do."""
+    """Return the error for an image that cannot be decoded, naming it and a remedy."""
     piece = pair.low if member == "low" else pair.normal
     mend = "gloam verify the set, gloam build mends it" if of_set else "leave it out"
     where = piece.named(pair.key, member)
@@ -140,7 +140,7 @@ _NEAR = 4096  # bytes between two members that are read at once
 
 
 def fetched(pair: StoredPair) -> StoredPair:
-    """Return a pair whose images are read; in a tar they lie side by side, and are read at once.
+    """Return a pair with its images read; in a tar, as one range.
 
     Raises LoaderError as `read_extent`.
     """

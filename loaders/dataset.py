@@ -24,7 +24,7 @@ DECODERS = ("opencv", "pillow")
 
 
 class ReadyBatch(NamedTuple):
-    """A batch that a loader has made already, where a DataLoader expects the number of a sample."""
+    """A finished batch, passed through a DataLoader in place of a sample's number."""
 
     batch: tuple[Any, ...]
 
@@ -70,7 +70,7 @@ class PairDataset(NumberedSamples):
         return self._live.low(normal, pair.key, epoch), normal
 
     def normal(self, pair: StoredPair) -> Pixels:
-        """Return the normal that a live low is made of."""
+        """Decode the normal of a pair, for its live low."""
         return normal_of(pair, self._contents.layout is not None)
 
 
@@ -91,7 +91,7 @@ def place_of(number: int, count: int) -> int:
     Raises IndexError where there is none.
     """
     if not -count <= number < count:
-        raise IndexError(f"{number} is none of the {count:,} samples")
+        raise IndexError(f"index {number} is out of range for {count:,} samples")
     return number % count
 
 

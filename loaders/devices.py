@@ -83,7 +83,7 @@ def has_torch() -> bool:
 
 
 def converter(options: Options) -> Callable[[Any], Any] | None:
-    """Return what makes an array of a tensor, without a copy; None for torch's own.
+    """Return the function that converts a tensor without a copy; None for torch.
 
     Raises LoaderError when the framework cannot take what lies on the device, or is not installed.
     """

@@ -44,17 +44,11 @@ _DECODERS = {
 class Finding:
     """One thing that was looked at.
 
-    Attributes
-    ----------
-    subject : str
-        Such as "DALI".
-    state : str
-        "ok", "missing" (something optional is not there) or "wrong" (gloam cannot work as it
-        should).
-    found : str
-        Version, size or fault, in words.
-    remedy : str
-        How to get what is missing, or to mend what is wrong; "" where nothing is to be done.
+    subject: such as "DALI".
+    state: "ok", "missing" (something optional is not there) or "wrong" (gloam cannot work as it
+      should).
+    found: version, size or fault, in words.
+    remedy: how to get what is missing, or to mend what is wrong; "" where nothing is to be done.
     """
 
     subject: str
@@ -76,7 +70,7 @@ class Diagnosis:
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing is wrong; optional things may be missing."""
+        """True if nothing is wrong; optional things may be missing."""
         return all(one.state != "wrong" for one in self.findings)
 
     def lines(self) -> list[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import LoaderError, SourceError
-from ..manifests.images.folders import listed
 from ..manifests.real.real import RealSet
+from ..manifests.sources.folders import list_images
 from ..storage.untrusted import read_regular
 
 
@@ -32,7 +32,7 @@ def images_in(folder: Path) -> ImageFiles:
     Raises LoaderError when there are no images.
     """
     try:
-        found = listed(folder)
+        found = list_images(folder)
     except SourceError as error:
         raise LoaderError(str(error), path=folder) from None
     parts = [path.relative_to(folder).parts for path in found]
@@ -49,7 +49,7 @@ def images_given(paths: Sequence[str | Path]) -> ImageFiles:
     """
     for number, path in enumerate(paths):
         if not isinstance(path, str | Path):
-            raise LoaderError(f"entry {number} of the list is no path of an image")
+            raise LoaderError(f"entry {number} of the list is not the path of an image")
     classes = paths.classes if isinstance(paths, RealSet) else [""] * len(paths)
     names = sorted(set(classes) - {""})
     numbers = {"": -1} | {name: number for number, name in enumerate(names)}

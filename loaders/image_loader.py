@@ -14,9 +14,9 @@ from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..storage.stores import as_path
 from .backend import check_backend, class_of
-from .epochs import EpochLoader
+from .epoch_loader import EpochLoader
 from .image_files import ImageFiles, images_given, images_in, images_listed
-from .index import Contents, cached_in, contents_of, of_images
+from .index import Contents, cached_in, contents_of, refuse_clips
 from .labels import label_columns
 from .options import ImageOptions, check_names
 
@@ -67,7 +67,7 @@ class ImageLoader(EpochLoader):
     _backend = "dali"
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Choose the backend: what is returned is a DaliImages or a TorchImages."""
+        """Choose the backend: a DaliImages or a TorchImages."""
         if cls is not ImageLoader:
             return super().__new__(cls)
         made: Self = super().__new__(class_of("ImageLoader", options))
@@ -92,7 +92,7 @@ class ImageLoader(EpochLoader):
             self.classes, numbers = images.names, np.array(images.labels, np.int64)
         else:
             assert isinstance(data, PairSet | str | Path)
-            held = of_images(open_set(data))
+            held = refuse_clips(open_set(data))
             self.classes, numbers = [], np.full(contents.count, -1, np.int64)
             if held.info.build.labelled:
                 columns = label_columns(held, contents)

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any, overload
 
 from ..errors import LoaderError, SetError, SourceError
-from ..manifests.images.folders import image_files, listed
-from ..manifests.real.pairing import Match, matched
+from ..manifests.real.pairing import Match, match_files
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.layouts import layout_named
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys
 from ..manifests.sets.layouts.layout import Layout, list_path
-from ..manifests.sets.layouts.shard_files import index_path, shard_path
+from ..manifests.sets.layouts.shard_writer import index_path, shard_path
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sets.shard_cache import ShardCache
+from ..manifests.sources.folders import image_files, list_images
 from ..storage.stores import StorePath, as_path
 from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, list_keys
 
@@ -66,23 +66,23 @@ class Contents:
 
     @property
     def reader(self) -> str:
-        """The one of DALI's readers that takes them as they lie, or "external" for gloam's own."""
+        """Name of the DALI reader for this layout, or "external" for gloam's own."""
         if self.layout is None or self.layout != self.normal_layout:
             return "external"
         return self.layout.reader
 
     @property
     def far(self) -> bool:
-        """Whether something of a set lies in a store: gloam reads it by ranges."""
+        """True if any file is in an object store, which gloam reads by ranges."""
         return isinstance(self.root, StorePath) or isinstance(self.normal_root, StorePath)
 
     @property
     def two_sets(self) -> bool:
-        """Whether lows and normals lie in two sets."""
+        """True if lows and normals are in different sets."""
         return self.root != self.normal_root
 
     def shards(self, kind: str = "low") -> tuple[list[str], list[str]]:
-        """Return paths of tars and of their indexes, those that hold the lows or the normals."""
+        """Return the paths of the tars with the lows or the normals, and of their indexes."""
         root = self.root if kind == "low" else self.normal_root
         # DALI keeps files open by their names: a relative one may be another file by now.
         root = root if isinstance(root, StorePath) else Path(os.path.abspath(root))
@@ -91,7 +91,7 @@ class Contents:
         ]
 
     def nearest(self, extent: Extent) -> Extent:
-        """Return where the bytes of a member are nearest: in a copy of its shard, if there is one.
+        """Return the extent in a local copy of its shard, if there is one.
 
         Copies are made while a loader runs, so that this is asked whenever one is read.
         """
@@ -102,12 +102,9 @@ class Contents:
 
     @cached_property
     def pairs(self) -> Pairs:
-        """Every pair in order, read from indexes and lists when first asked for.
+        """Every pair in order, read from indexes and lists on first access.
 
-        Raises
-        ------
-        SetError
-            When an index or list cannot be read.
+        Raises SetError when an index or list cannot be read.
         """
         if self.layout is None:
             if self.live:
@@ -153,7 +150,7 @@ def open_data(
     it is neither a set nor a list.
     """
     if isinstance(data, PairSet | str | Path):
-        return of_images(open_set(data, normals))
+        return refuse_clips(open_set(data, normals))
     if not isinstance(data, Iterable):  # an array of paths is a list of them, too
         raise LoaderError(f"data={data!r}: must be the folder of a set, or a list of pairs")
     if normals is not None:
@@ -161,13 +158,10 @@ def open_data(
     return data
 
 
-def of_images(pairs: PairSet) -> PairSet:
+def refuse_clips(pairs: PairSet) -> PairSet:
     """Refuse a set of clips.
 
-    Raises
-    ------
-    LoaderError
-        When it is one.
+    Raises LoaderError when it is one.
     """
     if pairs.frames:
         raise LoaderError.at(
@@ -179,24 +173,21 @@ def of_images(pairs: PairSet) -> PairSet:
 def contents_of(
     data: PairSet | str | Path | Sequence[Any],
     split: str,
-    normals: str | Path | None = None,
     live: bool = False,
 ) -> Contents:
-    """Find out what a loader was given.
+    """Find the pairs of a loader.
 
     data: PairSet, str, Path or sequence; a set, its folder, or (low, normal) pairs, each a path or
       bytes.
     split: "train", "val" or "test".
-    normals: the set that a set of lows only was made from.
-    live: whether lows are to be made when a pair is read. A list may then be of normals alone.
+    live: make lows when a pair is read; a list may then hold normals alone.
 
     Raises SetError when the set is half built, or an index or list is missing or not the one that
-    was built; or when it holds lows only and `normals` is not its origin; LoaderError when a list
-    is empty.
+    was built; LoaderError when a list is empty.
     """
     if split not in SPLITS:
         raise LoaderError(f"split {split!r}: must be one of {', '.join(SPLITS)}")
-    data = open_data(data, normals)
+    data = open_data(data, None)
     if isinstance(data, PairSet):
         return _of_set(data, split, live)
     given = _normals(data) if live else _two_each(data)
@@ -325,12 +316,12 @@ def pairs_in(
             first, second = (
                 {
                     path.relative_to(folder).as_posix(): str(path)
-                    for path in listed(folder, npy=True)
+                    for path in list_images(folder, npy=True)
                 }
                 for folder in folders
             )
-            return matched(first, second, match)
-        found = [image_files(folder, npy=True) for folder in folders]
+            return match_files(first, second, match)
+        found = [image_files(folder) for folder in folders]
     except SourceError as error:
         raise LoaderError(str(error)) from None
     if normals is None:

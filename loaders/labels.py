@@ -16,7 +16,7 @@ from ..manifests.labels.labels import BOXES, CLASS, MASK
 from ..manifests.labels.placement import nearest
 from ..manifests.labels.table import read_about
 from ..manifests.sets.info import PAIRS
-from ..manifests.sets.label_columns import Rows, read_label_arrays
+from ..manifests.sets.label_columns import LabelRows, read_label_arrays
 from ..manifests.sets.layouts.extents import Extent, Extents
 from ..manifests.sets.pair_set import PairSet
 from .augment import CropFlip
@@ -47,33 +47,26 @@ class LabelColumns:
     _ends: Whole
     _of_objects: tuple[npt.NDArray[Any], ...]
 
-    def take(self, numbers: Sequence[int] | Whole) -> Rows:
+    def take(self, numbers: Sequence[int] | Whole) -> LabelRows:
         """Return the labels of some pairs."""
         at = np.asarray(numbers, np.int64)
         starts, ends = self._ends[at], self._ends[at + 1]
         counts = ends - starts
         first = np.repeat(starts - np.cumsum(counts) + counts, counts)
         places = first + np.arange(int(counts.sum()))
-        return Rows(self.numbers[at], counts, *(column[places] for column in self._of_objects))
+        return LabelRows(self.numbers[at], counts, *(column[places] for column in self._of_objects))
 
     def mask(self, number: int) -> Extent | None:
-        """Return where a pair's mask lies."""
+        """Return the extent of a pair's mask."""
         return None if self.masks is None else self.masks[number]
 
 
 def label_columns(pairs: Any, contents: Contents) -> LabelColumns:
     """Read the labels of a split.
 
-    Parameters
-    ----------
-    pairs : PairSet or list
-        What a loader was given.
-    contents : Contents
+    pairs: the data of a loader.
 
-    Raises
-    ------
-    LoaderError
-        When there are none.
+    Raises LoaderError when there are none.
     """
     if not isinstance(pairs, PairSet) or not pairs.info.build.labelled:
         raise LoaderError(
@@ -99,13 +92,13 @@ def label_columns(pairs: Any, contents: Contents) -> LabelColumns:
     )
 
 
-def joined(rows: Iterable[Rows]) -> Rows:
+def join_labels(rows: Iterable[LabelRows]) -> LabelRows:
     """Put the labels of several pairs together."""
-    return Rows(*map(np.concatenate, zip(*rows, strict=True)))
+    return LabelRows(*map(np.concatenate, zip(*rows, strict=True)))
 
 
 def batch_labels(
-    rows: Rows,
+    rows: LabelRows,
     crops: npt.NDArray[Any],
     masks: Sequence[npt.NDArray[np.uint8]],
     roles: Sequence[str],
@@ -113,22 +106,12 @@ def batch_labels(
 ) -> dict[str, Any]:
     """Return the labels of a batch, moved as its pixels are.
 
-    Parameters
-    ----------
-    rows : Rows
-    crops : array (N, 7)
-        See `augment.draw_crops`.
-    masks : sequence of uint8 arrays (H, W)
-        Moved already; see `moved_mask`.
-    roles : sequence of str
-    options : Options
+    crops: array (N, 7); see `augment.draw_crops`.
+    masks: sequence of uint8 arrays (H, W); moved already; see `move_mask`.
 
-    Returns
-    -------
-    dict
-        If the set has them: "class" (N) int64; "boxes", a list of (M, 4) float32 (left, top,
-        right, bottom in pixels of the tensors), beside it "classes" int64, "difficult" and "crowd"
-        bool, lists of (M); "mask" (N, H, W) uint8, 255 where an image was padded.
+    Returns a dict of those that the set has: "class" (N) int64; "boxes", a list of (M, 4) float32
+    (left, top, right, bottom in pixels of the tensors), with "classes" int64, "difficult" and
+    "crowd" bool, lists of (M); "mask" (N, H, W) uint8, 255 where an image was padded.
     """
     import torch
 
@@ -136,7 +119,7 @@ def batch_labels(
     if CLASS in roles:
         made["class"] = torch.from_numpy(rows.numbers.astype(np.int64))
     if BOXES in roles:
-        boxes, kept = _moved_boxes(rows, crops, options)
+        boxes, kept = _move_boxes(rows, crops, options)
         ends = np.concatenate([[0], np.cumsum(rows.counts)])
         inside = np.concatenate([[0], np.cumsum(kept)])
         counts = np.diff(inside[ends]).tolist()
@@ -158,8 +141,8 @@ def batch_labels(
     return made
 
 
-def _moved_boxes(
-    rows: Rows, crops: npt.NDArray[Any], options: Options
+def _move_boxes(
+    rows: LabelRows, crops: npt.NDArray[Any], options: Options
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
     """Move boxes as pixels move; and say which still are at least a pixel wide and high."""
     whose = np.repeat(np.arange(len(crops)), rows.counts)
@@ -180,7 +163,7 @@ def _moved_boxes(
     return points.reshape(-1, 4), wide
 
 
-def moved_mask(extent: Extent, crop: npt.NDArray[Any], options: Options) -> Any:
+def move_mask(extent: Extent, crop: npt.NDArray[Any], options: Options) -> Any:
     """Read a mask and move it as the pixels of its pair: each takes the nearest one's value.
 
     Returns uint8 array (H, W). Raises LoaderError when it cannot be read.
@@ -205,21 +188,21 @@ class PairLabels(NamedTuple):
     row: of this pair alone.
     """
 
-    row: Rows
+    row: LabelRows
     roles: tuple[str, ...]
     mask: Extent | None
 
     def moved(self, crop: CropFlip, options: Options) -> MovedLabels:
         """Read and move the mask, if there is one; boxes are moved with those of the batch."""
         drawn = np.array([crop], np.int64)
-        mask = None if self.mask is None else moved_mask(self.mask, drawn[0], options)
+        mask = None if self.mask is None else move_mask(self.mask, drawn[0], options)
         return MovedLabels(self.row, self.roles, drawn, mask)
 
 
 class MovedLabels(NamedTuple):
     """The labels of one pair, and the crop (1, 7) of its images."""
 
-    row: Rows
+    row: LabelRows
     roles: tuple[str, ...]
     crop: npt.NDArray[np.int64]
     mask: npt.NDArray[np.uint8] | None
@@ -227,7 +210,7 @@ class MovedLabels(NamedTuple):
 
 def together(labels: Sequence[MovedLabels], options: Options) -> dict[str, Any]:
     """Return the labels of a batch of pairs; see `batch_labels`."""
-    rows = joined(one.row for one in labels)
+    rows = join_labels(one.row for one in labels)
     crops = np.concatenate([one.crop for one in labels])
     masks = [one.mask for one in labels if one.mask is not None]
     return batch_labels(rows, crops, masks, labels[0].roles, options)

@@ -90,8 +90,8 @@ class LoaderOptions(TypedDict, total=False):
     backend : str
         "dali" (NVIDIA DALI: reads, decodes and resizes, on a GPU or the CPU), "torch" (a DataLoader
         with processes that decode on the CPU), or "auto", the default: DALI where it is installed
-        and knows the device. Batches differ by decoder and resizer alone, and by the order of
-        DALI's own readers, see `reader`.
+        and knows the device; torch for mixtures. Batches differ by decoder and resizer alone, and
+        by the order of DALI's own readers, see `reader`.
     """
 
     batch_size: Required[int]
@@ -182,7 +182,7 @@ class PairOptions(ImageOptions, total=False):
     exact : bool
         For live lows: decode normals as the set's lows were made from them, with libjpeg-turbo on
         the CPU. A GPU's decoder differs by up to 3 levels, and so do the lows; backend="torch" is
-        always exact. By default False.
+        always exact. Of a mixture all images are decoded so. By default False.
     resident : bool or "auto"
         With DALI: keep this rank's pairs in memory, decoded once: the GPU's, or the host's for
         device="cpu"; normals alone where lows are live. Each rank keeps its own part, shuffled anew
@@ -193,7 +193,7 @@ class PairOptions(ImageOptions, total=False):
     reader : str
         DALI's: "webdataset" for shards, "file" for files, "external" for lists and for either (it
         reads at offsets and shuffles without limit, in the order of backend="torch"); "auto", the
-        default, takes what fits.
+        default, takes what fits; a mixture is always read as by "external".
     decoder : str
         With backend="torch": "opencv", the default, or "pillow".
     """
@@ -243,7 +243,7 @@ class ClipOptions(LoaderOptions, total=False):
 
 
 _ELSEWHERE = {"threads": "workers=4", "device_id": 'device="cuda:1"'}
-"""What options are called now."""
+"""Current names of renamed options."""
 
 
 class Options(BaseModel):
@@ -301,12 +301,12 @@ class Options(BaseModel):
 
     @property
     def square(self) -> bool:
-        """Whether a transposed image keeps its shape."""
+        """True if a transposed image keeps its shape."""
         return self.size is None or self.size[0] == self.size[1]
 
     @property
     def cuts(self) -> bool:
-        """Whether a window of each image is kept, and not the whole."""
+        """True if images are cropped."""
         return self.crop != "resize"  # which needs a size
 
     @property
@@ -316,7 +316,7 @@ class Options(BaseModel):
 
     @property
     def changes(self) -> bool:
-        """Whether images are cut or flipped."""
+        """True if images are cropped or flipped."""
         return self.cuts or self.augment
 
     @property

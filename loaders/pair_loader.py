@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from .backend import check_backend, class_of
-from .epochs import EpochLoader
+from .epoch_loader import EpochLoader
 from .index import Contents, cached_in, contents_of, open_data
 from .labels import LabelColumns, label_columns
 from .live.lows import LiveLows, is_live, live_lows, stored_draws
@@ -70,7 +70,7 @@ class PairLoader(EpochLoader):
     _drawn: LiveLows | None  # how lows are or were drawn, where something of that is asked for
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Choose the backend, and what loads a mixture: a subclass of this is returned."""
+        """Choose the subclass: by backend, and for mixtures."""
         chosen = cls
         if "_backend" in vars(cls):  # neither a copy nor a mixture's already
             data = args[0] if args else options.get("data")

@@ -1,4 +1,4 @@
-"""States of loaders: small dicts that say where in which epoch of what a loader was.
+"""States of loaders: small dicts of the epoch, the position in it, and the data.
 
 Any other loader refuses them.
 """
@@ -11,13 +11,13 @@ from ..errors import LoaderError
 from ..manifests.sets.info import differences
 from .index import Contents
 from .options import Options
-from .ranks_and_order import Rank
+from .ranks import Rank
 
 VERSION = 1
 
 
 def fingerprint(contents: Contents, options: Options, rank: Rank, reader: str) -> dict[str, Any]:
-    """Return what two loaders must have in common for a state of one to fit the other."""
+    """Return the facts that two loaders must share for their states to be exchanged."""
     return {
         "version": VERSION,
         "data": contents.identity,

@@ -11,10 +11,10 @@ from torch.utils.data import Dataset
 from .augment import CropFlip, crop_numbers, draw_crop
 from .columns import StoredPair
 from .dataset import ImageDataset
+from .epoch_order import epoch_order
 from .image_loader import ImageLoader
 from .memory.shared_buffers import SharedBufferPool
 from .options import Options
-from .ranks_and_order import epoch_order
 from .samples import BatchTensors, Pixels, sized, turned_shape
 from .worker_loader import WorkerLoader
 

@@ -11,12 +11,12 @@ import torch
 from ..errors import LoaderError
 from .columns import StoredPair
 from .dataset import DECODERS
+from .epoch_order import epoch_order
 from .index import Contents
 from .labels import PairLabels
 from .memory.shared_buffers import SharedBufferPool
 from .options import Options
 from .pair_loader import PairLoader
-from .ranks_and_order import epoch_order
 from .samples import Collate, Place, Samples
 from .worker_loader import WorkerLoader
 
@@ -65,7 +65,7 @@ class TorchLoader(PairLoader, WorkerLoader):
     def _collate(self, options: Options, rooms: SharedBufferPool | None) -> Any:
         return Collate(options, rooms, self.options)
 
-    def _rooms_for(self, device: torch.device) -> SharedBufferPool | None:
+    def _buffers_for(self, device: torch.device) -> SharedBufferPool | None:
         """Return rooms for batches of one size that values are made of, as those are copies."""
         options, sides = self.options, self._largest()
         if sides is None or options.dtype == "uint8" or device.type != "cpu":

@@ -20,19 +20,18 @@ from ..engines.process import end_with_parent, main_left_alone, prepare_own_proc
 from ..errors import GloamError, LoaderError
 from ..storage.store_requests import environment, take_environment
 from .devices import Device, converted, find_device
-from .epochs import EpochLoader
+from .epoch_loader import EpochLoader
 from .memory.reused import ReusedMemory
 from .memory.shared_buffers import BufferHandle, SharedBufferPool
 from .options import Options, make_options
-from .ranks_and_order import decoder_load, usable_cores
+from .ranks import decoder_load, usable_cores
 from .samples import ToldBatches, ToldSamples, values_of
 
 
 class WorkerLoader(EpochLoader):
-    """A loader whose batches processes make: a torch DataLoader that lives from epoch to epoch.
+    """A loader with worker processes: a torch DataLoader that persists over epochs.
 
-    Whoever derives from it sets `_dataset`, whose samples `collate_fn` makes batches of, and calls
-    `_prepare`.
+    Subclasses set `_dataset`, whose samples `collate_fn` collates, and call `_prepare`.
     """
 
     _dataset: Any
@@ -56,7 +55,7 @@ class WorkerLoader(EpochLoader):
         )
 
     def _prepare(self) -> None:
-        """Begin to import what the processes need, side by side with this one."""
+        """Start importing the modules of worker processes, in parallel."""
         prepare_workers([__name__], self.num_workers + 1)
 
     @property
@@ -178,7 +177,7 @@ class WorkerLoader(EpochLoader):
             self._process = os.getpid() if workers else None
             if workers:  # bytes on their way: a quarter of the shared memory, and of what is copied
                 levels = self.options.model_copy(update={"dtype": "uint8"})
-                self._rooms = self._rooms_for(device)
+                self._rooms = self._buffers_for(device)
                 collate = self._collate(levels, self._rooms)
                 dataset, collate = ToldSamples(dataset), ToldBatches(collate)
             self._loader = DataLoader(
@@ -198,8 +197,8 @@ class WorkerLoader(EpochLoader):
             self._ending.atexit = False  # multiprocessing ends them then
         return self._loader
 
-    def _rooms_for(self, device: torch.device) -> SharedBufferPool | None:
-        """Return shared memory for batches of one size; None where batches go another way."""
+    def _buffers_for(self, device: torch.device) -> SharedBufferPool | None:
+        """Return shared memory for batches of one size; None if batches are sent otherwise."""
         return None
 
     def _moved(self) -> None:
@@ -209,7 +208,7 @@ class WorkerLoader(EpochLoader):
         self._let_go()
 
     def _let_go(self) -> None:
-        """End the processes, and give back what they share."""
+        """End the processes and free the shared memory."""
         if self._ending is not None:
             self._ending()
         self._loader, self._rooms, self._ending = None, None, None
@@ -219,7 +218,7 @@ class WorkerLoader(EpochLoader):
 
     @abstractmethod
     def _places(self) -> Iterator[list[Any]]:
-        """Yield what is left of the running epoch: batches of what `dataset` takes for numbers."""
+        """Yield the remaining batches of the running epoch, as lists of indices into `dataset`."""
 
 
 def _handed_out(batch: tuple[Any, ...], stream: Any) -> tuple[Any, ...]:
@@ -231,10 +230,10 @@ def _handed_out(batch: tuple[Any, ...], stream: Any) -> tuple[Any, ...]:
 
 
 def _prepare_worker(variables: dict[str, str], number: int) -> None:
-    """Give a worker process one thread, and an end without C++ destructors.
+    """Prepare a worker process: one thread, and an exit without C++ destructors.
 
-    The processes are the parallelism. Destructors can abort in a worker that is stopped in
-    mid-batch. It ends when the loader's process does, which Ctrl-C is for alone.
+    Processes give the parallelism. Destructors can abort in a worker that is stopped in mid-batch.
+    The worker ignores Ctrl-C and ends with the loader's process.
     """
     prepare_own_process()
     end_with_parent()
@@ -250,10 +249,10 @@ def _end_processes(loader: DataLoader[Any], parent: int) -> None:
 
 
 class _RestOfEpoch:
-    """Batches from the loader's place on.
+    """Batch sampler of the rest of the loader's epoch.
 
-    It does not keep the loader, whose DataLoader has it: freed as one cycle, queues would close
-    before processes are told to end, and each be waited for 5 seconds.
+    It holds a weak reference to the loader, whose DataLoader holds it: freed as one cycle, queues
+    would close before processes are told to end, and each would be waited for 5 seconds.
     """
 
     def __init__(self, loader: WorkerLoader) -> None:
@@ -268,7 +267,7 @@ class _RestOfEpoch:
 
 
 class _FreshEpochs:
-    """Each iteration is a pass of the loader, whose batches somebody else makes."""
+    """Batch sampler for another DataLoader; each iteration is a pass of the loader."""
 
     sampler = None  # mmengine looks for one to set the epoch of, which the loader counts by itself
 
@@ -279,10 +278,7 @@ class _FreshEpochs:
         return len(self._loader)
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the loader's epoch.
-
-        Hugging Face's Trainer asks for it here when it goes on in mid-epoch.
-        """
+        """Set the loader's epoch; Hugging Face's Trainer calls it when it resumes in mid-epoch."""
         self._loader.set_epoch(epoch)
 
     def __iter__(self) -> Iterator[list[Any]]:

@@ -30,22 +30,17 @@ _SHORT = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 80, 80
 
 
-def cut(value: Any) -> str:
-    """Return the repr of what somebody wrote, cut where it is long."""
+def shorten(value: Any) -> str:
+    """Return the repr of a user's value, shortened."""
     return _SHORT.repr(value)
 
 
-class Finding(ValueError):
+class InvalidValue(ValueError):
     """Raised by a validator of several fields for one of them.
 
-    Parameters
-    ----------
-    key : str
-        The field.
-    value : object
-        Its value.
-    problem : str
-        The fault, and the values that are allowed.
+    key: the field.
+    value: its value.
+    problem: the fault, and the values that are allowed.
     """
 
     def __init__(self, key: str, value: Any, problem: str) -> None:
@@ -129,8 +124,8 @@ def parse_yaml(text: str, where: object) -> dict[str, Any]:
     return value
 
 
-def validated(model: type[M], values: dict[str, Any], where: str) -> M:
-    """Make a model from a mapping.
+def validate(model: type[M], values: dict[str, Any], where: str) -> M:
+    """Validate a mapping as a model.
 
     Raises ConfigError with one line a finding: where, key, value and what is allowed.
     """
@@ -149,7 +144,7 @@ def _facts(finding: Any, model: type[BaseModel]) -> tuple[str, Any, Any]:
     """Return key, value, and what is allowed, of one of pydantic's findings."""
     place = [str(part) for part in finding["loc"]]
     own = finding.get("ctx", {}).get("error")
-    if isinstance(own, Finding):
+    if isinstance(own, InvalidValue):
         return ".".join([*place, own.key]), own.value, own.problem
     if finding["type"] == "extra_forbidden":
         return ".".join(place), finding["input"], _fields_at(model, finding["loc"][:-1])
@@ -159,7 +154,7 @@ def _facts(finding: Any, model: type[BaseModel]) -> tuple[str, Any, Any]:
 def _line(finding: Any, model: type[BaseModel], where: str) -> str:
     """Write one of pydantic's findings as a line."""
     key = ".".join(visible(str(part)[:80]) for part in finding["loc"])
-    given = cut(finding["input"])
+    given = shorten(finding["input"])
     if finding["type"] == "extra_forbidden":
         known = ", ".join(_fields_at(model, finding["loc"][:-1]))
         near = _near(model, key)

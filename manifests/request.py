@@ -21,7 +21,7 @@ from .sources import Source
 
 
 class OutputOptions(BaseModel):
-    """Options of how a set is written; each field says what it is, and the command shows it.
+    """Options of a set's files; `gloam build --help` shows the descriptions.
 
     JPEG lows ("jpeg", kept as "jpg") are what hardware decodes, but lose noise: at a noise of 1.5
     of 255 levels, quality 95 keeps 0.74 of its variance and adds an error as large as the noise.
@@ -54,8 +54,8 @@ class OutputOptions(BaseModel):
     )
     labels: bool = Field(
         default=False,
-        description="Carry what classes, imagenet, voc and coco sources say: classes, boxes, masks,"
-        " captions; moved with the photographs, in records, members and annotations/.",
+        description="Carry labels of classes, imagenet, voc and coco sources: classes, boxes,"
+        " masks, captions; moved with the photographs, in records, members and annotations/.",
     )
 
     @field_validator("low_codec", mode="before")
@@ -67,19 +67,12 @@ class OutputOptions(BaseModel):
 class RequestBase(BaseModel):
     """Request of a build, whatever its recipe.
 
-    Attributes
-    ----------
-    sources : tuple of Source
-        With names of their own.
-    profile : Profile
-        Bounds on candidates; `EVERYTHING` to take whatever can be read.
-    plan : PlanOptions
-    low_seed : int, optional
-        Seed of the lows, where it is not that of the plan: in sets that were regenerated with
-        another one.
-    output : OutputOptions
-    not_like : tuple of str
-        Sets whose scenes are kept out, see `gloam.leaks`; what is recorded is a sum of them.
+    sources: tuple of Source; with names of their own.
+    profile: bounds on candidates; `EVERYTHING` to take whatever can be read.
+    low_seed: seed of the lows, where it is not that of the plan: in sets that were regenerated with
+      another one.
+    not_like: tuple of str; sets whose scenes are kept out, see `gloam.leaks`; what is recorded is a
+      sum of them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -100,7 +93,7 @@ class RequestBase(BaseModel):
                 " the same members"
             )
         if self.frames and self.output.labels:
-            raise ValueError("labels: clips have none")
+            raise ValueError("labels: clips have no labels")
         return self
 
     @property
@@ -120,12 +113,8 @@ class RecordedRequest(RequestBase):
     Options that were not given are not written, so that a set's bytes and fingerprint are
     those of the gloam that made it, which may not have known all options of this one.
 
-    Attributes
-    ----------
-    recipe : dict
-        The values of a `gloam.synth.recipes.load.Recipe`.
-    not_like : tuple of str
-        A sum of what those sets show.
+    recipe: the values of a `gloam.synth.recipes.load.Recipe`.
+    not_like: checksum of the scenes of those sets.
     """
 
     recipe: dict[str, Any]

@@ -1,1 +1,1 @@
-"""How a low is made: recipes, draws, illumination, sensor, kernels; and the builder of sets."""
+"""Make lows: recipes, draws, illumination, sensor, kernels; and build sets."""

@@ -1,4 +1,4 @@
-"""Clips: one draw for all frames, noise of its own in each.
+"""Clips: one draw for all frames, independent noise in each.
 
     render_clip(normals, drawn)     the lows of all frames
     frame_names(members, "low")     low.000, low.001, ...; none where a sample is a pair
@@ -23,7 +23,7 @@ from .models import Draw, LowMaker, parse_draw
 
 
 def frame_name(member: str, number: int) -> str:
-    """Return what a frame of a clip is called among its members.
+    """Return the name of a frame among the members of its clip.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def frame_draw(drawn: Draw, number: int) -> Draw:
 
 
 def frame_maker(draws: Sequence[Draw], frames: int) -> LowMaker:
-    """Return what makes the lows of the frames of clips, so many of each, clip after clip."""
+    """Return a LowMaker for the frames of clips, so many of each, clip after clip."""
     return LowMaker([frame_draw(drawn, number) for drawn in draws for number in range(frames)])
 
 

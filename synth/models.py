@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from .camera.recipe import CameraRecipe
 from .draws.camera import draw_camera
-from .draws.limits import check_camera
+from .draws.checks import check_camera
 from .draws.record import CameraDraw
 from .draws.table import DrawTable, concat, table_of, table_of_records
 from .image_types import image_of
 from .kernels.arrays import Pixels, Window
+from .parameters.checks import check_numbers
 from .parameters.columns import Columns, KeyedColumns
 from .parameters.drawing import records_of
-from .parameters.limits import check_numbers
 from .power_law.draw import PowerLawDraw, draw_power_law
 from .power_law.recipe import PowerLawRecipe
 from .power_law.render import render_power_law
@@ -28,6 +28,7 @@ from .recipes.load import DEFAULT, Overrides, Recipe, load_recipe
 from .recipes.mixture import MixtureRecipe, Single
 from .render.kernel_args import kernel_args
 from .render.noise_map import NoiseMap, noise_map
+from .render.power_law_map import power_law_map
 from .render.self_test import check_once
 from .render.window import render_window
 
@@ -137,10 +138,10 @@ class LowMaker:
     def noise_map(
         self, number: int, normal: Pixels, window: Window | None = None
     ) -> NoiseMap | None:
-        """Return what that one of the draws knows of its low; None of the power_law model's."""
+        """Return what that one of the draws knows of its low; None of a picture left as it is."""
         source = self._sources[number]
         if isinstance(source, PowerLawDraw):
-            return None
+            return power_law_map(normal, source, window)
         return noise_map(normal, kernel_args(*source), window)
 
 

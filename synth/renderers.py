@@ -54,7 +54,7 @@ class CudaRenderer:
         except ImportError as error:
             raise ConfigError(f"device cuda: {error}; {NEEDS}", key="device") from error
         if not is_available():
-            raise ConfigError(f"device cuda: there is none; {NEEDS}", key="device", value="cuda")
+            raise ConfigError(f"device cuda: no GPU found; {NEEDS}", key="device", value="cuda")
         self._camera = CameraOnCuda()
 
     def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:

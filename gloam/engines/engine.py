@@ -18,8 +18,8 @@ Counted = Callable[[int], Any]
 """Called with the number of things that jobs have counted so far."""
 
 
-def ignored(counted: int) -> None:
-    """Take no notice of progress."""
+def ignore_progress(counted: int) -> None:
+    """Ignore progress."""
 
 
 class Engine(Protocol):
@@ -27,32 +27,24 @@ class Engine(Protocol):
 
     @property
     def far(self) -> bool:
-        """Whether jobs may run on other machines, or in another folder."""
+        """True if jobs may run on other machines, or in another folder."""
 
     def map(
-        self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignored
+        self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignore_progress
     ) -> Iterator[R]:
         """Run `function` on every job; results come in the jobs' order.
 
         Closing the iterator, or an exception where a result is taken, cancels the jobs that have
         not begun and ends those that have.
 
-        Parameters
-        ----------
-        function : a module-level function
-            It may call `local.count` for each thing that it has done, and `local.begin_part` for
-            each that it begins.
-        jobs : iterable
-            Taken from only as fast as they are worked on.
-        at : function
-            Called every fraction of a second, and after each result, with how many things have been
-            counted so far.
+        function: a module-level function; it may call `local.count` for each thing that it has
+          done, and `local.begin_part` for each that it begins.
+        jobs: taken from only as fast as they are worked on.
+        at: function; called every fraction of a second, and after each result, with how many things
+          have been counted so far.
 
-        Raises
-        ------
-        WorkerLost
-            When a worker ended without an answer, and no part of a job was found to be the cause
-            (see `lost_workers.Parted`; on a cluster that is not looked for).
+        Raises WorkerLost when a worker ended without an answer, and no part of a job was found to
+        be the cause (see `lost_workers.Parted`; on a cluster that is not looked for).
         """
 
     def warm(self, module: str) -> None:

@@ -24,26 +24,14 @@ _QUIET = "ignore::UserWarning:multiprocessing.resource_tracker"
 
 
 def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) -> str:
-    """Begin to get ready for a `LocalEngine.map` to come, without waiting.
+    """Start the fork server of a later `LocalEngine.map` in the background.
 
-    The server is started and imports modules.
+    modules: imported by the server, not by each worker. No effect if a server is running already.
+    workers: number of the engine's workers; 1 does nothing.
+    deaf: block Ctrl-C for good in the server and in all that it forks. Otherwise a starting worker
+      may show it as a traceback. For a process all of whose workers are those of a `LocalEngine`.
 
-    Parameters
-    ----------
-    modules : names of modules
-        Loaded once, not in each worker. No effect when a server is running
-        already.
-    workers : int
-        Number of that engine's; 1 does nothing.
-    deaf : bool
-        Whether Ctrl-C is to be blocked for good in the server and in all that is forked from it.
-        Else there are moments in which a worker that begins would show it as a traceback. For a
-        process all of whose workers are those of a `LocalEngine`.
-
-    Returns
-    -------
-    str
-        How multiprocessing is to start workers.
+    Returns the start method of `multiprocessing`: "forkserver" or "spawn".
     """
     if workers <= 1 or sys.platform != "linux":  # elsewhere system libraries do not survive a fork
         return "spawn"

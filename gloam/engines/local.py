@@ -25,7 +25,7 @@ from typing import Any, Generic
 
 from ..errors import WorkerLost
 from ..storage.store_requests import environment
-from .engine import Counted, J, R, ignored
+from .engine import Counted, J, R, ignore_progress
 from .forkserver import prepare_workers
 from .lost_workers import Parted, WorkerStates, ends_process
 from .process import begin_worker, main_left_alone
@@ -98,7 +98,7 @@ class LocalEngine:
     far = False
 
     def map(
-        self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignored
+        self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignore_progress
     ) -> Iterator[R]:
         """Run `function` on every job; results come in the jobs' order."""
         if self.workers <= 1:
@@ -111,7 +111,7 @@ class LocalEngine:
 
 
 @contextmanager
-def counted(at: Counted = ignored) -> Iterator[_LocalCounter]:
+def counted(at: Counted = ignore_progress) -> Iterator[_LocalCounter]:
     """Count what jobs within the block count, in this process."""
     global _counter
     outer, _counter = _counter, _LocalCounter(at)
@@ -146,7 +146,7 @@ class _Handed(Generic[J, R]):
 
     @property
     def finished(self) -> bool:
-        """Whether its result, or its exception, is there."""
+        """True if the result or the exception is there."""
         done = self.future is not None and self.future.done() and not self.future.cancelled()
         return done and not isinstance(self.future.exception(), BrokenProcessPool)  # type: ignore[union-attr]
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, WorkerLost, first_line
-from .engine import Counted, J, R, ignored
+from .engine import Counted, J, R, ignore_progress
 from .local import counted
 from .process import prepare_own_process
 
@@ -47,7 +47,7 @@ class RayEngine:
         self._run = self._ray.remote(max_retries=_RETRIES, num_cpus=1)(_run)
 
     def map(
-        self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignored
+        self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignore_progress
     ) -> Iterator[R]:
         """Run `function` on every job; results come in the jobs' order.
 

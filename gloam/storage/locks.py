@@ -51,7 +51,7 @@ def exclusive(path: Path, shared: bool = False) -> Iterator[None]:
 
 @contextmanager
 def in_turn(path: Path) -> Iterator[None]:
-    """Hold a lock file for the length of the block, waiting until nobody else does."""
+    """Hold a lock file for the length of the block, waiting until it is free."""
     with _locked(path, shared=False, wait=True):
         yield
 

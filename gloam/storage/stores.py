@@ -102,7 +102,7 @@ class StorePath(PosixPath):
     def open(self, mode: str = "r", *args: Any, **options: Any) -> IO[Any]:  # type: ignore[override]
         """Open the object to read it, in pieces that grow while it is read on and on."""
         if mode != "rb":
-            raise io.UnsupportedOperation(f"{self}: objects are read, or put whole")
+            raise io.UnsupportedOperation(f"{self}: objects can be read, or written as a whole")
         return io.BufferedReader(_Reader(self), _PIECES[1])
 
     def stat(self, *, follow_symlinks: bool = True) -> Status:  # type: ignore[override]
@@ -166,7 +166,7 @@ class StorePath(PosixPath):
         return self
 
     def put(self, data: bytes | IO[bytes]) -> None:
-        """Write the whole object; nobody sees a part of it, nor what is left of it after a kill."""
+        """Write the object atomically: readers and kills never see a part of it."""
         size = len(data) if isinstance(data, bytes) else data.seek(0, os.SEEK_END)
         # In parts only where it is large: they cost requests, and what is left of them.
         in_parts = size > _IN_PARTS

@@ -1,4 +1,4 @@
-"""Validation of sets that somebody else wrote: names, numbers, kinds of files.
+"""Validation of untrusted sets: names, numbers, kinds of files.
 
 Sums in a set guard against accidents, not against people: whoever edits a set seals it again. So
 every name and number is checked here where bytes become objects, and every path is joined here.
@@ -57,6 +57,7 @@ LIST_LINES = re.compile(rf"(?:{_UNIT_FILE}\n)*+\Z|(?:{_SAMPLE_FILE} [0-9]{{1,15}
 MOST_BYTES = 1 << 48
 """Largest size of a file, 256 TiB: beyond every file system's, and far from overflow of sums."""
 MOST_PAIRS = 10**9
+_SHOWN = 60  # characters of a value in a message
 _MOST_IN_MEMORY = 1 << 30  # bytes of a file that is read whole: ten times what gloam writes so
 
 LayoutName = Annotated[str, StringConstraints(pattern="^(?:shards|files)$")]
@@ -205,8 +206,8 @@ def parse_json(data: bytes | str) -> Any:
     return from_json(data, allow_inf_nan=False)
 
 
-def finding(error: ValidationError) -> str:
-    """Return what a model refuses first of the values that a file holds, as a short text."""
+def first_finding(error: ValidationError) -> str:
+    """Return the first fault that a model finds in a file's values, as a short text."""
     first = error.errors(include_url=False)[0]
     field, value = shown(".".join(map(str, first["loc"])))[1:-1], first["input"]
     if first["type"] == "string_pattern_mismatch":
@@ -215,13 +216,12 @@ def finding(error: ValidationError) -> str:
     return f"{field}: {first['msg']}, not {shown(value)}"
 
 
-def shown(value: object, most: int = 60) -> str:
-    """Return a value for a message: on one line, cut where it is long."""
-    # Of a container or a long text only the beginning is ever made into text.
+def shown(value: object) -> str:
+    """Return a value for a message: one line of at most 60 characters."""
     if isinstance(value, str):
-        text = repr(value[: most + 1])
+        text = repr(value[: _SHOWN + 1])
     elif isinstance(value, int | float | bool | None):
         text = repr(value) if not isinstance(value, int) or value.bit_length() < 256 else "a number"
     else:
         text = f"a {type(value).__name__}"
-    return text if len(text) <= most + 2 else f"{text[:most]}..."
+    return text if len(text) <= _SHOWN + 2 else f"{text[:_SHOWN]}..."

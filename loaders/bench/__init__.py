@@ -1,1 +1,1 @@
-"""How fast loaders are on this machine, beside plain ones."""
+"""Measure how fast loaders are on this machine, compared with plain ones."""

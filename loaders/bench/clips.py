@@ -1,4 +1,4 @@
-"""How fast clips are loaded: of a set, stored and live; of folders of frames and video files."""
+"""Measure how fast clips load: stored and live sets, folders of frames, video files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast photographs of a folder are loaded, beside plain DataLoaders of OpenCV and Pillow."""
+"""Measure how fast photographs load, compared with DataLoaders of OpenCV and Pillow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many pairs a second this machine can load, by every way there is."""
+"""Measure how many pairs a second this machine loads, by every loader."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import torch
 from ...engines.process import available_cores
 from ...errors import LoaderError
 from ...manifests.sets.pair_set import open_set
+from ..backend import is_installed
 from ..index import contents_of
 from ..mixtures.mixture import Mixture, at, mixture_in
 from ..pair_loader import PairLoader
@@ -36,7 +37,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Bench:
-    """All ways of loading, and the machine that they ran on."""
+    """Speeds of all loaders, and the machine that they were measured on."""
 
     machine: dict[str, Any]
     speeds: list[Speed]
@@ -99,7 +100,7 @@ class Asked(NamedTuple):
             return Speed(name, 0, 0, f"not run: {error}")
 
 
-def bench(asked: Asked) -> Bench:
+def bench_pairs(asked: Asked) -> Bench:
     """Measure the ways to load a set."""
     root, split = asked.root, asked.split
     contents = contents_of(root, split)
@@ -146,7 +147,7 @@ def bench(asked: Asked) -> Bench:
 
 
 def bench_mixture(asked: Asked) -> Bench:
-    """Measure a mixture, each of its components alone, and what those allow it."""
+    """Measure a mixture, each component alone, and the speed that these permit."""
     mixture, speeds = mixture_in(asked.root), []
     device = "cuda" if torch.cuda.is_available() else "cpu"
     common: dict[str, Any] = {"batch_size": asked.batch_size, "size": asked.size, "device": device}
@@ -154,19 +155,25 @@ def bench_mixture(asked: Asked) -> Bench:
     with TorchLoader(mixture, asked.split, **common) as loader:
         machine = machine_facts(asked, "pairs", loader.contents.count)
     weights = {name: at(one.weight, 0) for name, one in mixture.components.items()}
-    for processes in asked.workers:
-        load = partial(TorchLoader, split=asked.split, workers=processes, **common)
+    ways: dict[str, Callable[..., Any]] = {
+        f"{processes} workers": partial(TorchLoader, workers=processes)
+        for processes in asked.workers
+    }
+    if is_installed():
+        ways["DALI"] = partial(PairLoader, backend="dali")
+    for way, loader_of in ways.items():
+        load = partial(loader_of, split=asked.split, **common)
         alone: dict[str, float] = {}
         for name in (name for name in weights if weights[name]):
             alone_always = mixture.components[name].model_copy(update={"weight": {0: 1.0}})
             one = Mixture({name: alone_always}, max(asked.batch_size, 1) * 1000)
-            speeds.append(asked.timed(f"{name} alone, {processes} workers", partial(load, one)))
+            speeds.append(asked.timed(f"{name} alone, {way}", partial(load, one)))
             alone[name] = speeds[-1].pairs_a_second
-        speeds.append(asked.timed(f"mixture, {processes} workers", partial(load, mixture)))
+        speeds.append(asked.timed(f"mixture, {way}", partial(load, mixture)))
         if all(alone.values()):
             parts = sum(weights[name] / speed for name, speed in alone.items())
             allowed = sum(weights.values()) / parts
-            speeds.append(Speed(f"allowed by components, {processes} workers", allowed, 0))
+            speeds.append(Speed(f"allowed by components, {way}", allowed, 0))
     return Bench(machine, speeds)
 
 

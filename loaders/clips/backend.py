@@ -1,11 +1,11 @@
-"""Who decodes clips, and makes their lows: DALI, PyAV, or the processes that make whole batches."""
+"""Choose the decoder of clips: DALI, PyAV, or worker processes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from ...errors import ImageRefused, LoaderError
-from ...manifests.clips.video import video_facts
+from ...manifests.clips.video import probe_video
 from ...synth.models import model_of
 from ..backend import is_installed
 from ..live.lows import LiveLows
@@ -14,9 +14,9 @@ from .clip_bytes import beyond_dali, has_videos
 from .stored_clips import ClipContents
 
 _PIXELS_A_CORE = 60_000
-"""Of a frame: cores decode as many frames a second as a GPU if each has so many pixels of one, or
-less. 16 cores beside an H200 gave 2.4 times as many frames of 848 x 480 as its decoders, and 1.6
-times as many of 1280 x 720."""
+"""Pixels of a frame for each core up to which cores decode as many frames a second as a GPU. 16
+cores beside an H200 gave 2.4 times as many frames of 848 x 480 as its decoders, and 1.6 times as
+many of 1280 x 720."""
 
 
 def choose_decoder(
@@ -27,7 +27,7 @@ def choose_decoder(
     by_pyav: Callable[[], str],
     pyav_is_faster: Callable[[], bool],
 ) -> str:
-    """Return who decodes: "dali", "pyav", or "workers" that make whole batches.
+    """Return the decoder: "dali", "pyav", or "workers" (processes that make batches).
 
     backend, decoder, device: as asked for.
     by_dali, by_pyav: return why they cannot; "" where they can.
@@ -63,7 +63,7 @@ def choose_decoder(
 
 
 def not_by_dali(contents: ClipContents, options: Options, lows: LiveLows | None) -> str:
-    """Return why DALI cannot decode clips for batches that are made here; "" where it can."""
+    """Return why DALI cannot decode these clips in this process; "" if it can."""
     on_gpu = options.device == "gpu"
     return _not_on_gpu(options, lows) or (
         "" if contents.layout is not None else beyond_dali(contents.clips, on_gpu)
@@ -71,21 +71,21 @@ def not_by_dali(contents: ClipContents, options: Options, lows: LiveLows | None)
 
 
 def not_by_pyav(contents: ClipContents, options: Options, lows: LiveLows | None) -> str:
-    """Return why PyAV cannot; "" where it can."""
+    """Return why PyAV cannot decode these clips in this process; "" if it can."""
     return _not_on_gpu(options, lows) or ("" if has_videos(contents) else "reads videos alone")
 
 
 def pyav_is_faster(contents: ClipContents, options: Options) -> bool:
-    """Return whether PyAV decodes videos faster than a GPU does, by the first one's frames."""
+    """Return True if PyAV decodes frames of the first video's size faster than a GPU."""
     try:
-        height, width = video_facts(contents.clips[0].video[0]).size
+        height, width = probe_video(contents.clips[0].video[0]).size
     except ImageRefused:
         return False
     return height * width <= options.workers * _PIXELS_A_CORE
 
 
 def _not_on_gpu(options: Options, lows: LiveLows | None) -> str:
-    """Return why a GPU cannot make lows; "" where it can, or none are to be made there."""
+    """Return why a GPU cannot make the lows; "" if it can, or if it has none to make."""
     if lows is None or options.device != "gpu":
         return ""
     if options.size is None:

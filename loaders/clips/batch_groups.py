@@ -1,4 +1,4 @@
-"""Batches that are made at once: a few small ones take a GPU little longer than one of them."""
+"""Groups of batches made at once: a few small batches take a GPU little longer than one."""
 
 from __future__ import annotations
 
@@ -8,43 +8,43 @@ from typing import Any, NamedTuple
 from ...manifests.images.header import read_header
 from ...manifests.images.opening import MOST_PIXELS
 from ..dali.batches import check_one_size, tensor_of
-from .clip_bytes import normal_of
+from .clip_bytes import read_first_normal
 from .stored_clips import StoredClip
 
 _FRAMES = 512
-"""Of a round: on an H200 and 16 cores, clips of 8 frames of 192 x 192 come at 2,500 a second in
-batches of 64, and at 1,900 in those of 16 that are made one by one."""
+"""Frames of a group: on an H200 and 16 cores, clips of 8 frames of 192 x 192 come at 2,500 a second
+in batches of 64, and at 1,900 in batches of 16 made one by one."""
 _BYTES = 1 << 29
-"""Of its frames as float32, lows and normals: rounds are held ahead in the GPU's memory."""
-_LOOKS = 16  # clips that are looked at
+"""Bytes of a group's lows and normals as float32: groups are prefetched to the GPU's memory."""
+_LOOKS = 16  # clips whose frames are measured
 
 
 def largest_of(clips: Sequence[StoredClip]) -> int:
-    """Return the pixels of the largest frame of some clips.
+    """Return the number of pixels of the largest frame among some of the clips.
 
     Raises ImageRefused, LoaderError when one cannot be read.
     """
     some = clips[:: max(len(clips) // _LOOKS, 1)]
-    headers = [read_header(normal_of(clip).tobytes(), MOST_PIXELS) for clip in some]
+    headers = [read_header(read_first_normal(clip).tobytes(), MOST_PIXELS) for clip in some]
     return max(header.height * header.width for header in headers)
 
 
 def batches_per_group(frames: int, pixels: int) -> int:
-    """Return how many batches a round has.
+    """Return the number of batches in a group.
 
-    frames: number in a batch.
-    pixels: number in a frame.
+    frames: number of frames in a batch.
+    pixels: number of pixels in a frame.
     """
-    room = _BYTES // (2 * 3 * 4 * pixels)
-    return max(min(_FRAMES, room) // frames, 1)
+    fit = _BYTES // (2 * 3 * 4 * pixels)
+    return max(min(_FRAMES, fit) // frames, 1)
 
 
 class BatchGroups(NamedTuple):
-    """The rounds from a batch of an epoch on; none goes on beyond its epoch.
+    """The groups from a batch of an epoch on; none continues into the next epoch.
 
-    together: batches of a round: fewer where it is the last of its epoch, or the first of all.
-    batches: number of an epoch.
-    epoch, batch: those of the first group.
+    together: batches in a group; the last one of an epoch and the first of all may have fewer.
+    batches: number of batches in an epoch.
+    epoch, batch: position of the first group.
     """
 
     together: int
@@ -53,7 +53,7 @@ class BatchGroups(NamedTuple):
     batch: int
 
     def of(self, number: int) -> tuple[int, range]:
-        """Return epoch and batches of a round by its number."""
+        """Return the epoch and the batches of a group by its number."""
         an_epoch = -(-self.batches // self.together)
         epochs, place = divmod(self.batch // self.together + number, an_epoch)
         begin = place * self.together
@@ -62,13 +62,13 @@ class BatchGroups(NamedTuple):
 
 
 def split(images: Any, counts: list[int]) -> list[Any]:
-    """Return torch tensors of the batches of a round: of one alone, over DALI's memory.
+    """Split a group's images into a torch tensor for each batch.
 
-    Each of several has memory of its own: keeping one, or changing it in place, keeps and changes
-    no others.
+    A single batch shares DALI's memory; several are copied, so that keeping one, or changing it in
+    place, affects no other.
 
-    images: DALI's list of tensors, or torch tensor.
-    counts: images of each batch.
+    images: DALI's list of tensors, or a torch tensor.
+    counts: number of images in each batch.
 
     Raises LoaderError when images of one batch differ in size.
     """

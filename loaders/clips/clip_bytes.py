@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ...errors import ImageRefused
 from ...manifests.clips.segments import Cut, Segments
-from ...manifests.clips.video import video_facts
+from ...manifests.clips.video import probe_video
 from ...manifests.clips.windows import frame_files
 from ...manifests.sets.layouts.extents import Extent
 from ...manifests.sources import Location
@@ -38,7 +38,7 @@ class Clip(NamedTuple):
     normals: list[Bytes]
 
 
-def frames_of(clip: StoredClip) -> list[Bytes]:
+def read_frames(clip: StoredClip) -> list[Bytes]:
     """Read the lows of a clip, then its normals; in a tar they lie side by side: at once."""
     if clip.place is not None:
         return [np.frombuffer(read(file), np.uint8) for file in frame_files(clip.place) or ()]
@@ -53,7 +53,7 @@ def frames_of(clip: StoredClip) -> list[Bytes]:
     return [data[place.offset - begin :][: place.size] for place in places]
 
 
-def normal_of(clip: StoredClip) -> Bytes:
+def read_first_normal(clip: StoredClip) -> Bytes:
     """Read the first normal of a clip of pictures."""
     if clip.place is None:
         return np.frombuffer(read_extent(clip.normals[0]), np.uint8)
@@ -83,14 +83,14 @@ def of_pictures(clip: StoredClip) -> bool:
     return files is not None and all(file.member.lower().endswith(_PICTURES) for file in files)
 
 
-def of_video(clip: StoredClip) -> bool:
+def is_of_video(clip: StoredClip) -> bool:
     """Return whether a clip is one of a video."""
     return clip.place is not None and frame_files(clip.place) is None
 
 
 def has_videos(contents: ClipContents) -> bool:
     """Return whether all clips are those of videos."""
-    return contents.layout is None and all(map(of_video, contents.clips))
+    return contents.layout is None and all(map(is_of_video, contents.clips))
 
 
 def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
@@ -102,7 +102,7 @@ def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
         return "reads no lists of pairs"
     if all(map(of_pictures, clips)):
         return ""
-    if not all(map(of_video, clips)):
+    if not all(map(is_of_video, clips)):
         return "reads JPEGs and PNGs, or videos, but not both, nor other files"
     from .videos import pipelines
 
@@ -118,7 +118,7 @@ def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
             return f"{video.member}: {refusal}"
 
     def look_into(video: Location) -> str:
-        facts = video_facts(video)
+        facts = probe_video(video)
         if facts.codec not in codecs:
             return f"{video.member} is {facts.codec}; on this device it decodes {', '.join(codecs)}"
         if facts.form not in pipelines.PIXEL_FORMS:

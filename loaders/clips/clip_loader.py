@@ -16,10 +16,10 @@ from ...manifests.sets.pair_set import PairSet, open_set
 from ...storage.stores import as_path
 from ..dali.batches import ReadyBatches
 from ..dataset import first_batch
+from ..epoch_order import epoch_order
 from ..live.lows import is_live, live_lows
 from ..memory.shared_buffers import SharedBufferPool
 from ..options import ClipOptions, Options, check_names
-from ..ranks_and_order import epoch_order
 from ..worker_loader import WorkerLoader
 from .backend import choose_decoder, not_by_dali, not_by_pyav, pyav_is_faster
 from .clip_bytes import has_videos
@@ -31,8 +31,8 @@ from .videos.order import group_clips
 class ClipLoader(WorkerLoader):
     """Low and normal clips, (N, T, C, H, W) each: the same crop, resize and flips for all frames.
 
-    It has the epochs, ranks and states of `PairLoader`. On a GPU, DALI decodes and gloam's
-    kernels make live lows; on a CPU processes do both, for videos threads make the lows.
+    Epochs, ranks and states are those of `PairLoader`. On a GPU, DALI decodes and gloam's kernels
+    make live lows; on a CPU worker processes do both (for videos, threads make the lows).
 
     Parameters
     ----------
@@ -45,31 +45,30 @@ class ClipLoader(WorkerLoader):
     **options
         See `gloam.loaders.options.ClipOptions`; `batch_size` must be given.
 
-        With backend="torch", `workers` processes make whole batches. Otherwise batches are made in
-        this process: `workers` are threads, and for videos that PyAV decodes processes, too; and at
-        most 3 batches are made ahead. On a GPU small batches are made a few at a time (512 frames,
-        or half a GiB of them), and as many of those are.
+        With backend="torch", each of `workers` processes makes batches. Otherwise this process
+        makes them: `workers` counts threads (and decoding processes, for videos that PyAV
+        decodes), and at most 3 batches are prefetched. On a GPU small batches are made in groups
+        of 512 frames or half a GiB, and up to 3 groups are prefetched.
 
-        backend="auto" does so on a GPU where DALI is installed and can read the clips: members of a
-        set's shards, JPEGs and PNGs, or videos of 8 bits, 4:2:0 and BT.601 (H.264, HEVC) that are
-        shown as they are coded; live ones with a size, by a recipe of the camera model. Otherwise
-        PyAV decodes videos, also small ones that many cores decode faster, and workers make whole
-        batches of all else; and where DALI fails at what those decode, "auto" says so and takes
-        them. All draw the same crops, flips and lows. Resized, they may differ by a level; JPEGs
-        that a GPU decodes by up to 5 levels where colours meet, and colours of videos by more
-        there, as DALI does not interpolate them.
+        backend="auto" takes DALI on a GPU where it is installed and can read the clips: members of
+        a set's shards, JPEGs and PNGs, or videos of 8 bits, 4:2:0 and BT.601 (H.264, HEVC), neither
+        rotated nor interlaced; live clips need a size and a recipe of the camera model. Otherwise
+        PyAV decodes videos (also small ones, which many cores decode faster), and worker processes
+        make batches of everything else. If DALI fails at clips that these can decode, "auto" warns
+        and switches to them. All backends draw the same crops, flips and lows. Resized pixels may
+        differ by a level; JPEGs decoded on a GPU by up to 5 levels at edges between colours, and
+        videos by more there, as DALI does not interpolate chroma.
 
     Raises
     ------
     LoaderError, SetError
-        When an option is wrong or a clip cannot be read; also when there are no clips.
+        When an option is wrong, a clip cannot be read, or there are no clips.
 
     Notes
     -----
-    Clips of videos are shuffled in groups, by the key frames that decoding begins at, and then
-    among those of as many groups as are 1 GiB of decoded frames; see `videos.order`. DALI and
-    PyAV decode each group once an epoch, and hold some 2 GiB of frames; up to 5 of large ones, for
-    many processes.
+    Clips of videos are shuffled in groups that begin at key frames, and then within as many groups
+    as make 1 GiB of decoded frames; see `videos.order`. DALI and PyAV decode each group once an
+    epoch and hold about 2 GiB of frames (up to 5 GiB for large frames and many processes).
 
     Examples
     --------
@@ -150,7 +149,7 @@ class ClipLoader(WorkerLoader):
 
     @property
     def num_workers(self) -> int:
-        """Processes that make batches; none where batches are made in this one."""
+        """Processes that make batches; 0 if this one does."""
         return super().num_workers if self._dali is None else 0
 
     @property

@@ -1,4 +1,4 @@
-"""One clip as a sample, and samples as a batch: what ClipLoader's processes do."""
+"""Load a clip as a sample, and collate samples: the work of ClipLoader's processes."""
 
 from __future__ import annotations
 

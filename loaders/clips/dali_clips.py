@@ -1,4 +1,4 @@
-"""Clips made in this process, on a GPU or a CPU: decoded by DALI, videos by PyAV, too.
+"""Clips decoded in this process by DALI or PyAV, on a GPU or a CPU.
 
 A frame is a sample of a pipeline that knows nothing of clips; those of one clip have one change.
 Batches are functions of epoch and number: there is no state besides.
@@ -20,7 +20,7 @@ from ..dali.failures import last_words
 from ..live.lows import LiveLows
 from ..options import Options
 from .batch_groups import BatchGroups, batches_per_group, largest_of, split
-from .clip_bytes import Bytes, frames_of
+from .clip_bytes import Bytes, read_frames
 from .clip_samples import ClipPlace, ClipSamples
 from .frame_sources import Pictures
 from .live_clips import LiveClips
@@ -28,7 +28,7 @@ from .low_pixels import first_low, is_png
 from .stored_batches import BatchesAhead, StoredBatches, numbers_of
 from .stored_clips import ClipContents
 from .videos.order import Groups
-from .videos.reading import VideoFrames, Wanted, by_dali, by_pyav
+from .videos.reading import VideoFrames, Wanted, decode_by_dali, decode_by_pyav
 
 _AHEAD = 2  # rounds that are read, and whose stored lows are decoded, before DALI takes them
 
@@ -221,7 +221,7 @@ class DaliClips:
         from ..dali import pipelines
 
         def begin(number: int) -> list[Future[list[Bytes]]]:
-            return [pool.submit(frames_of, place.clip) for place in places_at(number)]
+            return [pool.submit(read_frames, place.clip) for place in places_at(number)]
 
         read = BatchesAhead(begin, _AHEAD)
 
@@ -245,8 +245,8 @@ class DaliClips:
         wanted = Wanted(self._contents, groups, place, numbers_of)
         workers = self._options.workers
         if self.by_dali:
-            return by_dali(wanted, workers, self._segments, pool, common)
-        return by_pyav(wanted, workers, common["device_id"])
+            return decode_by_dali(wanted, workers, self._segments, pool, common)
+        return decode_by_pyav(wanted, workers, common["device_id"])
 
     def _run(self, epoch: int, batch: int, device_id: int | None) -> list[tuple[Any, Any]]:
         """Return lows and normals of the batches of the round that begins with one."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import LoaderError
-from ...manifests.clips.video import decoded_frames
+from ...manifests.clips.video import decode_frames
 from .videos.order import Runs, VideoPart
 
 Pixels = npt.NDArray[np.uint8]
@@ -126,14 +126,14 @@ def _on_host(images: list[Pixels]) -> Frames:
     return Frames(images, sizes, np.zeros(len(images), np.uint64))
 
 
-def check_frames(part: VideoPart, frames: Sequence[Pixels]) -> None:
+def check_against_pyav(part: VideoPart, frames: Sequence[Pixels]) -> None:
     """Check that frames of a video are those that PyAV decodes, by where they are bright.
 
     Raises LoaderError when one is nearer to another one.
     """
     name = part.video.member
     frames = frames[:_COMPARED]
-    exact = decoded_frames(part.video, part.times[:_COMPARED])
+    exact = decode_frames(part.video, part.times[:_COMPARED])
     if {frame.shape for frame in frames} != {frame.shape for frame in exact}:
         raise LoaderError.at(name, "its frames have another size than PyAV's")
     made, wanted = (np.stack(each).mean(axis=3, dtype=np.float32) for each in (frames, exact))

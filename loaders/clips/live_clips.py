@@ -1,4 +1,4 @@
-"""Lows of clips that DALI decodes, made on the way: by a GPU's kernels, or the CPU's."""
+"""Make the lows of decoded clips, with a GPU's kernels or the CPU's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stored clips of batches as DALI takes them, read and partly decoded by threads, ahead."""
+"""Sources of stored clips for DALI: threads read, and partly decode, batches ahead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..augment import crop_numbers
 from ..options import Options
-from .clip_bytes import Bytes, Clip, frames_of
+from .clip_bytes import Bytes, Clip, read_frames
 from .clip_samples import ClipPlace
 from .low_pixels import clip_lows
 
@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 
 class BatchesAhead(Generic[T]):
-    """Results of the tasks of successive batches, a few of them begun before they are asked for.
+    """Results of successive batches' tasks, which are started a few batches ahead.
 
-    begin: function of a batch's number; begins the tasks of a batch.
-    ahead: batches.
+    begin: function of a batch's number that starts its tasks.
+    ahead: number of batches.
     """
 
     def __init__(self, begin: Callable[[int], list[Future[T]]], ahead: int) -> None:
@@ -32,7 +32,7 @@ class BatchesAhead(Generic[T]):
         self._begun: dict[int, list[Future[T]]] = {}
 
     def of(self, number: int) -> list[T]:
-        """Return what a batch's tasks made; those of the batches before it are forgotten."""
+        """Return the results of a batch's tasks, and drop those of earlier batches."""
         for past in [one for one in self._begun if one < number]:
             del self._begun[past]
         for one in range(number, number + 1 + self._ahead):
@@ -42,19 +42,19 @@ class BatchesAhead(Generic[T]):
 
 
 class StoredBatches:
-    """The sources that a pipeline of stored clips asks, by DALI's BatchInfo.
+    """The external sources of a pipeline of stored clips: functions of DALI's BatchInfo.
 
-    It asks all of them for a batch, and copies what it gets, before it asks for the next one. Its
-    batches are rounds of the loader's, see `batch_groups`.
+    DALI calls all of them for a batch, and copies the results, before it asks for the next one. A
+    batch of DALI is a group of the loader's, see `batch_groups`.
 
-    Threads that make one call a clip wait the less for the interpreter's lock, and DALI takes an
-    array of all frames a tenth faster than a list of them.
+    One call a clip keeps threads from waiting for the interpreter's lock, and DALI takes an array
+    of all frames a tenth faster than a list of them.
 
     pool: threads that read and decode.
     places_of: function of a batch's number; returns the places of its clips.
-    frames: number in each clip.
-    decodes_lows: whether lows are given decoded.
-    ahead: batches that are read and decoded before they are asked for.
+    frames: number of frames in each clip.
+    decodes_lows: decode lows here, not in DALI.
+    ahead: number of batches that are read and decoded ahead.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class StoredBatches:
         self._pool, self._places_of, self._options = pool, places_of, options
         self._frames, self._decodes_lows = frames, decodes_lows
         self._clips = BatchesAhead(self._begin, ahead)
-        self._rooms: dict[int, BatchBuffer] = {}
+        self._buffers: dict[int, BatchBuffer] = {}
         self._spare = BufferPool()
 
     def pairs(self, info: Any) -> tuple[list[Bytes], list[Bytes], Any]:
@@ -84,11 +84,11 @@ class StoredBatches:
         return self._normals(self._clips.of(info.iteration))
 
     def lows(self, info: Any) -> Any:
-        """Return decoded lows of a batch, uint8 (H, W, 3): as one array where that can be."""
+        """Return decoded lows of a batch, uint8 (H, W, 3): one array if all have one size."""
         clips = self._clips.of(info.iteration)
-        for past in [one for one in self._rooms if one < info.iteration]:
-            self._rooms.pop(past).give_back()
-        lows: Any = self._rooms[info.iteration].all_of([clip.lows for clip in clips])
+        for past in [one for one in self._buffers if one < info.iteration]:
+            self._buffers.pop(past).give_back()
+        lows: Any = self._buffers[info.iteration].all_of([clip.lows for clip in clips])
         return [low for clip in clips for low in clip.lows] if lows is None else lows
 
     @staticmethod
@@ -97,49 +97,49 @@ class StoredBatches:
         return normals, numbers_of(len(normals))
 
     def crops(self, info: Any) -> Any:
-        """Return the random numbers of the crops of all frames (N, 7), those of a clip alike."""
+        """Return the random numbers of all frames' crops (N, 7); a clip's frames share theirs."""
         places = self._places_of(info.iteration)
         keys = [place.clip.key for place in places]
         numbers = crop_numbers(self._options, places[0].epoch, keys)
         return np.repeat(numbers, self._frames, axis=0)
 
     def _begin(self, number: int) -> list[Future[Clip]]:
-        places, room = self._places_of(number), None
+        places, buffer = self._places_of(number), None
         if self._decodes_lows:
-            room = self._rooms[number] = BatchBuffer(len(places), self._frames, self._spare)
-        return [self._pool.submit(self._one, room, i, place) for i, place in enumerate(places)]
+            buffer = self._buffers[number] = BatchBuffer(len(places), self._frames, self._spare)
+        return [self._pool.submit(self._one, buffer, i, place) for i, place in enumerate(places)]
 
-    def _one(self, room: BatchBuffer | None, number: int, place: ClipPlace) -> Clip:
-        read = frames_of(place.clip)
+    def _one(self, buffer: BatchBuffer | None, number: int, place: ClipPlace) -> Clip:
+        read = read_frames(place.clip)
         lows, normals = read[: self._frames], read[self._frames :]
-        if room is None:
+        if buffer is None:
             return Clip(lows, normals)
-        return Clip(clip_lows(lows, lambda size: room.of(number, size)), normals)
+        return Clip(clip_lows(lows, lambda size: buffer.of(number, size)), normals)
 
 
 class BufferPool:
-    """Memory of batches that are over, to be taken again: fresh one costs a tenth of decoding."""
+    """Memory of finished batches, for reuse: fresh memory costs a tenth of decoding."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: list[Pixels] = []
 
     def take(self, shape: tuple[int, ...]) -> Pixels:
-        """Return memory of a shape; what there is of others is let go."""
+        """Return memory of a shape, and free memory of other shapes."""
         with self._lock:
             self._held = [one for one in self._held if one.shape == shape]
             return self._held.pop() if self._held else np.empty(shape, np.uint8)
 
     def give(self, memory: Pixels) -> None:
-        """Take memory back."""
+        """Keep memory for reuse."""
         with self._lock:
             self._held.append(memory)
 
 
 class BatchBuffer:
-    """Memory for the lows of a batch, those of clips of the size of the first one that is made.
+    """Memory for the lows of a batch: one array if all clips have the first one's size.
 
-    spare: the buffers that it comes from.
+    spare: pool that the memory is from.
     """
 
     def __init__(self, clips: int, frames: int, spare: BufferPool) -> None:
@@ -158,16 +158,16 @@ class BatchBuffer:
         return self._made[number * self._frames :][: self._frames]
 
     def all_of(self, lows: list[Pixels]) -> Pixels | None:
-        """Return all clips' lows as one array, if they are all here."""
+        """Return all clips' lows as one array, or None if a clip has another size."""
         here = all(isinstance(one, np.ndarray) and one.base is self._made for one in lows)
         return self._made if here else None
 
     def give_back(self) -> None:
-        """Let other batches have the memory."""
+        """Return the memory to the pool."""
         if self._made is not None:
             self._spare.give(self._made)
 
 
 def numbers_of(count: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of images that nobody asks for the numbers of."""
+    """Return numbers for images whose numbers are not used."""
     return np.zeros((count, 1), np.int64)

@@ -16,7 +16,7 @@ _BEFORE, _BEHIND = b',"key":"', b'",'
 _KEY = re.compile(rb"[a-z0-9][a-z0-9_-]{0,79}")
 
 if TYPE_CHECKING:
-    from ..epochs import EpochLoader
+    from ..epoch_loader import EpochLoader
 
 
 class ReadyBatches:
@@ -41,7 +41,7 @@ class ReadyBatches:
         return len(self._loader)
 
 
-def keys_of(records: Any, count: int) -> list[str]:
+def keys_of_records(records: Any, count: int) -> list[str]:
     """Return the keys in the records of a batch, which are padded to one length."""
     rows = [row.tobytes() for row in np.asarray(records.as_tensor())[:count]]
     return [_key(row) or str(parse_record(row.rstrip(b"\0"), "a record")["key"]) for row in rows]

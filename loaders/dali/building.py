@@ -1,4 +1,4 @@
-"""The pipeline that a PairLoader runs: which one, and built of what."""
+"""Build the DALI pipeline of a PairLoader."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from ...storage.stores import AT_ONCE
 from ..augment import crop_numbers
 from ..columns import StoredPair
 from ..dataset import decoded_pair
+from ..epoch_order import epoch_order, epoch_seed
 from ..index import Contents
 from ..live.lows import LiveLows, normal_of
 from ..live.pool import ResidentPool, shrunk
 from ..options import Options
-from ..ranks_and_order import Rank, epoch_order, epoch_seed
-from .batches import keys_of
+from ..ranks import Rank
+from .batches import keys_of_records
 from .encoded import EncodedPairs, OrderedNumbers, ReaderNumbers
 from .failures import last_words
 
@@ -243,12 +244,12 @@ class PipelineBuilder:
 
     @property
     def by_number(self) -> bool:
-        """Whether gloam reads encoded images by the pairs' numbers, and no reader of DALI does."""
+        """True if gloam reads the encoded images by number, not a reader of DALI."""
         return self._ordered or self.contents.far
 
     @property
     def _ordered(self) -> bool:
-        """Whether the order is gloam's own: DALI's readers know no other divisions into batches."""
+        """True if batches need gloam's own order, which DALI's readers do not have."""
         others = self.rank.world > 1 and self.options.last_batch in ("even", "padded")
         return self.reader == "external" or others
 
@@ -380,7 +381,7 @@ class PipelineBuilder:
     def _keys(self, labels: Any) -> list[str]:
         """Return the keys of a whole batch, by its labels."""
         if self.reader == "webdataset" and not self.by_number:
-            return keys_of(labels, len(labels))
+            return keys_of_records(labels, len(labels))
         numbers = np.array(labels.as_cpu().as_tensor()).ravel()
         return [self.contents.pairs[number].key for number in numbers.tolist()]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,9 +13,10 @@ from ...errors import LoaderError
 from ..backend import is_installed
 from ..dataset import first_batch
 from ..devices import Device, find_device, has_torch
-from ..epochs import EpochLoader
+from ..epoch_loader import EpochLoader
+from ..index import Contents
 from ..options import Options, make_options
-from ..ranks_and_order import decoder_load, usable_cores
+from ..ranks import decoder_load, usable_cores
 from .batches import ReadyBatches
 from .building import PipelineBuilder
 from .encoded import ReaderNumbers
@@ -263,19 +264,20 @@ class DaliLoader(EpochLoader):
             raise
         except Exception as error:  # DALI raises RuntimeError and whatever a source raised
             self._drop()
-            found = explained(error, self.contents, self.options, self._suspects)
+            found = explained(error, self.contents.name, self.options, self._suspects())
             self._moved()
             self._lost = True
             raise found from error
 
-    def _suspects(self) -> list[int]:
+    def _suspects(self) -> Iterable[tuple[Contents, Sequence[int]]]:
         """Return the numbers of the pairs that DALI was at when it failed.
 
         Those are the pairs of the next batch and of the ones that it makes ahead.
         """
         first, numbers = self._done, self._builder.source_numbers(self._base, self._numbers_start())
         ahead = range(first, first + self.options.prefetch + 1)
-        return list(dict.fromkeys(number for batch in ahead for number in numbers(batch)))
+        own = list(dict.fromkeys(number for batch in ahead for number in numbers(batch)))
+        return [(self.contents, own)]
 
 
 def check_installed(torch_too: bool) -> None:

@@ -110,9 +110,9 @@ class ReaderNumbers:
 def _number(label: Any) -> int:
     """Return the number of a pair: a file reader's label, or the name in a shard's index."""
     if label.dtype == np.uint8:
-        from .pipelines import number_of
+        from .pipelines import source_number
 
-        return number_of(label.tobytes())
+        return source_number(label.tobytes())
     return int(label.item())
 
 

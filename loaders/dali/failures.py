@@ -5,7 +5,7 @@ It does not say, so the pairs of its next batches are found out and decoded here
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -18,24 +18,28 @@ from ..options import Options
 
 
 def explained(
-    error: Exception, contents: Contents, options: Options, suspects: Callable[[], list[int]]
+    error: Exception,
+    name: str,
+    options: Options,
+    suspects: Iterable[tuple[Contents, Sequence[int]]],
 ) -> LoaderError:
     """Return the error to raise in place of DALI's.
 
     It names the pair that DALI failed at, where that can be told.
 
     error: DALI's.
-    contents, options: the loader's.
-    suspects: returns the numbers of the pairs that DALI was at.
+    name: of what is loaded.
+    options: the loader's.
+    suspects: numbers of the pairs that DALI was at.
     """
-    numbers = suspects()
-    found = _first_damage(contents, numbers, options.workers)
-    if found is None:
-        found = _first_unknown(contents, options, numbers)
-    if found is None:
-        # As where the machine has no memory left: what DALI says is all there is.
-        return LoaderError.at(contents.name, f"DALI: {last_words(error)}")
-    return LoaderError.at(contents.name, str(found))
+    for contents, numbers in suspects:
+        found = _first_damage(contents, numbers, options.workers)
+        if found is None:
+            found = _first_unknown(contents, options, numbers)
+        if found is not None:
+            return LoaderError.at(contents.name, str(found))
+    # As where the machine has no memory left: what DALI says is all there is.
+    return LoaderError.at(name, f"DALI: {last_words(error)}")
 
 
 def _first_damage(contents: Contents, numbers: Iterable[int], threads: int) -> LoaderError | None:

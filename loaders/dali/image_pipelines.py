@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..options import Options
-from .pipelines import ALL, NORMAL, RankPart, located, pipeline_def, reading, sharded
+from .pipelines import ALL, NORMAL, RankPart, pipeline_def, reader_options, reading, shard_paths
 from .transforms.operators import Crops, decoded, fn, processed, types
 
 
@@ -39,8 +39,8 @@ def webdataset_images(
     """Read the normals of a set's shards, in the order of `pipelines.webdataset_normals`."""
     data = fn.readers.webdataset(
         ext=[NORMAL],
-        **located(paths, index_paths),
-        **sharded(options, part, paths[0].startswith("s3://")),
+        **shard_paths(paths, index_paths),
+        **reader_options(options, part, paths[0].startswith("s3://")),
     )
     return transform_image(data, options, crops), fn.constant(idata=0, dtype=types.INT32)
 

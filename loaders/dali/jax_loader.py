@@ -31,20 +31,12 @@ def jax_iterator(
 
     They lie on the GPU or the CPU.
 
-    Parameters
-    ----------
-    data, split, **options
-        Options of `PairLoader`; say device="cuda:0", as torch is not asked here. Batches are
-        whole: DALI's iterator for JAX has no partial ones.
-    epoch : int
-        Its number; the order is a function of (seed, epoch).
-    sharding : jax.sharding.Sharding, optional
-        Sharding of the outputs, as DALI's iterator takes it.
+    data, split, **options: options of `PairLoader`; say device="cuda:0", as torch is not asked
+      here. Batches are whole: DALI's iterator for JAX has no partial ones.
+    epoch: its number; the order is a function of (seed, epoch).
+    sharding: sharding of the outputs, as DALI's iterator takes it.
 
-    Raises
-    ------
-    LoaderError, SetError
-        When `PairLoader` raises it.
+    Raises LoaderError, SetError when `PairLoader` raises it.
     """
     if options.get("last_batch", "drop") != "drop":
         raise LoaderError("last_batch: DALI's iterator for JAX knows 'drop' alone")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..augment import draw_crops
-from ..labels import LabelColumns, batch_labels, moved_mask
+from ..labels import LabelColumns, batch_labels, move_mask
 from ..options import Options
 
 
@@ -74,7 +74,7 @@ class LabelSource:
         masks = []
         if self._columns.masks is not None:
             masks = [
-                self._pool.submit(moved_mask, self._columns.masks[number], crop, self._options)
+                self._pool.submit(move_mask, self._columns.masks[number], crop, self._options)
                 for number, crop in zip(numbers.tolist(), crops, strict=True)
             ]
         self._ahead[done] = batch = _Batch(numbers, crops, masks)

@@ -14,7 +14,7 @@ from ..given import first_of
 from ..index import Contents
 from ..live.pool import DoesNotFit
 from ..pair_loader import PairLoader
-from .batches import keys_of, tensor_of
+from .batches import keys_of_records, tensor_of
 from .dali_loader import DaliLoader
 from .labelled import LabelSource
 
@@ -110,7 +110,7 @@ class DaliPairs(PairLoader, DaliLoader):
         keys: list[str] = []
         own = self.reader == "webdataset" and not by_number
         if own and self.contents.two_sets and self.live is None:
-            keys, others = (keys_of(label, count) for label in labels)
+            keys, others = (keys_of_records(label, count) for label in labels)
             if keys != others:
                 where = f"{self.contents.name} and the normals of {self.contents.normal_root}"
                 raise LoaderError(f"{where} are out of step; gloam verify both")
@@ -118,7 +118,7 @@ class DaliPairs(PairLoader, DaliLoader):
         if not self.options.keys:
             return images
         if own:
-            return (*images, keys or keys_of(labels[0], count))
+            return (*images, keys or keys_of_records(labels[0], count))
         if self._resident:
             return (*images, [self.contents.pairs[int(number)].key for number in labels[0][:count]])
         places = np.array(labels[0].as_cpu().as_tensor()).ravel()[:count]
@@ -132,7 +132,5 @@ def _reader(reader: str, contents: Contents) -> str:
     if reader not in READERS:
         raise LoaderError(f"reader {reader!r}: must be auto or one of {', '.join(READERS)}")
     if reader not in (fitting, "external"):
-        raise LoaderError(
-            f"reader {reader!r} cannot read {contents.name}, which lies otherwise; take {fitting!r}"
-        )
+        raise LoaderError(f"reader {reader!r} cannot read {contents.name}; use reader={fitting!r}")
     return reader

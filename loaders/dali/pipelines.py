@@ -92,8 +92,8 @@ def webdataset_pairs(
         raise LoaderError(
             f"{len(paths)} shards, {len(index_paths)} indexes: each shard needs its own"
         )
-    common = sharded(options, part, True in remote)
-    here = located(paths, index_paths)
+    common = reader_options(options, part, True in remote)
+    here = shard_paths(paths, index_paths)
     if normals is not None:
         there = {"paths": list(normals[0]), "index_paths": list(normals[1])}
         record, low = fn.readers.webdataset(ext=["json", LOW], **here, **common)
@@ -146,13 +146,13 @@ def webdataset_numbers(
 ) -> Any:
     """Yield the names of what `write_numbers` wrote, in the order of pairs of the set's shards."""
     nothing = fn.readers.webdataset(
-        ext=["number"], **located(paths, index_paths), **sharded(options, part, False)
+        ext=["number"], **shard_paths(paths, index_paths), **reader_options(options, part, False)
     )
     return fn.get_property(nothing, key="source_info")
 
 
 def write_numbers(folder: Path, counts: Sequence[int]) -> tuple[list[str], list[str]]:
-    """Write what takes the place of shards of so many pairs: indexes that name their numbers.
+    """Write stand-ins for shards of so many pairs: indexes that name the pairs' numbers.
 
     Returns paths of tars, all of which are one byte, and of indexes.
     """
@@ -167,8 +167,8 @@ def write_numbers(folder: Path, counts: Sequence[int]) -> tuple[list[str], list[
     return [str(tar)] * len(indexes), list(map(str, indexes))
 
 
-def number_of(source_info: bytes) -> int:
-    """Return the number that DALI's source_info of such a place ends with."""
+def source_number(source_info: bytes) -> int:
+    """Return the number at the end of DALI's source_info."""
     return int(source_info.rpartition(b":")[2].partition(b".")[0])
 
 
@@ -185,14 +185,14 @@ def file_labels(
 
 
 @plain
-def located(paths: Sequence[str], index_paths: Sequence[str]) -> dict[str, Any]:
-    """Return what the first reader of shards is told of them."""
+def shard_paths(paths: Sequence[str], index_paths: Sequence[str]) -> dict[str, Any]:
+    """Return the arguments of the first shard reader: paths and indexes."""
     return {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
 
 
 @plain
-def sharded(options: Options, part: RankPart, remote: bool) -> dict[str, Any]:
-    """Return what readers of shards have in common."""
+def reader_options(options: Options, part: RankPart, remote: bool) -> dict[str, Any]:
+    """Return the arguments common to all shard readers."""
     # Whole shards are shuffled, equally on all ranks, which take turns at the parts. Those differ
     # by a sample, which only whole batches do not mind; otherwise each rank keeps its part.
     reshuffled = options.shuffle and options.last_batch == "drop"
@@ -212,7 +212,7 @@ def sharded(options: Options, part: RankPart, remote: bool) -> dict[str, Any]:
 
 @plain
 def reading(options: Options, part: RankPart) -> dict[str, Any]:
-    """Return what readers have in common.
+    """Return the arguments common to all readers.
 
     Two of them draw alike, and go in step, only if all of it is equal.
     """
@@ -277,8 +277,8 @@ def webdataset_normals(
     """
     record, normal = fn.readers.webdataset(
         ext=["json", NORMAL],
-        **located(paths, index_paths),
-        **sharded(options, part, paths[0].startswith("s3://")),
+        **shard_paths(paths, index_paths),
+        **reader_options(options, part, paths[0].startswith("s3://")),
     )
     normal = decoded_by_two(normal, options)
     return normal, room_for(normal, options), fn.pad(record)
@@ -306,6 +306,12 @@ def external_normals(source: Callable[[Any], tuple[Any, ...]], options: Options)
     normal, label = fn.external_source(source=source, num_outputs=2, batch=True, batch_info=True)
     normal = decoded_by_two(normal, options)
     return normal, room_for(normal, options), label
+
+
+@pipeline_def(enable_conditionals=True)
+def external_images(source: Callable[[], Any], options: Options) -> Any:
+    """Take encoded images from a function, of each batch as many as there are, and decode them."""
+    return decoded_by_two(fn.external_source(source=source, batch=True), options)
 
 
 @pipeline_def(enable_conditionals=True)
@@ -345,7 +351,7 @@ def one_by_one(images: Iterable[bytes], options: Options) -> Any:
 
 
 def release_memory() -> None:
-    """Give back what DALI keeps of the GPU's memory for pipelines that are gone."""
+    """Release the GPU memory that DALI keeps of closed pipelines."""
     dali.backend.ReleaseUnusedMemory()
 
 
@@ -356,12 +362,21 @@ def transform_pairs(options: Options) -> tuple[Any, ...]:
     Its inputs are "low" and "normal" (uint8, HWC), "window" (top, left, height, width: int32) and
     "flips" (across, down, turned: int32).
     """
+    low, normal = _transform_fed(["low", "normal"], options)
+    return low, normal
+
+
+@pipeline_def(enable_conditionals=True)
+def transform_images(options: Options) -> Any:
+    """Transform decoded images, each by a crop of its own: as `transform_pairs`, of one "image"."""
+    return _transform_fed(["image"], options)[0]
+
+
+def _transform_fed(names: Sequence[str], options: Options) -> list[Any]:
     # What lies on a GPU is copied: DALI waits for the stream of a copy, but not for the one that
     # made what it shares.
-    how: dict[str, Any] = {"device": "gpu", "layout": "HWC", "no_copy": False}
-    low = fn.external_source(name="low", **how)
-    normal = fn.external_source(name="normal", **how)
+    how: dict[str, Any] = {"device": options.device, "layout": "HWC", "no_copy": False}
+    images = [fn.external_source(name=name, **how) for name in names]
     window = fn.external_source(name="window") if options.cuts else None
     flips = fn.external_source(name="flips") if options.augment else None
-    low, normal = transform([low, normal], window, flips, options)
-    return low, normal
+    return transform(images, window, flips, options)

@@ -10,11 +10,10 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 _CONFIDENCE = 0.95
+_DRAWS = 2000
 
 
-def interval(
-    values: Floats, scenes: npt.NDArray[np.int64], draws: int = 2000, seed: int = 0
-) -> tuple[Floats, Floats]:
+def interval(values: Floats, scenes: npt.NDArray[np.int64], seed: int = 0) -> tuple[Floats, Floats]:
     """Return the 95 % interval of the mean over pictures, by the bootstrap over scenes.
 
     Whole scenes are drawn. A percentile interval of few scenes is too narrow, by the missing
@@ -35,7 +34,7 @@ def interval(
         return nothing, nothing
     sums = np.zeros((count, *values.shape[1:]))
     np.add.at(sums, places, values)
-    chosen = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), draws)
+    chosen = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), _DRAWS)
     pictures = chosen @ np.bincount(places)
     means = (chosen @ sums) / (pictures if values.ndim == 1 else pictures[:, None])
     tail = NormalDist().cdf(-math.sqrt(count / (count - 1)) * _students_t(count - 1))

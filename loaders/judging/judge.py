@@ -17,18 +17,18 @@ import numpy.typing as npt
 from ...engines.local import LocalEngine, count
 from ...errors import ConfigError, ImageRefused, SourceError
 from ...manifests.images.decode import decode_as_rgb
-from ...manifests.images.folders import image_files
 from ...manifests.images.npy import MAGIC, read_npy
 from ...manifests.real.pairing import Match
 from ...manifests.real.real import RealSet, real_named
-from ...manifests.selection.measures import measured
-from ...manifests.selection.twins import Thumbnail, scenes_of, thumbnail
+from ...manifests.selection.measures import measure_pixels
+from ...manifests.selection.twins import Thumbnail, number_scenes, thumbnail
+from ...manifests.sources.folders import image_files
 from ...progress import Progress, Silent
 from ...storage.untrusted import read_regular
 from ..index import pairs_in
 from . import metrics
 from .intervals import interval
-from .perceptual import perceptual_measures
+from .perceptual import ABOUT, perceptual_measures
 
 Floats = npt.NDArray[np.float64]
 COLUMNS = ("PSNR", "SSIM", "PSNR, one gain*", "SSIM, one gain*", "PSNR, GT-mean*", "SSIM, GT-mean*")
@@ -100,7 +100,7 @@ class Judged:
         }
 
     def markdown(self) -> str:
-        """Return the tables and what they mean, in Markdown."""
+        """Return the tables and their explanation as Markdown."""
         lines = [f"{self.name}: {self.about}", ""]
         for head, rows in (("method", self.rows()), ("difference", self.differences())):
             if rows:
@@ -112,9 +112,25 @@ class Judged:
                 lines.append("")
         return "\n".join([*lines, *(f"- {line}" for line in (*CONVENTIONS, *self.notes)), ""])
 
+    def text(self) -> str:
+        """Return the same for a terminal: a block for each way to set the brightness."""
+        rows = [(name, self.cells(*rest)) for name, *rest in (*self.rows(), *self.differences())]
+        width = max(len(name) for name, _ in rows)
+        blocks: dict[str, list[int]] = {}
+        for number, column in enumerate(self.columns):
+            blocks.setdefault(column.partition(", ")[2], []).append(number)
+        lines = [f"{self.name}: {self.about}", ""]
+        for how, numbers in blocks.items():
+            heads = [column.partition(",")[0] for column in self.columns]
+            for name, cells in [(how or "as they are", heads), *rows]:
+                shown = "".join(f"  {cells[number]:>25}" for number in numbers)
+                lines.append(f"{name:{width}}{shown}")
+            lines.append("")
+        return "\n".join([*lines, *(f"- {line}" for line in (*CONVENTIONS, *self.notes))])
+
     @property
     def about(self) -> str:
-        """How many pictures and scenes there are."""
+        """Numbers of pictures and scenes, as text."""
         return f"{len(self.pictures):,} pictures of {len(set(self.scenes.tolist())):,} scenes"
 
     def cells(self, mean: Floats, lower: Floats, upper: Floats) -> list[str]:
@@ -175,7 +191,7 @@ def judge(
     match : str or (str, str), optional
         Which of these two are pairs, see `pairs_in`.
     perceptual : bool
-        Whether LPIPS and NIQE are measured, where `lpips` and `pyiqa` and their weights are there.
+        Measure LPIPS and NIQE if `lpips`, `pyiqa` and their weights are installed.
     workers : int
         Processes.
     progress : Progress, optional
@@ -183,7 +199,7 @@ def judge(
     Returns
     -------
     Judged
-        Its `markdown()`, `csv()` and `as_json()` hold every figure.
+        Its `text()`, `markdown()`, `csv()` and `as_json()` hold every figure.
 
     Raises
     ------
@@ -221,6 +237,7 @@ def judge(
     if perceptual:
         measures, lacking = perceptual_measures()
         notes += lacking
+        notes += [ABOUT[name] for name in measures]
         if measures:
             more = [[[m(*two) for m in measures.values()] for two in _images(own)] for own in files]
             columns = (*columns, *measures)
@@ -250,7 +267,7 @@ def _judge(files: tuple[dict[str, Path], ...]) -> list[_Made]:
             each = (image, metrics.one_gain(image, normal), metrics.gt_mean(image, normal))
             values.append([f(one, normal) for one in each for f in (metrics.psnr, metrics.ssim)])
         seen = np.rint(normal * 255).astype(np.uint8)
-        made.append(_Made(values, measured(seen).perceptual_hash, thumbnail(seen)))
+        made.append(_Made(values, measure_pixels(seen).perceptual_hash, thumbnail(seen)))
         count()
     return made
 
@@ -302,7 +319,9 @@ def _pairs(
 ) -> tuple[str, Sequence[tuple[str, str]]]:
     """Return the pairs that are judged on, and what they are called."""
     if (on is None) == (low is None) or (low is None) != (normal is None):
-        raise ConfigError("what to judge on: give NAME=FOLDER of a real set, or low and normal")
+        raise ConfigError(
+            "what to judge on: give on, NAME=FOLDER of a real set, or both low and normal"
+        )
     if low is not None and normal is not None:
         return str(low), pairs_in(low, normal, match=match)
     assert on is not None
@@ -326,10 +345,9 @@ def _folders(
             name, there, folder = str(one).partition("=")
             named.append((name, Path(folder)) if there else (Path(one).name or str(one), Path(one)))
     twice = [name for name, times in Counter(name for name, _ in named).items() if times > 1]
-    if twice or {IDENTITY, BLIND, "low", "normal"} & {name for name, _ in named}:
-        raise ConfigError(
-            f"{(twice or ['low, normal'])[0]}: each method needs a name of its own: NAME=FOLDER"
-        )
+    twice += {IDENTITY, BLIND, "low", "normal"} & {name for name, _ in named}
+    if twice:
+        raise ConfigError(f"{twice[0]}: each method needs a name of its own: NAME=FOLDER")
     return dict(named)
 
 
@@ -350,7 +368,7 @@ def _outputs(
 
     They are called as the lows are, or as the normals, if there is one low of each.
     """
-    files = image_files(folder, npy=True)
+    files = image_files(folder)
     by_normal = _normal_keys(pairs)
     for names in (keys, by_normal):
         found = [files[name] for name in names if name in files]
@@ -360,7 +378,7 @@ def _outputs(
     raise SourceError.at(
         folder,
         f"{len(missing):,} of {len(pairs):,} outputs are missing, such as {missing[0]};"
-        " they are to be called as the lows are, or as the normals",
+        " name each output like its low or its normal",
     )
 
 
@@ -372,7 +390,7 @@ def _normal_keys(pairs: Sequence[tuple[str, str]]) -> list[str]:
 def _scenes(pairs: Sequence[tuple[str, str]], made: list[_Made]) -> npt.NDArray[np.int64]:
     """Return the numbers of the scenes: the set's own, of which those with twins are one."""
     hashes = np.array([one.hash for one in made], np.uint64)
-    alike = scenes_of(hashes, [one.thumbnail for one in made])
+    alike = number_scenes(hashes, [one.thumbnail for one in made])
     said = pairs.scenes if isinstance(pairs, RealSet) else [normal for _, normal in pairs]
     scenes, first = np.array(alike, np.int64), dict[str, int]()
     for place, name in enumerate(said):

@@ -1,4 +1,4 @@
-"""The page of a judging: figures, and each output's worst and typical pictures."""
+"""The page of `gloam judge`: figures, and each output's worst and typical pictures."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 
 from ...synth.reporting.page import document, section, table
-from ...synth.reporting.pictures import jpeg_address, scaled
+from ...synth.reporting.pictures import jpeg_address, scale_image
 from .judge import CONVENTIONS, Floats, Judged, read_image
 
 _WIDTH = 320
 _EACH = 3
 
 
-def judged_page(found: Judged) -> str:
-    """Return one file of HTML that asks for nothing and is read without scripts."""
+def render_page(found: Judged) -> str:
+    """Return the page: one HTML file without scripts or links to other files."""
     figures = "".join(
         table(
             (head, *found.columns), "".join(_row(found, *one) for one in rows), len(found.columns)
@@ -35,8 +35,11 @@ def judged_page(found: Judged) -> str:
 
 
 def _row(found: Judged, name: str, mean: Floats, lower: Floats, upper: Floats) -> str:
-    cells = (f'<td class="number">{cell}</td>' for cell in found.cells(mean, lower, upper))
-    return f'<tr><th scope="row">{escape(name)}</th>{"".join(cells)}</tr>'
+    cells = "".join(
+        f'<td class="number">{value}<br><small>{bounds}</small></td>'
+        for value, _, bounds in (cell.partition(" ") for cell in found.cells(mean, lower, upper))
+    )
+    return f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'
 
 
 def _pictures(found: Judged, method: str) -> str:
@@ -64,7 +67,7 @@ def _figure(found: Judged, method: str, place: int, why: str) -> str:
     )
     psnr, ssim = found.values[method][place, :2]
     return (
-        f'<figure class="pair"><div class="views">{views}</div>'
+        f'<figure class="pair"><div class="views three">{views}</div>'
         f"<figcaption><strong>{why}</strong>: {key}<br><small>PSNR {psnr:.2f} dB, SSIM"
         f" {ssim:.3f}</small></figcaption></figure>\n"
     )
@@ -74,4 +77,4 @@ def _address(path: Path) -> str:
     image = np.rint(read_image(path) * 255).astype(np.uint8)
     width = min(_WIDTH, image.shape[1])
     height = max(1, round(width * image.shape[0] / image.shape[1]))
-    return jpeg_address(scaled(image, (width, height)), 85)
+    return jpeg_address(scale_image(image, (width, height)), 85)

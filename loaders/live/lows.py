@@ -27,7 +27,7 @@ from ...synth.models import (
 )
 from ...synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_yaml, recorded_recipe
 from ..columns import StoredPair, read_extent, undecodable
-from ..ranks_and_order import epoch_seed
+from ..epoch_order import epoch_seed
 
 Pixels = npt.NDArray[np.uint8]
 Draws = Literal["fresh", "set"]

@@ -1,4 +1,4 @@
-"""Memory of this process for values, taken again once nobody holds them."""
+"""Host memory of tensors, reused once no tensor refers to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _KEPT = 4  # lows and normals of a batch, and of the one that is made ahead
 
 
 class ReusedMemory:
-    """Float tensors in host memory that is taken again once nobody holds a tensor of it.
+    """A pool of host memory for float tensors, reused once no tensor refers to it.
 
     The operating system clears fresh pages: for batches of values that takes a tenth of the time
     that a core has for a pair.

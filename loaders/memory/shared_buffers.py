@@ -1,6 +1,6 @@
-"""Shared memory that TorchLoader's processes write batches to, again and again.
+"""A pool of shared memory for the batches of TorchLoader's processes.
 
-The operating system clears fresh pages of it, and each has to be mapped by both sides: for pairs of
+Fresh pages would be cleared by the operating system and mapped by both sides: for pairs of
 192 x 192 that takes .15 ms a pair of a process, as long as resizing both images.
 """
 
@@ -16,14 +16,14 @@ _AHEAD = 2  # batches beyond those made ahead: one is written, one read
 
 
 class BufferHandle(NamedTuple):
-    """A batch in a room, as it comes from the process that made it."""
+    """A batch in a shared buffer, as a worker process sends it."""
 
     number: int
     shape: tuple[int, ...]
 
 
 class SharedBufferPool:
-    """Shared buffers of equal size, some for each process, which takes those that nobody reads.
+    """Shared buffers of one size, a few for each worker process.
 
     size: of each, bytes.
     workers, prefetch: processes, and batches that each makes ahead.
@@ -33,16 +33,16 @@ class SharedBufferPool:
         self._each, self._size = prefetch + _AHEAD, size
         count = workers * self._each
         self._bytes = shared((count, size), torch.uint8)
-        # In which pass a room was taken; 0 for none. The last number is the running pass.
+        # In which pass a buffer was taken; 0 for none. The last number is the running pass.
         self._taken = shared((count + 1,), torch.int64).zero_()
         self.begin()
 
     def begin(self) -> None:
-        """Begin a pass: batches of former ones are nobody's any more."""
+        """Begin a pass: buffers of earlier passes become free."""
         self._taken[-1] += 1
 
     def take(self, shape: tuple[int, ...]) -> BufferHandle | None:
-        """Take a room for bytes of a shape, in a process that makes batches.
+        """Take a free buffer for bytes of a shape, in a worker process.
 
         None where all are taken, or too small.
         """
@@ -55,13 +55,13 @@ class SharedBufferPool:
                 return BufferHandle(number, shape)
         return None
 
-    def open(self, room: BufferHandle) -> torch.Tensor:
-        """Return what a room holds, uint8 of its shape; only until it is given back."""
-        return self._bytes[room.number, : math.prod(room.shape)].view(room.shape)
+    def open(self, buffer: BufferHandle) -> torch.Tensor:
+        """Return a buffer's contents, uint8 of its shape; valid until it is given back."""
+        return self._bytes[buffer.number, : math.prod(buffer.shape)].view(buffer.shape)
 
-    def give_back(self, room: BufferHandle) -> None:
-        """Let the room be written to again."""
-        self._taken[room.number] = 0
+    def give_back(self, buffer: BufferHandle) -> None:
+        """Mark a buffer as free for writing."""
+        self._taken[buffer.number] = 0
 
 
 def shared(shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:

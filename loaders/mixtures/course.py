@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import LoaderError
-from ..ranks_and_order import Rank, epoch_order, epoch_seed
+from ..epoch_order import epoch_order, epoch_seed
+from ..ranks import Rank
 from .mixture import MOST_SAMPLES, at
 from .shares import SPAN, Shares
 

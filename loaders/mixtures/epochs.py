@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from copy import copy
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..index import Contents
 from ..live.lows import LiveLows
 from ..options import Options
 from ..pair_loader import PairLoader
-from ..ranks_and_order import Rank
+from ..ranks import Rank
 from ..state import VERSION, check_state
 from .course import Course, Segment, SteppedRank
 from .mixture import Mixture, as_mixture, schedule
@@ -49,6 +50,10 @@ class Sample(NamedTuple):
     number: int
     turn: int
     bright: tuple[int, int] | None
+
+
+Batch = tuple[int, list[Sample]]
+"""Its number, counted from the training's first, and its samples."""
 
 
 class MixedEpochs(PairLoader):
@@ -118,7 +123,7 @@ class MixedEpochs(PairLoader):
         options = self.options
         return self.rank.batches(count, options.batch_size, str(options.last_batch))
 
-    def _done(self, begun: Begun, batch: int) -> int:
+    def _taken(self, begun: Begun, batch: int) -> int:
         """Return how many samples of an epoch all ranks have taken before a batch."""
         options = self.options
         left = self.contents.count - begun.offset
@@ -130,7 +135,7 @@ class MixedEpochs(PairLoader):
         """Return how many samples an epoch takes of the order: none of those that are dropped."""
         if self.options.last_batch != "drop":
             return self.contents.count
-        return self._done(begun, self._count_batches(self.contents.count - begun.offset))
+        return self._taken(begun, self._count_batches(self.contents.count - begun.offset))
 
     def _steps(self, count: int) -> int:
         """Return how many batches of `count` samples the rank has that has most."""
@@ -155,7 +160,7 @@ class MixedEpochs(PairLoader):
         while self._of_epoch(epoch + 1).step <= step:
             epoch += 1
         begun = self._of_epoch(epoch)
-        return begun.place + self._done(begun, step - begun.step)
+        return begun.place + self._taken(begun, step - begun.step)
 
     def _places_of(self, batch: int) -> Any:
         """Return the places of a batch's samples in the epoch; of repetitions beyond its end."""
@@ -179,6 +184,29 @@ class MixedEpochs(PairLoader):
             found.append(Sample(i, own, turn, bright))
         return found
 
+    def _batches_left(self) -> Iterator[Batch]:
+        """Yield the batches of the running epoch from this place on."""
+        begun = self._of_epoch(self.epoch)
+        for batch in range(self._batch, len(self)):
+            step = begun.step + batch
+            yield step, self._samples_of(self._places_of(batch), step)
+
+    def _batches_ahead(self) -> Iterator[Batch]:
+        """Return all batches from this place on, epoch after epoch.
+
+        Whoever takes them may be ahead of this loader, in another thread, and outlive it.
+        """
+        ahead = copy(self)
+        ahead._asked, ahead._bound = self.options, self.rank
+        ahead._course = copy(self._course)
+        ahead._course.segments = list(self._course.segments)
+        return ahead._all_batches()
+
+    def _all_batches(self) -> Iterator[Batch]:
+        while True:
+            yield from self._batches_left()
+            self.epoch, self._batch = self.epoch + 1, 0
+
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader is: plain JSON, the same on all ranks between two steps."""
         begun = self._of_epoch(self.epoch)
@@ -189,7 +217,7 @@ class MixedEpochs(PairLoader):
             "epoch": self.epoch,
             "begun": begun.place,
             "step": step,
-            "taken": self._done(begun, self._batch),
+            "taken": self._taken(begun, self._batch),
             "weights": [
                 [one.step, one.place, list(one.counts)]
                 for one in self._course.segments

@@ -63,6 +63,8 @@ class MixedSamples(Dataset[Any]):
 
     def __getitems__(self, places: list[MixedPlace]) -> list[Sample]:
         """Return the samples of a batch; those of one component and pass are made together."""
+        if not all(isinstance(place, MixedPlace) for place in places):
+            return [self[place] for place in places]
         groups: dict[tuple[int, int, int], list[int]] = {}
         for i, one in enumerate(places):
             groups.setdefault((one.part, one.place.epoch, one.step), []).append(i)
@@ -100,10 +102,7 @@ class MixedTorch(MixedEpochs, TorchLoader):
 
     def _places(self) -> Iterator[list[Any]]:
         """Yield what is left of the running epoch: batches of samples."""
-        begun = self._of_epoch(self.epoch)
-        for batch in range(self._batch, len(self)):
-            step = begun.step + batch
-            samples = self._samples_of(self._places_of(batch), step)
+        for step, samples in self._batches_left():
             yield [
                 MixedPlace(
                     one.part,

@@ -17,7 +17,7 @@ from ..options import Options
 Samples = npt.NDArray[Any]
 
 
-def formed_photograph(
+def transform_photograph(
     data: bytes, recipe: Recipe, seed: int, key: str, options: Options
 ) -> tuple[Samples, Samples]:
     """Decode a photograph, darken it, and transform both.

@@ -1,4 +1,4 @@
-"""The DALI pipeline that a server runs: what `PairLoader` does to an image, and no more.
+"""The DALI pipeline of a server: it transforms an image as `PairLoader` does.
 
 It is `decoded`, a resize and `normalised` of `dali.transforms.operators`, written out for servers.
 """
@@ -16,7 +16,7 @@ INPUT = "IMAGE"
 _SERIALISED = "@autoserialize\n"
 
 
-def serialised(options: Options) -> bytes:
+def serialize_pipeline(options: Options) -> bytes:
     """Return the pipeline of `source` as DALI's backend of Triton reads it.
 
     It names no GPU, so that it is made without one: whoever reads it says which it runs on.

@@ -132,9 +132,9 @@ def _outputs(options: Options, lows: bool) -> list[configs.Tensor]:
 
 def _preprocessing(root: Path, options: Options) -> list[str]:
     """Write the model of DALI's backend, and that of the Python backend."""
-    from .pipeline import serialised, source
+    from .pipeline import serialize_pipeline, source
 
-    pipeline, outputs = serialised(options), _outputs(options, lows=False)
+    pipeline, outputs = serialize_pipeline(options), _outputs(options, lows=False)
     for name, backend, why in ((PREPROCESS, "dali", _DALI), (PYTHON, "python", _BY_PYTHON)):
         text = configs.model_config(name, backend, options, [ENCODED], outputs, why=why)
         _write(root / name / "config.pbtxt", text)

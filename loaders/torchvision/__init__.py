@@ -45,7 +45,7 @@ class Darken(v2.Transform):  # type: ignore[misc]
 
 
 class MakePair(Darken):
-    """Make a pair of an image: (low, normal), for transforms that then crop and flip both alike.
+    """Make a pair (low, normal) from an image, for transforms that crop and flip both.
 
     It takes one image: `v2.Compose([MakePair("uneven"), v2.RandomCrop(192)])(image)`.
     """

@@ -11,10 +11,10 @@ from pathlib import PurePosixPath
 from ...errors import ImageRefused, Reason, SourceError
 from ...storage.stores import as_path
 from ..images.header import SUFFIXES as IMAGES
-from ..sources.collections import Listed, counted, unread_kind
+from ..sources.collections import Listed, format_counts, unread_kind
 from ..sources.containers import Entry, file_entry, list_container
 from .video import SUFFIXES, UNREAD, frame_times
-from .windows import Windows, clip_path, of_files, of_video
+from .windows import Windows, clip_path, of_files, video_location
 
 _MASKS = "Annotations"
 """Folder of DAVIS' masks, which are no frames."""
@@ -64,7 +64,7 @@ def list_clips(path: str, windows: Windows, passed: Counter[str]) -> Iterator[Li
         raise SourceError(
             f"clips={path}: holds no clip of {windows.frames} frames (expected folders of frames,"
             f" or files that end in {', '.join(SUFFIXES)})"
-            + (f"; passed over: {counted(passed)}" if passed else ""),
+            + (f"; passed over: {format_counts(passed)}" if passed else ""),
             path=path,
         )
 
@@ -105,7 +105,7 @@ def _of_videos(videos: list[Entry], windows: Windows, passed: Counter[str]) -> I
         for first in starts:
             clip = [times[number] for number in windows.numbers(first)]
             name = f"{os.path.splitext(entry.name)[0]}-{first}"
-            yield Listed(clip_path(entry.name, first), name, of_video(entry.location, clip))
+            yield Listed(clip_path(entry.name, first), name, video_location(entry.location, clip))
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ...errors import ImageRefused, Reason
 from ..images.header import MAX_PIXELS
-from ..images.load_normal import Normal, load_normal, normal_of
+from ..images.load_normal import Normal, encode_normal, load_normal
 from ..images.opening import Pixels
 from ..sources.containers import Location, read
 from .cuts import refuse_cut
-from .video import decoded_frames
+from .video import decode_frames
 from .windows import frame_files, video_and_times
 
 
@@ -33,7 +33,7 @@ def load_clip(
     files = frame_files(location)
     if files is None:
         frames = [
-            normal_of(pixels, max_side, "frame of a video")
+            encode_normal(pixels, max_side, "frame of a video")
             for pixels in video_pixels(location, max_pixels)
         ]
     else:
@@ -48,7 +48,7 @@ def video_pixels(location: Location, max_pixels: int) -> list[Pixels]:
     Raises ImageRefused when one is not there, or has more pixels.
     """
     video, times = video_and_times(location)
-    frames = decoded_frames(video, times)
+    frames = decode_frames(video, times)
     height, width = frames[0].shape[:2]
     if height * width > max_pixels:
         raise ImageRefused(

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...errors import ImageRefused, Reason, first_line
 from ..sources.containers import Location
-from .video import decoded_frames, errors, first_frame, opened
+from .video import decode_frames, errors, first_frame, open_video
 
 _MOST_BYTES = 1 << 30  # of segments that are kept
 _TICK = 40  # ms from frame to frame: only their order matters
@@ -31,7 +31,7 @@ _WITH_MARGINS = {
 
 
 @dataclass(frozen=True)
-class Segment:
+class VideoSegment:
     """A part of a video from a key frame on.
 
     data: a Matroska file.
@@ -70,12 +70,12 @@ class Segment:
             return "is refreshed bit by bit, without key frames"
         height, width = self.size
         shown = frame.to_ndarray(format="rgb24")[:height, :width]
-        exact = decoded_frames(video, self.times[:1])[0]
+        exact = decode_frames(video, self.times[:1])[0]
         same = (frame.height, frame.width) == self.coded and np.array_equal(shown, exact)
         return "" if same else "has margins above its frames or at their left"
 
 
-Cut = Callable[[Location, Sequence[int]], Segment]
+Cut = Callable[[Location, Sequence[int]], VideoSegment]
 
 
 class Segments:
@@ -90,7 +90,7 @@ class Segments:
         self._margins = margins
         self._coded: dict[Location, tuple[int, int] | None] = {}
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[Location, int], Segment] = OrderedDict()
+        self._kept: OrderedDict[tuple[Location, int], VideoSegment] = OrderedDict()
         self._begins: dict[Location, list[int]] = {}
         self._bytes = 0
 
@@ -99,10 +99,10 @@ class Segments:
 
     def frames(
         self, video: Location, times: Sequence[int], cut: Cut | None = None
-    ) -> tuple[Segment, list[int]]:
+    ) -> tuple[VideoSegment, list[int]]:
         """Return a part of a video that holds frames, and their numbers in it.
 
-        times: see `video.decoded_frames`.
+        times: see `video.decode_frames`.
         cut: used instead of this object's.
 
         Raises ImageRefused when a frame is not there, or the video is damaged.
@@ -122,7 +122,7 @@ class Segments:
             self._keep(video, segment)
         return segment, numbers
 
-    def cut(self, video: Location, times: Sequence[int]) -> Segment:
+    def cut(self, video: Location, times: Sequence[int]) -> VideoSegment:
         """Cut a part out of a video; see `cut_segment`."""
         if not self._margins:
             return cut_segment(video, times)
@@ -130,7 +130,7 @@ class Segments:
             self._coded[video] = coded_size(video)
         return cut_segment(video, times, self._coded[video])
 
-    def _keep(self, video: Location, segment: Segment) -> None:
+    def _keep(self, video: Location, segment: VideoSegment) -> None:
         begin = segment.times[0]
         old = self._kept.pop((video, begin), None)  # shorter than this one
         if old is None:
@@ -149,7 +149,7 @@ def coded_size(video: Location) -> tuple[int, int] | None:
 
     Raises ImageRefused when nothing can be decoded.
     """
-    with opened(video) as (container, stream):
+    with open_video(video) as (container, stream):
         codec = stream.codec_context
         if codec.codec.canonical_name not in _WITH_MARGINS:
             return None
@@ -160,7 +160,7 @@ def coded_size(video: Location) -> tuple[int, int] | None:
 
 def cut_segment(
     video: Location, times: Sequence[int], coded: tuple[int, int] | None = None
-) -> Segment:
+) -> VideoSegment:
     """Cut out of a video what frames need to be decoded, up to the next key frame.
 
     times: presentation times in rising order, of `video.frame_times`.
@@ -168,7 +168,7 @@ def cut_segment(
 
     Raises ImageRefused when a frame is not there, or the video is damaged.
     """
-    with opened(video) as (container, stream):
+    with open_video(video) as (container, stream):
         second = max(int(1 / stream.time_base), 1)
         for back in (0, 1, 4, 16, None):  # files seek by times of decoding, which are earlier
             target = 0 if back is None else max(times[0] - back * second, 0)
@@ -200,7 +200,7 @@ def _packets(container: Any, stream: Any, times: Sequence[int]) -> list[Any]:
     return packets
 
 
-def _written(stream: Any, packets: Sequence[Any], coded: tuple[int, int] | None) -> Segment:
+def _written(stream: Any, packets: Sequence[Any], coded: tuple[int, int] | None) -> VideoSegment:
     import av
 
     times = sorted(packet.pts for packet in packets)
@@ -219,4 +219,4 @@ def _written(stream: Any, packets: Sequence[Any], coded: tuple[int, int] | None)
             packet.time_base, packet.stream = Fraction(1, 1000), into
             made.mux(packet)
     size = stream.codec_context.height, stream.codec_context.width
-    return Segment(file.getvalue(), tuple(times), size, coded or size)
+    return VideoSegment(file.getvalue(), tuple(times), size, coded or size)

@@ -37,7 +37,7 @@ def frame_times(location: Location) -> list[int]:
     decoder leaves out what the packets begin with. Raises ImageRefused when it holds no video, or
     is damaged from its beginning on; ConfigError when PyAV is missing.
     """
-    with opened(location) as (container, stream):
+    with open_video(location) as (container, stream):
         times: list[int] = []
         bare = 0
         with as_far_as_sound(times):
@@ -55,13 +55,13 @@ def frame_times(location: Location) -> list[int]:
     return [time for time in times if time >= first] if first in times else _decoded_times(location)
 
 
-def key_frames(location: Location) -> tuple[list[int], tuple[int, int]]:
+def list_key_frames(location: Location) -> tuple[list[int], tuple[int, int]]:
     """Return the presentation times of a video's key frames, in order; height and width.
 
     It reads packets and decodes none. Raises ImageRefused when it holds no video, or is damaged
     from its beginning on.
     """
-    with opened(location) as (container, stream):
+    with open_video(location) as (container, stream):
         times: list[int] = []
         with as_far_as_sound(times):
             times.extend(
@@ -72,7 +72,7 @@ def key_frames(location: Location) -> tuple[list[int], tuple[int, int]]:
         return sorted(times), (stream.codec_context.height, stream.codec_context.width)
 
 
-def decoded_frames(location: Location, times: Sequence[int]) -> list[Pixels]:
+def decode_frames(location: Location, times: Sequence[int]) -> list[Pixels]:
     """Decode frames of a video, upright, uint8 RGB (H, W, 3) each.
 
     location: location of the file.
@@ -84,22 +84,21 @@ def decoded_frames(location: Location, times: Sequence[int]) -> list[Pixels]:
     return [found[time] for time in times]
 
 
-def decoded_sequence(
-    location: Location, times: Sequence[int], room: Callable[[tuple[int, ...]], Pixels]
+def decode_sequence(
+    location: Location, times: Sequence[int], allocate: Callable[[tuple[int, ...]], Pixels]
 ) -> Pixels:
-    """Decode frames of a video, as `decoded_frames`, one after the other into one array.
+    """Decode frames of a video as `decode_frames` does, into one array.
 
-    room: function of a shape (F, H, W, 3); returns the uint8 array that is filled: one that was
-      used before spares the system the cleaning of fresh memory, which takes as long as decoding
-      small frames.
+    allocate: function of a shape (F, H, W, 3); returns the uint8 array to fill. Reused memory saves
+      clearing fresh pages, which takes as long as decoding small frames.
 
-    Raises ImageRefused as `decoded_frames`; also when frames differ in size.
+    Raises ImageRefused as `decode_frames` does, and when frames differ in size.
     """
     number = {time: i for i, time in enumerate(times)}
     made: Pixels | None = None
     for time, pixels in _decoded(location, times):
         if made is None:
-            made = room((len(times), *pixels.shape))
+            made = allocate((len(times), *pixels.shape))
         if pixels.shape != made.shape[1:]:
             raise ImageRefused(Reason.DAMAGED, "its frames differ in size")
         made[number[time]] = pixels
@@ -111,7 +110,7 @@ def _decoded(location: Location, times: Sequence[int]) -> Iterator[tuple[int, Pi
     """Yield the time and the pixels of each frame that is wanted; they last until the next one."""
     wanted = set(times)
     reformatter = _av().video.reformatter.VideoReformatter()  # frames share its tables
-    with opened(location) as (container, stream):
+    with open_video(location) as (container, stream):
         for start in (int(times[0]), 0):  # from the beginning where an index leads astray
             container.seek(start, stream=stream, backward=True)
             for frame in container.decode(stream):
@@ -128,7 +127,7 @@ def _decoded(location: Location, times: Sequence[int]) -> Iterator[tuple[int, Pi
 
 def _decoded_times(location: Location, most: int | None = None) -> list[int]:
     times: list[int] = []
-    with opened(location) as (container, stream), as_far_as_sound(times):
+    with open_video(location) as (container, stream), as_far_as_sound(times):
         for frame in container.decode(stream):
             time = _time_of(frame)
             times.append(len(times) if time is None else time)
@@ -200,12 +199,12 @@ class VideoFacts:
     bt601: bool
 
 
-def video_facts(location: Location) -> VideoFacts:
-    """Return what a video's first frame says of it.
+def probe_video(location: Location) -> VideoFacts:
+    """Return the codec, size and format of a video, by its first frame.
 
     Raises ImageRefused when it holds no video, or its first frame cannot be decoded.
     """
-    with opened(location) as (container, stream):
+    with open_video(location) as (container, stream):
         frame = first_frame(container, stream)
         turned = _orientation(frame) != (False, (slice(None), slice(None)))
         upright = not turned and not frame.interlaced_frame
@@ -215,7 +214,7 @@ def video_facts(location: Location) -> VideoFacts:
 
 
 @contextmanager
-def opened(location: Location) -> Iterator[tuple[Any, Any]]:
+def open_video(location: Location) -> Iterator[tuple[Any, Any]]:
     """Open a video; yields its container and its first video stream, of PyAV.
 
     Cover art and thumbnails, which FFmpeg gives as streams of their own, are none. Raises

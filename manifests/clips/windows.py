@@ -62,7 +62,7 @@ def of_files(locations: Sequence[Location]) -> Location:
     return _location(locations[0], {"frames": frames}, sum(p.size for p in locations), locations)
 
 
-def of_video(location: Location, times: Sequence[int]) -> Location:
+def video_location(location: Location, times: Sequence[int]) -> Location:
     """Return the location of a clip of a video: its frames by their presentation times."""
     video = [location.member, location.offset, location.size]
     return _location(location, {"video": video, "times": list(times)}, location.size, [location])

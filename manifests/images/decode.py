@@ -24,6 +24,7 @@ from . import jpeg, png, tiff
 from .colour import to_srgb
 from .header import Header, read_header
 from .isobmff import profile_of
+from .npy import MAGIC, npy_as_png
 from .opening import Pixels, check_pixels, open_lazily, orientation, upright
 
 _NEAR = 1.0  # levels on average by which libraries' JPEG decoding may differ
@@ -68,17 +69,10 @@ def decode_as_rgb(data: bytes, colours: bool = True) -> Pixels:
     16-bit samples become the nearest 8-bit level; what lies behind transparency is white, as
     viewers show it.
 
-    Parameters
-    ----------
-    data : bytes
-    colours : bool
-        Whether its colour profile is applied, so that the pixels are in sRGB. Otherwise they are as
-        stored, as readers in training take them.
+    colours: whether its colour profile is applied, so that the pixels are in sRGB. Otherwise they
+      are as stored, as readers in training take them.
 
-    Raises
-    ------
-    ImageRefused
-        "damaged", "unsupported" or "too large".
+    Raises ImageRefused "damaged", "unsupported" or "too large".
     """
     with _refusing():
         if data.startswith(jpeg.BEGINNING):
@@ -112,6 +106,7 @@ def read_rgb(path: Path) -> Pixels:
     """
     try:
         data = read_regular(path)
+        data = npy_as_png(data) if data.startswith(MAGIC) else data
         read_header(data, _MOST_MEASURED)  # refuses what is too large
         return decode_as_rgb(data)
     except ImageRefused as refusal:
@@ -120,18 +115,14 @@ def read_rgb(path: Path) -> Pixels:
         raise SourceError.at(path, error.strerror or str(error)) from error
 
 
-def shown_otherwise(data: bytes, pixels: Pixels) -> str:
-    """Say which reader shows a stored image otherwise than `decode` does, or "".
+def find_reader_mismatch(data: bytes, pixels: Pixels) -> str:
+    """Name the reader that shows a stored image differently from `decode`, or "".
 
     Those are OpenCV, which turns by EXIF and may show a frame of an animation, and Pillow with its
     turning, as training programs use them.
 
-    Parameters
-    ----------
-    data : bytes
-        The encoded image.
-    pixels : uint8 array (H, W, 3)
-        The result of `decode`.
+    data: the encoded image.
+    pixels: uint8 array (H, W, 3); the result of `decode`.
     """
     for name, reader in (("OpenCV", _by_opencv), ("Pillow", _by_pillow)):
         try:

@@ -47,17 +47,11 @@ MAX_BYTES = 256 * 1024 * 1024
 class Header:
     """Facts from the first bytes of an image.
 
-    Attributes
-    ----------
-    format : str
-        JPEG, PNG, TIFF, BMP, WEBP, AVIF or HEIF.
-    width, height : int
-        Pixels as stored, before an EXIF rotation.
-    convert : str
-        Why the image must be converted ("greyscale", "rotated", ...), or "" when its bytes can be
-        kept: when they are upright RGB in sRGB, and no reader shows them otherwise.
-    orientation : int
-        How the image is brought upright, as EXIF says it, 1 (not at all) to 8.
+    format: JPEG, PNG, TIFF, BMP, WEBP, AVIF or HEIF.
+    width, height: pixels as stored, before an EXIF rotation.
+    convert: why the image must be converted ("greyscale", "rotated", ...), or "" when its bytes can
+      be kept: when they are upright RGB in sRGB, and no reader shows them otherwise.
+    orientation: how the image is brought upright, as EXIF says it, 1 (not at all) to 8.
     """
 
     format: str

@@ -104,7 +104,7 @@ def load_normal(data: bytes, max_side: int | None = None, max_pixels: int = MAX_
     return Normal(encoded, suffix, decode(encoded, suffix) if jpeg else pixels, reason)
 
 
-def normal_of(pixels: Pixels, max_side: int | None, reason: str) -> Normal:
+def encode_normal(pixels: Pixels, max_side: int | None, reason: str) -> Normal:
     """Make a normal of pixels that are no photograph's file: a JPEG.
 
     pixels: uint8 array (H, W, 3).

@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import SourceError
 from ...storage.stores import as_path
 from ..sources.containers import list_container
-from ..sources.matching import match, plain
+from ..sources.matching import match, normalize_name
 from ..sources.text import read_beside, read_text
 from .labels import Labels, LeftOut, Marked, encodable, one_line
 from .runs import runs_in
@@ -75,7 +75,7 @@ class Annotations:
                     path, f"{name} is not a COCO annotation file: {error}"
                 ) from error
         self.classes = list(dict.fromkeys(names[number] for number in sorted(names, key=_order)))
-        paths = {plain(one): one for one in photographs}
+        paths = {normalize_name(one): one for one in photographs}
         matches = match(self._images, paths, path)
         self._found = {paths[own]: self._images[name] for name, own in matches.found.items()}
         self.left_out += [
@@ -171,7 +171,7 @@ class Annotations:
             try:
                 key = _id(one)
                 given = _get(one, "file_name")
-                name = plain(encodable(given)) if isinstance(given, str) else ""
+                name = normalize_name(encodable(given)) if isinstance(given, str) else ""
                 if not name:
                     raise _Odd("file_name", given)
                 if names.setdefault(key, name) != name:

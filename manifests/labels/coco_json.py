@@ -39,21 +39,13 @@ def write_annotations(
 ) -> Path:
     """Write the annotations of the lows or the normals of a split.
 
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-    records : iterable of (row of `pairs.parquet`, name of the image's file, record)
-    classes : sequence of str
-        Names; number i has the id i + 1.
-    kind : str
-        "instances" or "captions".
+    path: path of the file.
+    records: iterable of (row of `pairs.parquet`, name of the image's file, record).
+    classes: names; number i has the id i + 1.
+    kind: "instances" or "captions".
 
-    Returns
-    -------
-    Path
-        The file: COCO's `images` (ids are rows of `pairs.parquet`), `annotations`, and for
-        instances `categories`.
+    Returns the path of the file: COCO's `images` (ids are rows of `pairs.parquet`), `annotations`,
+    and for instances `categories`.
     """
     made = 0
     with atomic_write(path) as handle, TemporaryFile() as rest:
@@ -101,7 +93,7 @@ def _instances(key: str, labels: dict[str, Any]) -> Iterable[dict[str, Any]]:
             shape = parse_json(outline) if outline else []
             area = _area(shape, area)
         except (ValueError, TypeError, LookupError) as error:
-            raise SetError(f"{key}: its record has an outline that is none: {error}") from error
+            raise SetError(f"{key}: its record has an invalid outline: {error}") from error
         yield {
             "category_id": FIRST + number,
             "bbox": [left, top, round(right - left, 3), round(bottom - top, 3)],

@@ -156,18 +156,12 @@ def labels_of(record: Mapping[str, Any]) -> dict[str, Any]:
 def record_of(labels: Labels, classes: Mapping[str, int]) -> dict[str, Any]:
     """Return what a sample's record holds of its labels, a type for each field whatever it holds.
 
-    Parameters
-    ----------
-    labels : Labels
-        On the stored normal.
-    classes : mapping of name to number
+    labels: on the stored normal.
+    classes: mapping of name to number.
 
-    Returns
-    -------
-    dict
-        `class` and `class_number` ("" and -1 without), `names`, `classes` (their numbers), `boxes`
-        (left, top, right, bottom in pixels), `difficult` and `crowd`, one each for every object;
-        `segmentation` too, each COCO's own as JSON text, or ""; and `captions`.
+    Returns a dict: `class` and `class_number` ("" and -1 without), `names`, `classes` (their
+    numbers), `boxes` (left, top, right, bottom in pixels), `difficult` and `crowd`, one each for
+    every object; `segmentation` too, each COCO's own as JSON text, or ""; and `captions`.
     """
     marked = labels.marked
     return {

@@ -33,7 +33,7 @@ class Placement:
 
     @property
     def unchanged(self) -> bool:
-        """Whether nothing moves."""
+        """True if the placement moves nothing."""
         return self.turn == 1 and self.given == self.stored
 
     @property

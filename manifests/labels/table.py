@@ -58,24 +58,13 @@ class _Known(NamedTuple):
 def read_all(plan: pa.Table, listed: pa.Table, sources: Sequence[Source]) -> tuple[bytes, bytes]:
     """Read the labels of all planned pairs.
 
-    Parameters
-    ----------
-    plan, listed : pyarrow.Table
-        Tables of `make_plan` and `list_candidates`.
-    sources : sequence of Source
+    plan, listed: tables of `make_plan` and `list_candidates`.
 
-    Returns
-    -------
-    tuple of bytes
-        Contents of `labels.parquet` and `classes.txt`: the names of the classes in the order of
-        their numbers, those of the first source first.
+    Returns the contents of `labels.parquet` and `classes.txt`: the names of the classes
+    in the order of their numbers, those of the first source first.
 
-    Raises
-    ------
-    ConfigError
-        When no source has labels.
-    SourceError
-        When there are no annotations, or no photograph of a source has a label by them.
+    Raises ConfigError when no source has labels; SourceError when there are no annotations, or no
+    photograph of a source has a label by them.
     """
     kinds = [source.kind for source in sources if source.kind in LABELLED_KINDS]
     if not kinds:
@@ -149,7 +138,7 @@ def _annotated(source: Source, paths: list[str], every: list[str]) -> _Known:
         read = dict(zip(paths, annotations.read_labels(paths), strict=True))
         classes, left_out = annotations.classes, annotations.left_out
     else:
-        read = dict(zip(paths, voc.read_labels(source.path, every, paths), strict=True))
+        read = dict(zip(paths, voc.read_voc_labels(source.path, every, paths), strict=True))
         names = {one.name for labels, _ in read.values() for one in labels.marked}
         classes, left_out = voc.classes_of(names), []
     left_out = [*left_out, *(one for _, without in read.values() for one in without)]
@@ -169,11 +158,8 @@ def _paths(table: pa.Table, source: Source) -> list[str]:
 class UnitLabels:
     """The labels of a unit's photographs, as their sources have them.
 
-    Attributes
-    ----------
-    classes : dict of name to number
-    roles : tuple of str
-        Members that the set's samples have of them.
+    classes: dict of name to number.
+    roles: tuple of str; members that the set's samples have of them.
     """
 
     classes: dict[str, int]
@@ -185,13 +171,8 @@ class UnitLabels:
     ) -> tuple[Labels, Sequence[LeftOut]]:
         """Return a photograph's labels as they lie on its stored normal, and what does not fit it.
 
-        Parameters
-        ----------
-        key : str
-        data : bytes
-            The photograph.
-        stored : (width, height)
-            Size of the normal.
+        data: the photograph.
+        stored: (width, height); size of the normal.
         """
         labels = self._known(key)
         try:
@@ -250,7 +231,7 @@ def read_left_out(root: Path) -> list[dict[str, str]]:
     if number is None:
         return []
     if not number.isdigit():
-        raise SetError.at(root / LABELS, "cannot be read: its row group is no number")
+        raise SetError.at(root / LABELS, "cannot be read: its row group is not a number")
     found = _read(root, partial(read_row_group, number=int(number)))["labels"].to_pylist()
     try:
         return _LEFT_OUT.validate_python(list(map(parse_json, found)))
@@ -267,7 +248,7 @@ def _read(root: Path, read: Callable[[Path], T]) -> T:
         raise SetError.at(path, f"cannot be read: {first_line(error)}") from error
     schema = found.schema if isinstance(found, pa.Table) else found
     if not schema.equals(_SCHEMA) or schema.metadata is None:
-        raise SetError.at(path, "is no table of labels")
+        raise SetError.at(path, "is not a table of labels")
     return found
 
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from ...storage.stores import as_path
 from ..sources.containers import Entry, list_container
-from ..sources.matching import bare, plain
+from ..sources.matching import normalize_name, strip_suffix
 from ..sources.text import read_entry
 from .labels import Labels, LeftOut, Marked, one_line
 
@@ -23,7 +23,7 @@ CLASSES = (
 kit, section 3)."""
 
 
-def read_labels(
+def read_voc_labels(
     path: str, photographs: Collection[str], images: Sequence[str]
 ) -> Iterator[tuple[Labels, list[LeftOut]]]:
     """Yield the labels of some photographs of a VOC source, and what is not taken of them.
@@ -35,16 +35,16 @@ def read_labels(
 
     Raises SourceError when a file cannot be read.
     """
-    entries = {plain(entry.name): entry for entry in list_container(as_path(path))}
-    sharing = Counter(bare(plain(one)) for one in photographs)
+    entries = {normalize_name(entry.name): entry for entry in list_container(as_path(path))}
+    sharing = Counter(strip_suffix(normalize_name(one)) for one in photographs)
     for image in images:
-        named = PurePosixPath(plain(image))
-        above, stem = named.parent.parent, bare(named.name)
+        named = PurePosixPath(normalize_name(image))
+        above, stem = named.parent.parent, strip_suffix(named.name)
         found = entries.get(str(above / "Annotations" / f"{stem}.xml"))
         labels = Labels()
         left_out: list[LeftOut] = []
         if found is not None:
-            several = sharing[bare(str(named))] > 1
+            several = sharing[strip_suffix(str(named))] > 1
             labels, left_out = _read(path, found, named.name if several else "")
         mask = entries.get(str(above / "SegmentationClass" / f"{stem}.png"))
         data = b"" if mask is None else read_entry(path, mask)
@@ -67,7 +67,7 @@ def _read(path: str, entry: Entry, name: str) -> tuple[Labels, list[LeftOut]]:
         return Labels(), [_left_out("XML", entry, f"not XML: {error}")]
     if tree.tag != "annotation":
         return Labels(), [_left_out("XML", entry, f"holds <{tree.tag[:40]}>, not <annotation>")]
-    if name and plain((tree.findtext("filename") or "").strip()) != name:
+    if name and normalize_name((tree.findtext("filename") or "").strip()) != name:
         return Labels(), [_left_out("name that is not clear", entry, f"fits not {name} alone")]
     marked: list[Marked] = []
     left_out: list[LeftOut] = []

@@ -11,8 +11,8 @@ Fields = tuple[str | None, ...]
 Match = str | tuple[str, str]
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a regular expression that somebody wrote; letters' case makes no difference.
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Compile a user's regular expression, ignoring case.
 
     Raises SourceError when it is none.
     """
@@ -22,8 +22,8 @@ def compiled(pattern: str) -> re.Pattern[str]:
         raise SourceError(f"{pattern}: no regular expression: {error}") from None
 
 
-def captured(match: re.Match[str], names: Iterable[str]) -> Fields:
-    """Return what a match has captured: by names, or where there are none by groups in order."""
+def captured_fields(match: re.Match[str], names: Iterable[str]) -> Fields:
+    """Return the captures of a match: by names, or by number if there are none."""
     names = list(names)
     return tuple(match[name] for name in names) if names else match.groups()
 
@@ -42,10 +42,10 @@ def shared_names(low: re.Pattern[str], normal: re.Pattern[str]) -> list[str]:
     return names
 
 
-def matched(
+def match_files(
     lows: Mapping[str, str], normals: Mapping[str, str], match: Match
 ) -> list[tuple[str, str]]:
-    """Pair files by what a pattern captures in their names; many lows may have one normal.
+    """Pair files by the captures of a pattern in their names; many lows may have one normal.
 
     lows, normals: mapping of a name to a path; names are relative paths with suffix, in order.
     match: str, or two; a regular expression that is found in the names of both, or one for either.
@@ -53,7 +53,7 @@ def matched(
     Raises SourceError when a name has no match or no partner, or two normals capture the same.
     """
     patterns = (match, match) if isinstance(match, str) else tuple(match)
-    low, normal = map(compiled, patterns)
+    low, normal = map(compile_pattern, patterns)
     names = shared_names(low, normal)
     by_fields: dict[Fields, str] = {}
     for name in normals:
@@ -78,4 +78,4 @@ def _found(pattern: re.Pattern[str], name: str, names: list[str]) -> Fields:
     found = pattern.search(name)
     if found is None:
         raise SourceError(f"{name}: {pattern.pattern} is not found in it")
-    return captured(found, names)
+    return captured_fields(found, names)

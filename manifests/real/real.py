@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from ...errors import ConfigError, SourceError
 from ...storage.stores import as_path
 from ...storage.untrusted import read_regular
-from ..images.folders import files_below
 from ..labels.labels import Marked
-from .pairing import Fields, captured, compiled, shared_names
-from .rules import Labels, Listing, Rule, SetRules, Template, load_rules, set_names
+from ..sources.folders import files_below
+from .pairing import Fields, captured_fields, compile_pattern, shared_names
+from .rules import LabelRule, Listing, Rule, SetRules, Template, load_rules, set_names
 
 _SHOWN = 6
 _TOPS = 20  # folders in which a set is looked for
@@ -68,7 +68,7 @@ class _Tree:
         return self._read[name]
 
     def _in_file(self, listed: Listing) -> list[str]:
-        template, pattern = Template(listed.file), compiled(listed.line)
+        template, pattern = Template(listed.file), compile_pattern(listed.line)
         at = next((path for name, path in self.path.items() if template.match(name)), None)
         if at is None:
             raise SourceError(f"{self.root}: no {template.shown}, which says the splits")
@@ -145,17 +145,9 @@ def real(name: str, folder: str | Path, split: str | None = None) -> RealSet:
 def real_named(text: str, split: str | None = None, preferred: str = "") -> RealSet:
     """List the samples of a set that is given as NAME=FOLDER.
 
-    Parameters
-    ----------
-    text : str
-    split : str, optional
-        By default `preferred` where the set has it.
-    preferred : str
+    split: by default `preferred` where the set has it.
 
-    Raises
-    ------
-    ConfigError, SourceError
-        When `real` raises it; or when it is not written so.
+    Raises ConfigError, SourceError when `real` raises it; or when it is not written so.
     """
     name, there, folder = text.partition("=")
     if not there:
@@ -232,19 +224,20 @@ def _of_rule(rules: SetRules, rule: Rule, tree: _Tree) -> list[_Found] | _Misfit
     names = [name for name in shared_names(low, normal) if name != SECONDS]
     partners: dict[Fields, re.Match[str]] = {}
     for one in matches[1]:
-        fields = captured(one, names)
+        fields = captured_fields(one, names)
         if fields in partners and not rule.first:
             both = tree.path[partners[fields].string], tree.path[one.string]
             raise SourceError(f"{both[0]}, {both[1]}: both are the normal of one low; keep one")
         partners.setdefault(fields, one)
-    alone = [one for one in kept if captured(one, names) not in partners]
+    alone = [one for one in kept if captured_fields(one, names) not in partners]
     if alone:
+        more = f", nor to {len(alone) - 1} others" if len(alone) > 1 else ""
         raise SourceError(
-            f"{tree.path[alone[0].string]}: no {rule.templates[1].shown} belongs to it, nor to"
-            f" {len(alone) - 1} others; unpack the archive whole",
+            f"{tree.path[alone[0].string]}: no {rule.templates[1].shown} belongs to it{more};"
+            " unpack the archive whole",
             path=tree.root,
         )
-    return [_Found(one, partners[captured(one, names)]) for one in kept]
+    return [_Found(one, partners[captured_fields(one, names)]) for one in kept]
 
 
 def _is_in(match: re.Match[str], key: str, name: str, rules: SetRules, tree: _Tree) -> bool:
@@ -291,10 +284,11 @@ def _ratio(one: _Found) -> float | None:
         return None
 
 
-def _boxes(labels: Labels, fields: dict[str, str], tree: _Tree) -> tuple[Marked, ...]:
+def _boxes(labels: LabelRule, fields: dict[str, str], tree: _Tree) -> tuple[Marked, ...]:
     """Read what is marked on an image; nothing where it has no file of labels."""
-    template, pattern = Template(labels.file), compiled(labels.line)
-    path = tree.path.get(template.filled(fields))
+    pattern = compile_pattern(labels.line)
+    names = (Template(one).filled(fields) for one in labels.file)
+    path = next((tree.path[name] for name in names if name in tree.path), None)
     if path is None:
         return ()
     boxes = []

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from ...errors import ConfigError
 from ...storage.untrusted import SPLITS
-from ..config import parse_yaml, validated
-from .pairing import compiled
+from ..config import parse_yaml, validate
+from .pairing import compile_pattern
 
 _FIELD = re.compile(r"\{(\w+)(?::([^{}]+))?\}|(\*)")
 
@@ -52,8 +52,12 @@ class Template(str):
 def _shown(field: re.Match[str]) -> str:
     if field[3]:
         return "*"
-    words = field[2] and re.fullmatch(r"\w+(\|\w*)*", field[2])
-    return f"({field[2]})" if words else "{" + field[1] + "}"
+    regex = field[2] or ""
+    if regex.endswith(")?"):  # may be missing
+        return ""
+    if not re.fullmatch(r"\w+(\|\w*)*", regex):
+        return "{" + field[1] + "}"
+    return f"[{regex[:-1]}]" if regex.endswith("|") else f"({regex})"
 
 
 @lru_cache(maxsize=1024)
@@ -68,7 +72,7 @@ def _pattern(template: str) -> re.Pattern[str]:
             made += f"(?P={name})" if name in seen else f"(?P<{name}>{regex})"
             seen.add(name)
         at = field.end()
-    return compiled(made + re.escape(template[at:]))
+    return compile_pattern(made + re.escape(template[at:]))
 
 
 class _Model(BaseModel):
@@ -78,25 +82,21 @@ class _Model(BaseModel):
 class Listing(_Model):
     """A list of a set's own that says which files a split has.
 
-    Attributes
-    ----------
-    file : Template
-        Path of the list, in the set.
-    line : str
-        A regular expression of the lines that count; its first group is the value.
+    file: path of the list, in the set.
+    line: regular expression of the lines that count; its first group is the value.
     """
 
     file: str
     line: str
 
 
-class Labels(_Model):
+class LabelRule(_Model):
     """Files that say where objects are.
 
     Attributes
     ----------
-    file : Template
-        With the fields of the low.
+    file : tuple of Template
+        With the fields of the low; the first one that is there counts.
     line : str
         A regular expression with the groups left, top, and right and bottom or width and height,
         in pixels; and name, where there is one.
@@ -104,7 +104,7 @@ class Labels(_Model):
         Class, where lines have none.
     """
 
-    file: str
+    file: tuple[str, ...]
     line: str
     name: str = ""
 
@@ -112,15 +112,10 @@ class Labels(_Model):
 class Rule(_Model):
     """Files of one split.
 
-    Attributes
-    ----------
-    low, normal : Template, optional
-        Files with equal values of the fields that both have are a pair; several lows may share a
-        normal. A set without normals, or without lows, has one of them.
-    only, but : dict of a field to a list's name
-        Files whose field is in a list, or is not.
-    first : bool
-        Whether the first of several normals is taken, as the field's loaders do.
+    low, normal: files with equal values of the fields that both have are a pair; several lows may
+      share a normal. A set without normals, or without lows, has one of them.
+    only, but: dict of a field to a list's name; files whose field is in a list, or is not.
+    first: whether the first of several normals is taken, as the field's loaders do.
     """
 
     low: str = ""
@@ -144,17 +139,13 @@ class Rule(_Model):
 class SetRules(_Model):
     """A real set.
 
-    Attributes
-    ----------
-    title, paper, holds, terms, url, source : str
-        Its name in the field, who made it, what it holds, under which terms and where its authors
-        offer it, and the repository whose code or words the rules were read in.
-    scene : str
-        The field that tells scenes apart; without one every normal is a scene.
-    layouts : tuple of dict of a split to rules
-        Ways in which it lies about: the first one that fits counts.
-    lists : dict of a name to values, or to a file of them
-    labels : Labels, optional
+    title, paper, holds, terms, url, source: its name in the field, who made it, what it holds,
+      under which terms and where its authors offer it, and the repository whose code or words the
+      rules were read in.
+    scene: the field that tells scenes apart; without one every normal is a scene.
+    layouts: tuple of dict of a split to rules; ways in which it lies about: the first one that fits
+      counts.
+    lists: dict of a name to values, or to a file of them.
     """
 
     title: str
@@ -166,7 +157,7 @@ class SetRules(_Model):
     scene: str = ""
     layouts: tuple[dict[str, tuple[Rule, ...]], ...]
     lists: dict[str, tuple[str, ...] | Listing] = Field(default_factory=dict)
-    labels: Labels | None = None
+    labels: LabelRule | None = None
 
     @field_validator("layouts", mode="before")
     @classmethod
@@ -187,7 +178,7 @@ class SetRules(_Model):
 
     @property
     def looks(self) -> list[str]:
-        """Templates of its files' names, the layouts one after the other."""
+        """Templates of its files' names: the layouts one after the other, lists, labels."""
         found = [
             template.shown
             for layout in self.layouts
@@ -195,6 +186,10 @@ class SetRules(_Model):
             for rule in rules
             for template in rule.templates
         ]
+        found += [
+            Template(one.file).shown for one in self.lists.values() if isinstance(one, Listing)
+        ]
+        found += [Template(one).shown for one in (self.labels.file if self.labels else ())]
         return list(dict.fromkeys(found))
 
 
@@ -208,13 +203,10 @@ def set_names() -> list[str]:
 def load_rules(name: str) -> SetRules:
     """Read the rules of a set.
 
-    Raises
-    ------
-    ConfigError
-        When there is no set of that name.
+    Raises ConfigError when there is no set of that name.
     """
     names = set_names()
     if name not in names:
         raise ConfigError(f"{name}: no real set of that name; there are {', '.join(names)}")
     text = (resources.files(__package__) / f"{name}.yaml").read_text("utf-8")
-    return validated(SetRules, parse_yaml(text, f"{name}.yaml"), f"{name}.yaml")
+    return validate(SetRules, parse_yaml(text, f"{name}.yaml"), f"{name}.yaml")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..config import load_yaml, validated
+from ..config import load_yaml, validate
 
 KEPT = ""
 """The reason of a candidate that is not refused."""
@@ -51,18 +51,15 @@ def load_profile(path: Path | None = None) -> Profile:
     """
     if path is None:
         with resources.as_file(resources.files(__package__) / "bounds.yaml") as shipped:
-            return validated(Profile, load_yaml(shipped), str(shipped))
-    return validated(Profile, load_yaml(path), str(path))
+            return validate(Profile, load_yaml(shipped), str(shipped))
+    return validate(Profile, load_yaml(path), str(path))
 
 
-def judge(candidates: pa.Table, profile: Profile) -> npt.NDArray[np.object_]:
+def refusal_of(candidates: pa.Table, profile: Profile) -> npt.NDArray[np.object_]:
     """Return the reason why each candidate is refused, or `KEPT`.
 
-    Parameters
-    ----------
-    candidates : pyarrow.Table
-        With a column for each of `gloam.manifests.selection.measures.FIELDS` and `reason`, not ""
-        where measuring failed already.
+    candidates: with a column for each of `gloam.manifests.selection.measures.FIELDS` and `reason`,
+      not "" where measuring failed already.
     """
     reasons = candidates.column("reason").to_numpy(zero_copy_only=False).astype(object)
     if all(getattr(profile, bound) is None for bound in Profile.model_fields):

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ...engines.engine import Engine, ignored
+from ...engines.engine import Engine, ignore_progress
 from ...engines.local import begin_part, count
 from ...errors import ImageRefused, Reason, SourceError
 from ...storage.atomic import atomic_write
@@ -125,7 +125,7 @@ def measure_candidates(
     cache: Path,
     engine: Engine,
     max_pixels: int,
-    at: Callable[[int], None] = ignored,
+    at: Callable[[int], None] = ignore_progress,
 ) -> pa.Table:
     """Add the columns of `MEASURE_SCHEMA` to a table of `list_candidates`.
 

@@ -8,7 +8,7 @@ from ..clips.windows import frame_files
 from ..images.header import MAX_PIXELS
 from ..images.load_normal import load_normal
 from ..sources import Location, read
-from .measures import FIELDS, Measures, measure, measured
+from .measures import FIELDS, Measures, measure, measure_pixels
 
 _LEAST = ("bright", "laplacian", "colourfulness")
 _LARGEST = ("clipped", "dark")
@@ -23,7 +23,7 @@ def measure_clip(location: Location, max_pixels: int = MAX_PIXELS) -> Measures:
     if files is None:
         pixels = video_pixels(location, max_pixels)
         refuse_cut(pixels)
-        found = [measured(pixels[number]) for number in _three(len(pixels))]
+        found = [measure_pixels(pixels[number]) for number in _three(len(pixels))]
     else:
         check_frames([load_normal(read(file), None, max_pixels) for file in files])
         found = [measure(read(files[number]), max_pixels) for number in _three(len(files))]

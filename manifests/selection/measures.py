@@ -79,8 +79,8 @@ def measure(data: bytes, max_pixels: int) -> Measures:
     return _measured(header.width, header.height, decode_small(data, header, SIDE))
 
 
-def measured(pixels: Pixels) -> Measures:
-    """Measure a picture that is decoded already, uint8 RGB (H, W, 3)."""
+def measure_pixels(pixels: Pixels) -> Measures:
+    """Measure a decoded picture, uint8 RGB (H, W, 3)."""
     return _measured(pixels.shape[1], pixels.shape[0], pixels)
 
 

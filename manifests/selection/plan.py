@@ -20,7 +20,7 @@ from ...storage.untrusted import MOST_PAIRS
 from ...storage.untrusted import SPLITS as SPLITS
 from ..clips.windows import CLIP, sequence_of
 from ..sources import Source
-from .bounds import KEPT, Profile, judge
+from .bounds import KEPT, Profile, refusal_of
 from .duplicates import near_duplicates
 
 TRAIN, VAL, TEST = SPLITS
@@ -61,9 +61,7 @@ class PlanOptions(BaseModel):
         le=MOST_PAIRS,
         description="Pairs for validation; if left out, a hundredth of all, at least one.",
     )
-    test: int = Field(
-        default=0, ge=0, le=MOST_PAIRS, description="Pairs for testing, a split of its own."
-    )
+    test: int = Field(default=0, ge=0, le=MOST_PAIRS, description="Pairs for testing.")
     shard_size: int | None = Field(
         default=None,
         ge=1,
@@ -101,7 +99,7 @@ def make_plan(
 
     Raises ConfigError when there are fewer suitable candidates than asked for.
     """
-    reasons = judge(candidates, profile)
+    reasons = refusal_of(candidates, profile)
     details = candidates.column("detail").to_numpy(zero_copy_only=False).astype(object)
     _drop_duplicates(candidates, profile, reasons, details)
 

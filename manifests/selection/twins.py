@@ -64,7 +64,7 @@ def correlate(first: Thumbnail, second: Thumbnail, least: tuple[int, int] = _ALI
     return product > 0 and under**2 * product**2 >= over**2 * variances[0] * variances[1] > 0
 
 
-def twins(
+def find_twins(
     first: npt.NDArray[np.uint64],
     second: npt.NDArray[np.uint64],
     made: Callable[[int, int], Thumbnail],
@@ -89,10 +89,10 @@ def twins(
     return sorted(found)
 
 
-def scenes_of(hashes: npt.NDArray[np.uint64], thumbnails: list[Thumbnail]) -> list[int]:
+def number_scenes(hashes: npt.NDArray[np.uint64], thumbnails: list[Thumbnail]) -> list[int]:
     """Return the number of each picture's scene: twins, and their twins, are of one."""
     scenes = list(range(len(hashes)))
-    for first, second, _ in twins(hashes, hashes, lambda _, place: thumbnails[place]):
+    for first, second, _ in find_twins(hashes, hashes, lambda _, place: thumbnails[place]):
         one, other = sorted((scenes[first], scenes[second]))
         scenes = [one if scene == other else scene for scene in scenes]
     return scenes

@@ -37,10 +37,10 @@ from .info import (
     write_set,
 )
 from .layouts import layout_named
-from .layouts.layout import number_of, split_of
-from .publish_unit import kept_records
+from .layouts.layout import split_of, unit_number
+from .publish_unit import read_kept_records
 from .receipts import Receipt, receipt_path
-from .rows import schema_of, table_of
+from .rows import schema_of, unit_table
 from .sample import LOW, NORMAL, ending
 from .tables import REFUSED_SCHEMA, read_checked
 
@@ -65,22 +65,15 @@ def finish_set(
 
     Then delete the work folder.
 
-    Parameters
-    ----------
-    root : Path
-    name, layout, recipe : str
-        See `SetInfo`.
-    note : BuildNote
-    libraries : dict
-        Versions for the record.
-    draw_fields : list of pyarrow.Field
-        Columns of the drawn parameters, named by their paths in the records' `draw`.
-    receipts : dict
-        Receipts of all units, by their names.
-    engine : Engine, optional
-        Reads the records of large sets; this process by default.
+    name, layout, recipe: see `SetInfo`.
+    libraries: versions for the record.
+    draw_fields: columns of the drawn parameters, named by their paths in the records' `draw`.
+    receipts: receipts of all units, by their names.
+    engine: reads the records of large sets; this process by default.
     """
-    receipts = dict(sorted(receipts.items(), key=lambda one: (split_of(one[0]), number_of(one[0]))))
+    receipts = dict(
+        sorted(receipts.items(), key=lambda one: (split_of(one[0]), unit_number(one[0])))
+    )
     by_split = {
         split: [receipts[unit] for unit in units] for split, units in groupby(receipts, split_of)
     }
@@ -147,12 +140,12 @@ def _write_pairs(
 
 def _rows(root: Path, layout: str, schema: pa.Schema, receipt: Receipt) -> pa.Table:
     """Read the rows of a unit."""
-    split, number = split_of(receipt.unit), number_of(receipt.unit)
-    return table_of(_records(root, layout, receipt), split, number, schema)
+    split, number = split_of(receipt.unit), unit_number(receipt.unit)
+    return unit_table(_records(root, layout, receipt), split, number, schema)
 
 
 def _records(root: Path, layout: str, receipt: Receipt) -> Iterable[dict[str, Any]]:
-    kept = kept_records(root, receipt)
+    kept = read_kept_records(root, receipt)
     return layout_named(layout).records(root, receipt) if kept is None else kept
 
 

@@ -21,7 +21,7 @@ from ...storage.untrusted import (
     LayoutName,
     SetPath,
     UnitName,
-    finding,
+    first_finding,
     inside,
     parse_json,
     read_file,
@@ -42,14 +42,14 @@ PLAN, CANDIDATES = "plan.parquet", "candidates.parquet"
 PAIRS, REFUSED, RECIPE = "pairs.parquet", "refused.parquet", "recipe.yaml"
 
 
-class Origin(TypedDict):
+class OriginSet(TypedDict):
     """The set that another one was made from, and what was changed."""
 
     name: str
     sha256: Digest
     changed: list[str]
     lows_only: NotRequired[bool]
-    """Whether the normals stayed there."""
+    """True if the normals stayed there."""
 
 
 class BuildNote(Grown):
@@ -67,17 +67,17 @@ class BuildNote(Grown):
     request: RecordedRequest
     versions: dict[str, str]
     plan_sha256: Digest
-    origin: Origin | None = None
+    origin: OriginSet | None = None
     labels_sha256: Digest = ""
 
     @property
     def labelled(self) -> bool:
-        """Whether the set holds labels."""
+        """True if the set holds labels."""
         return bool(self.labels_sha256)
 
     @property
     def lows_only(self) -> bool:
-        """Whether the set holds lows only, the normals being those of its origin."""
+        """True if the set holds lows only; the normals are in its origin."""
         return bool(self.origin and self.origin.get("lows_only"))
 
     @property
@@ -235,7 +235,7 @@ def _unknown(error: ValidationError, path: Path) -> SetError:
     if first["type"] == "extra_forbidden" and "request" in first["loc"]:
         option = shown(".".join(map(str, first["loc"])))[1:-1]
         return SetError.at(path, f"is of another gloam: {option} is unknown to this one")
-    return DamagedError.at(path, f"damaged: {finding(error)}")
+    return DamagedError.at(path, f"damaged: {first_finding(error)}")
 
 
 def _parse(data: bytes, path: Path) -> Any:

@@ -21,7 +21,7 @@ Whole = npt.NDArray[np.int64]
 _LISTS = ("label_boxes", "label_classes", "label_difficult", "label_crowd")
 
 
-class Rows(NamedTuple):
+class LabelRows(NamedTuple):
     """The labels of some pairs, one after the other.
 
     numbers: int32 array (N); of the pairs' own classes; -1 without one.
@@ -39,25 +39,16 @@ class Rows(NamedTuple):
     crowd: npt.NDArray[np.bool_]
 
 
-def read_label_arrays(root: Path, classes: int, split: str | None = None) -> tuple[Whole, Rows]:
+def read_label_arrays(
+    root: Path, classes: int, split: str | None = None
+) -> tuple[Whole, LabelRows]:
     """Read the labels of a set's pairs, or of a split.
 
-    Parameters
-    ----------
-    root : Path
-    classes : int
-        That the set has.
-    split : str, optional
+    classes: that the set has.
 
-    Returns
-    -------
-    int64 array (N, 2), Rows
-        Height and width of the stored normals; their labels.
+    Returns int64 array (N, 2), height and width of the stored normals; and their labels.
 
-    Raises
-    ------
-    SetError
-        When they are not as gloam writes them: missing values, a number for no class.
+    Raises SetError when they are not as gloam writes them: missing values, a number for no class.
     """
     fields = pa.schema([("split", pa.string()), *SIZE_FIELDS, *LABEL_FIELDS])
     path = inside(root, PAIRS)
@@ -79,7 +70,7 @@ def read_label_arrays(root: Path, classes: int, split: str | None = None) -> tup
         and all((sides > 0).all() for sides in numbers[1:])
     ):
         raise SetError.at(path, "has labels that gloam does not write; gloam verify the set")
-    rows = Rows(
+    rows = LabelRows(
         numbers[0].astype(np.int32),
         counts,
         lists[0][1].astype(np.float32).reshape(-1, 4),

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from ..images.encode import encode_grey
+from ..images.npy import npy_bytes
 from ..labels.labels import BOXES, CLASS, CLASSES, MASK, NO_CLASS, VOID, Labels
 from .sample import Encoded
-
-_MAGIC = b"\x93NUMPY\x01\x00"
-_HEADER = 128  # bytes before the numbers
 
 
 def members_of(
@@ -35,23 +31,11 @@ def members_of(
         made[CLASS] = Encoded(str(number).encode(), "")
     if BOXES in roles:
         boxes = np.array([one.box for one in marked], np.float32).reshape(-1, 4)
-        made[BOXES] = Encoded(npy(boxes), "npy")
+        made[BOXES] = Encoded(npy_bytes(boxes), "npy")
         numbers = np.array([classes[one.name] for one in marked], np.int32)
-        made[CLASSES] = Encoded(npy(numbers), "npy")
+        made[CLASSES] = Encoded(npy_bytes(numbers), "npy")
     if MASK in roles:
         width, height = labels.size
         nothing = np.full((height, width), VOID, np.uint8)
         made[MASK] = Encoded(labels.mask or encode_grey(nothing), "png")
     return made
-
-
-def npy(array: npt.NDArray[np.generic]) -> bytes:
-    """Return an array as a file of NumPy's format 1.0, whose bytes no version of NumPy decides.
-
-    The header is always 128 bytes long (numpy.lib.format).
-    """
-    shape = f"({', '.join(map(str, array.shape))}{',' if array.ndim == 1 else ''})"
-    text = f"{{'descr': '{array.dtype.str}', 'fortran_order': False, 'shape': {shape}, }}"
-    length = _HEADER - len(_MAGIC) - 2
-    header = text.encode("ascii").ljust(length - 1) + b"\n"
-    return _MAGIC + struct.pack("<H", length) + header + array.tobytes()

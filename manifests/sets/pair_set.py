@@ -62,12 +62,12 @@ class Unit:
 
     @property
     def split(self) -> str:
-        """The split that it is part of."""
+        """Split of the unit."""
         return split_of(self.name)
 
     @cached_property
     def receipt(self) -> Receipt:
-        """Facts of its files."""
+        """Receipt: sizes and checksums of the unit's files."""
         return read_receipt(self.root, self.name)
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -151,32 +151,32 @@ class PairSet:
 
     @property
     def name(self) -> str:
-        """Its name, as `set.json` has it."""
+        """Name of the set, from `set.json`."""
         return self.info.name
 
     @property
     def layout(self) -> str:
-        """Its layout, "shards" or "files"."""
+        """Layout of the set: "shards" or "files"."""
         return self.info.layout
 
     @property
     def lows_only(self) -> bool:
-        """Whether its normals lie in the set that it was made from."""
+        """True if the normals are in another set, from which this one was made."""
         return self.info.build.lows_only
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Pairs of each split."""
+        """Number of pairs of each split."""
         return {split: self.info.counts[split] for split in SPLITS if split in self.info.counts}
 
     @property
     def live(self) -> bool:
-        """Whether it holds normals and draws alone, its lows being made when they are read."""
+        """True if the set holds normals and draws only, and lows are made when they are read."""
         return self.info.build.request.output.low_codec == "none"
 
     @property
     def frames(self) -> int:
-        """Frames of each of its clips; 0 of a set of pairs of images."""
+        """Number of frames of each clip; 0 for a set of images."""
         return self.info.build.request.frames
 
     def __len__(self) -> int:
@@ -189,7 +189,7 @@ class PairSet:
         )
 
     def units(self, split: str | None = None) -> list[Unit]:
-        """List its units, or those of a split, in order."""
+        """List the units, or those of a split, in order."""
         return [
             Unit(self.root, self.layout, name, count, self.normals, self.normal_layout)
             for name, count in self.info.units.items()
@@ -276,7 +276,7 @@ class PairSet:
 
     @property
     def recipe_yaml(self) -> str:
-        """The recipe of its lows, resolved."""
+        """Recipe of the lows, with all values."""
         path = inside(self.root, RECIPE)
         try:
             return read_regular(path).decode("utf-8")
@@ -284,7 +284,7 @@ class PairSet:
             raise SetError.at(path, f"cannot be read: {error}") from error
 
     def check_normals(self) -> None:
-        """Refuse a set of lows only that was opened without its normals.
+        """Raise an error for a set of lows only that was opened without its normals.
 
         Raises SetError when it is one.
         """
@@ -298,7 +298,7 @@ def is_set(path: Path | PairSet) -> bool:
     return (path / SET_FILE).is_file() or (path / WORK_FOLDER).is_dir()
 
 
-def of_images(pairs: PairSet) -> PairSet:
+def require_images(pairs: PairSet) -> PairSet:
     """Refuse a set of clips, for what takes pairs of images alone.
 
     Raises SetError when it is one.

@@ -62,8 +62,8 @@ def keep_records(root: Path, receipt: Receipt, records: Sequence[bytes]) -> None
     write_bytes(_records_path(root, receipt.unit), seal + data)
 
 
-def kept_records(root: Path, receipt: Receipt) -> list[dict[str, Any]] | None:
-    """Return what `keep_records` noted of this very unit, if it did."""
+def read_kept_records(root: Path, receipt: Receipt) -> list[dict[str, Any]] | None:
+    """Return the records that `keep_records` kept of this unit, if any."""
     try:
         seal, _, data = read_regular(_records_path(root, receipt.unit)).partition(b"\n")
     except OSError:

@@ -27,7 +27,7 @@ from ...storage.untrusted import (
     SetPath,
     Size,
     UnitName,
-    finding,
+    first_finding,
     inside,
     parse_json,
     read_file,
@@ -160,7 +160,7 @@ def read_receipt(root: Path, unit: str) -> Receipt:
     try:
         receipt = Receipt.model_validate(value, strict=True)
     except ValidationError as error:
-        raise SetError.at(path, f"damaged receipt: {finding(error)}") from error
+        raise SetError.at(path, f"damaged receipt: {first_finding(error)}") from error
     bare = canonical_json(value | {"sha256": ""})
     if (
         receipt.sha256 != sha256_bytes(bare)

@@ -40,7 +40,7 @@ def schema_of(members: Iterable[str], labelled: bool, draw_fields: Sequence[pa.F
     return pa.schema(fields)
 
 
-def table_of(
+def unit_table(
     records: Iterable[dict[str, Any]], split: str, shard: int, schema: pa.Schema
 ) -> pa.Table:
     """Return the rows of some pairs of a unit.

@@ -24,7 +24,7 @@ from ...storage.untrusted import (
     Side,
     Size,
     Suffix,
-    finding,
+    first_finding,
     parse_json,
 )
 from ..images.decode import decode as decode_any
@@ -73,16 +73,10 @@ class Sample:
     def decoded(self, name: str, decode: Callable[[bytes, str], Pixels] = decode_any) -> Pixels:
         """Decode an image among the members, uint8 RGB (H, W, 3).
 
-        Parameters
-        ----------
-        name : str
-        decode : function of bytes and suffix
-            Such as `gloam.synth.decode.decode_image`, which is faster for PNGs that gloam wrote.
+        decode: function of bytes and suffix; such as `gloam.synth.decode.decode_image`, which is
+          faster for PNGs that gloam wrote.
 
-        Raises
-        ------
-        ImageRefused
-            When it is damaged, or not there.
+        Raises ImageRefused when it is damaged, or not there.
         """
         member = self.members.get(name, Encoded(b"", "png"))
         return decode(member.data, member.suffix)
@@ -281,7 +275,7 @@ def parse_record(data: bytes, where: str) -> dict[str, Any]:
             check_format(record["format"], where)
         return dict(_RECORD.validate_python(record, strict=True))
     except ValidationError as error:
-        raise SetError(f"{where}: not a sample's record: {finding(error)}") from error
+        raise SetError(f"{where}: not a sample's record: {first_finding(error)}") from error
     except ValueError as error:
         raise SetError(f"{where}: not a sample's record: {error}") from error
 

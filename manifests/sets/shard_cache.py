@@ -10,7 +10,7 @@ from typing import Any
 
 from ...errors import SetError
 from ...storage.locks import in_turn
-from .layouts.shard_files import index_path, shard_path
+from .layouts.shard_writer import index_path, shard_path
 from .receipts import read_receipt
 from .stage import copy_checked
 
@@ -50,7 +50,7 @@ class ShardCache:
 
     @property
     def whole(self) -> bool:
-        """Whether all shards are here."""
+        """True if all shards are copied."""
         return len(self._done) == len(self._units)
 
     def root_of(self, unit: str) -> Path:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from ...engines.engine import ignored
+from ...engines.engine import ignore_progress
 from ...errors import SetError
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, remove_temporaries, remove_tree, sha256_file
@@ -69,7 +69,7 @@ def stage(
         Split to copy the shards of ("train", "val" or "test"), by default all; receipts and tables
         always come along.
     progress : Progress, optional
-        Told of the number of bytes done so far.
+        Receives the number of bytes done so far.
 
     Returns
     -------
@@ -168,29 +168,16 @@ def _copy(root: Path, target: Path, file: UnitFile) -> int:
 
 
 def copy_checked(
-    root: Path, target: Path, file: UnitFile, at: Callable[[int], object] = ignored
+    root: Path, target: Path, file: UnitFile, at: Callable[[int], object] = ignore_progress
 ) -> int:
     """Copy a file of a set to the same place below a folder: whole and right, or not at all.
 
-    Parameters
-    ----------
-    root, target : Path
-    file : UnitFile
-        Not compared where its checksum is "".
-    at : function
-        Called with the number of bytes so far; what it raises ends the copy.
+    file: not compared where its checksum is "".
+    at: function; called with the number of bytes so far; what it raises ends the copy.
 
-    Returns
-    -------
-    int
-        Its bytes.
+    Returns the number of its bytes.
 
-    Raises
-    ------
-    SetError
-        When it is damaged.
-    OSError
-        When it cannot be read or written.
+    Raises SetError when it is damaged; OSError when it cannot be read or written.
     """
     digest = hashlib.sha256()
     size = 0

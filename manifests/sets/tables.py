@@ -39,7 +39,7 @@ def read_plan(root: Path, columns: Sequence[str] | None = None) -> pa.Table:
     if "split" in table.column_names and not set(pc.unique(table["split"]).to_pylist()) <= {
         *SPLITS
     }:
-        raise DamagedError.at(path, "damaged: has splits that are none")
+        raise DamagedError.at(path, "damaged: has unknown splits")
     if "shard" in table.column_names and len(table):
         least, most = (one.as_py() for one in pc.min_max(table["shard"]).values())
         if least is None or not 0 <= least <= most < _MOST_SHARDS:

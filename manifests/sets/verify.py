@@ -1,4 +1,4 @@
-"""Checking a set against its own records.
+"""Verify a set: everything is there, readable, complete and unchanged.
 
 Whether everything is there, readable, complete and unchanged.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ...engines.engine import Engine, check_paths, ignored
+from ...engines.engine import Engine, check_paths, ignore_progress
 from ...engines.process import available_cores
 from ...errors import SetError, first_line
 from ...storage.atomic import sha256_file
@@ -58,17 +58,10 @@ class Kind(StrEnum):
 class Problem:
     """Something wrong with a set.
 
-    Attributes
-    ----------
-    where : str
-        Path in the set, and the member or key if it is known.
-    what : str
-        The fault.
-    mend : str
-        The way to mend it.
-    kind : Kind
-    remark : bool
-        Whether it is no damage, but a file that is not of the set.
+    where: path in the set, and the member or key if it is known.
+    what: the fault.
+    mend: the way to mend it.
+    remark: whether it is no damage, but a file that is not of the set.
     """
 
     where: str
@@ -84,7 +77,7 @@ class Problem:
 def verify_set(
     pairs: PairSet | str | Path,
     quick: bool = False,
-    at: Callable[[int], None] = ignored,
+    at: Callable[[int], None] = ignore_progress,
     strict: bool = False,
     *,
     engine: Engine | None = None,
@@ -266,14 +259,14 @@ def _strangers(
         if receipt is None:
             return
         known |= {file.path for file in receipt.files}
-    for name in sorted(files_below(root)):
+    for name in sorted(find_files(root)):
         if name not in known:
             mend = "move it elsewhere or delete it" if strict else ""
             what = "does not belong to the set"
             yield Problem(name, what, mend, kind=Kind.STRANGER, remark=not strict)
 
 
-def files_below(root: Path) -> Iterator[str]:
+def find_files(root: Path) -> Iterator[str]:
     """Yield what lies in a set's folder, but for its work folder: files, links, pipes."""
     if isinstance(root, StorePath):
         try:

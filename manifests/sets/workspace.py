@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from ...errors import GloamError, SetError
+from ...errors import SetError
 from ...storage.atomic import remove_temporaries, remove_tree
 from ...storage.locks import exclusive
-from ...storage.stores import StorePath, map_concurrent
+from ...storage.stores import map_concurrent
 from .info import SET_FILE, WORK_FOLDER, BuildNote, note_path
 from .receipts import FOLDER as RECEIPTS
 from .receipts import is_done, read_receipt
@@ -65,23 +65,18 @@ def working_on(root: Path) -> Iterator[None]:
                 remove_tree(root / WORK_FOLDER)
 
 
-@contextmanager
-def left_as_it_was(root: Path) -> Iterator[None]:
-    """Remove the folder of a set again where it was not there before, and nothing was planned.
+def refuse_changes(root: Path, changed: Sequence[str]) -> None:
+    """Raise SetError if settings differ from those that the folder's set was begun with.
 
-    Measurements that took long are kept: the next try, with other numbers, begins with them.
+    changed: lines of `differences`.
     """
-    new = not isinstance(root, StorePath) and not root.exists()
-    try:
-        yield
-    except GloamError:
-        work = root / WORK_FOLDER
-        parts = list((work / "measured").glob("part-*")) if work.is_dir() else []
-        if new and not note_path(root).is_file() and len(parts) <= 1:
-            remove_tree(work)
-            with suppress(OSError):
-                root.rmdir()
-        raise
+    if changed:
+        more = f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
+        raise SetError.at(
+            root,
+            f"holds a set begun with other settings ({'; '.join(changed[:5])}{more}); repeat its"
+            " command as it was, or choose another folder",
+        )
 
 
 def refuse_mixing(root: Path, note: BuildNote) -> None:

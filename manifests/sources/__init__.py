@@ -3,7 +3,7 @@
 Containers (folder, tar, zip), the layouts of known collections, and reading one image.
 """
 
-from .collections import KINDS, Listed, counted, list_source
+from .collections import KINDS, Listed, format_counts, list_source
 from .containers import Location, read
 from .spec import Source, parse_source
 
@@ -12,7 +12,7 @@ __all__ = [
     "Listed",
     "Location",
     "Source",
-    "counted",
+    "format_counts",
     "list_source",
     "parse_source",
     "read",

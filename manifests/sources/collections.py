@@ -21,10 +21,10 @@ from braceexpand import braceexpand
 
 from ...errors import SourceError
 from ...storage.stores import as_path
-from ..images.folders import HIDDEN, is_hidden
 from ..images.header import SUFFIXES, UNREAD
-from .containers import Entry, Location, list_container, shown_path
-from .matching import bare, match, plain, unmatched
+from .containers import Entry, Location, escape_path, list_container
+from .folders import HIDDEN, is_hidden
+from .matching import match, normalize_name, strip_suffix, unmatched_names
 from .text import read_beside, read_text
 
 _IMAGENET = re.compile(r"(^|/)(n\d{8}/[^/]+|ILSVRC2012_(val|test)_\d+\.JPEG)$")
@@ -46,14 +46,9 @@ _MOST_SHARDS = 1_000_000
 class Listed:
     """One photograph of a source.
 
-    Attributes
-    ----------
-    path : str
-        Its place in the source, as its owners have it.
-    name : str
-        The source's own name of it, from which its key is made.
-    location : Location
-        Location of its bytes.
+    path: its place in the source, as its owners have it.
+    name: the source's own name of it, from which its key is made.
+    location: location of its bytes.
     """
 
     path: str
@@ -66,20 +61,13 @@ def list_source(
 ) -> Iterator[Listed]:
     """List the photographs of a source, streamed in a fixed order.
 
-    Parameters
-    ----------
-    kind, path, listing : str
-        See `Source`.
-    passed : Counter, optional
-        Counts, by kind, the files that may be photographs and are not taken: of formats that are
-        not read, archives, files without a suffix or with more behind it (`.jpg.1`, `.jpg!w600`),
-        what lies outside of the folders that its kind has, the lows of gloam's own sets, which
-        would be darkened twice, and what `list_container` leaves out.
+    kind, path, listing: see `Source`.
+    passed: counts, by kind, the files that may be photographs and are not taken: of formats that
+      are not read, archives, files without a suffix or with more behind it (`.jpg.1`, `.jpg!w600`),
+      what lies outside of the folders that its kind has, the lows of gloam's own sets, which would
+      be darkened twice, and what `list_container` leaves out.
 
-    Raises
-    ------
-    SourceError
-        When the source is missing, broken, or not laid out as its kind says.
+    Raises SourceError when the source is missing, broken, or not laid out as its kind says.
     """
     passed = Counter() if passed is None else passed
     if listing and kind not in LISTED_KINDS:
@@ -90,7 +78,7 @@ def list_source(
     try:
         first = next(images)
     except StopIteration:
-        over = f", and passed over: {counted(passed)}" if passed else ""
+        over = f", and passed over: {format_counts(passed)}" if passed else ""
         raise SourceError(
             f"{kind}={path}: holds no photograph ({_EXPECTED[kind]}){over}{_way_out(kind, path)}"
         ) from None
@@ -114,8 +102,8 @@ def _way_out(kind: str, path: str) -> str:
     return "" if found is None else f"; {plain}={path} takes photographs however they lie"
 
 
-def counted(counts: Counter[str]) -> str:
-    """Write counts in words, the largest first: `.cr2 12, without suffix 1`."""
+def format_counts(counts: Counter[str]) -> str:
+    """Format counts, the largest first: `.cr2 12, without suffix 1`."""
     return ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
 
 
@@ -254,19 +242,23 @@ def _of_voc_list(path: str, entries: list[Entry], images: list[Entry], listing: 
     found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
     if not found:
         raise SourceError.at(path, f"has no {ending}")
-    there = {bare(plain(e.name)) for e in images}
+    there = {strip_suffix(normalize_name(e.name)) for e in images}
     wanted: set[str] = set()
     for entry in found:  # VOC's archives of several years hold a list each
-        folder = plain(f"{entry.name.removesuffix(ending)}JPEGImages") + "/"
+        folder = normalize_name(f"{entry.name.removesuffix(ending)}JPEGImages") + "/"
         for line in read_text(path, entry).split("\n"):
             name, flag = unicodedata.normalize("NFC", line).strip(), "1"
             fields = name.rsplit(maxsplit=1)
-            if bare(folder + name) not in there and len(fields) == 2 and fields[1] in _FLAGS:
+            if (
+                strip_suffix(folder + name) not in there
+                and len(fields) == 2
+                and fields[1] in _FLAGS
+            ):
                 name, flag = fields
             if name and flag == "1":
-                wanted.add(bare(folder + name))
+                wanted.add(strip_suffix(folder + name))
     _refuse_missing(path, listing, wanted, wanted - there)
-    return [e for e in images if bare(plain(e.name)) in wanted]
+    return [e for e in images if strip_suffix(normalize_name(e.name)) in wanted]
 
 
 def _refuse_missing(path: str, listing: str, wanted: Collection[str], lacks: Iterable[str]) -> None:
@@ -297,12 +289,16 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
         named = [image.get("file_name") for image in json.loads(text)["images"]]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise SourceError.at(path, f"{ending} is not a COCO annotation file: {error!r}") from error
-    wanted = {plain(name): None for name in named if isinstance(name, str) and plain(name)}
+    wanted = {
+        normalize_name(name): None
+        for name in named
+        if isinstance(name, str) and normalize_name(name)
+    }
     if not wanted:
         raise SourceError.at(path, f"{ending} names no image")
-    if odd := sum(not isinstance(name, str) or not plain(name) for name in named):
+    if odd := sum(not isinstance(name, str) or not normalize_name(name) for name in named):
         passed["images of the list without a file_name"] += odd
-    images = {plain(e.name): e for e in _images(entries, passed)}
+    images = {normalize_name(e.name): e for e in _images(entries, passed)}
     matches = match(wanted, images, path)
     if matches.unclear:
         raise SourceError.at(
@@ -310,7 +306,7 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
             f"{len(matches.unclear)} images of the list {listing} are not clear:"
             f" {min(matches.unclear.values())}; give the folder or archive of the one",
         )
-    _refuse_missing(path, listing, wanted, unmatched(wanted, matches))
+    _refuse_missing(path, listing, wanted, unmatched_names(wanted, matches))
     kept = set(matches.found.values())
     return _by_stem(e for name, e in images.items() if name in kept)
 
@@ -341,7 +337,7 @@ def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Liste
         return
     common = os.path.commonpath([shard.parent for shard in shards])
     for shard in shards:
-        within = shown_path(Path(os.path.relpath(shard, common)).as_posix())
+        within = escape_path(Path(os.path.relpath(shard, common)).as_posix())
         for entry in _without_lows(_photographs(str(shard), passed), passed):
             # A sample's key is all before the first dot of the base name; what follows says which
             # part it is.

@@ -27,8 +27,8 @@ from typing import IO, Any
 
 from ...errors import ImageRefused, Reason, SourceError
 from ...storage.stores import StorePath, as_path, in_store
-from ..images.folders import HIDDEN, files_below, is_hidden
 from ..images.header import MAX_BYTES
+from .folders import HIDDEN, files_below, is_hidden
 from .tars import LINKS, REPLACED, list_tar, plain_name, read_sparse
 
 SPARSE = -3
@@ -51,20 +51,14 @@ _COMPRESSIONS = {
 class Location:
     """Location of the bytes of one file.
 
-    Attributes
-    ----------
-    container : str
-        A folder, a tar or a zip.
-    member : str
-        Name inside the folder or the zip, as it stands there; "" in a tar, where `offset` counts.
-    offset : int
-        First byte inside a tar; -1 elsewhere. `SPARSE` of a sparse member of a tar, whose bytes do
-        not lie in one piece: `member` says at which byte its header is.
-    size : int
-        Bytes.
-    stamp : int
-        Modification time in nanoseconds of the file or of the archive; tells whether a cached
-        measurement still holds.
+    container: a folder, a tar or a zip.
+    member: name inside the folder or the zip, as it stands there; "" in a tar, where `offset`
+      counts.
+    offset: first byte inside a tar; -1 elsewhere. `SPARSE` of a sparse member of a tar, whose bytes
+      do not lie in one piece: `member` says at which byte its header is.
+    size: bytes.
+    stamp: modification time in nanoseconds of the file or of the archive; tells whether a cached
+      measurement still holds.
     """
 
     container: str
@@ -93,17 +87,10 @@ def list_container(path: Path, passed: Counter[str] | None = None) -> Iterator[E
     not valid text are given with their odd bytes escaped and a location that cannot be read, so
     that they end as a refusal.
 
-    Parameters
-    ----------
-    path : Path
-    passed : Counter, optional
-        Counts, by kind, the files that are left out: hidden ones (`is_hidden`), links that are not
-        followed, pipes and devices, members that a later one replaces.
+    passed: counts, by kind, the files that are left out: hidden ones (`is_hidden`), links that are
+      not followed, pipes and devices, members that a later one replaces.
 
-    Raises
-    ------
-    SourceError
-        When the path is missing, is neither, or the archive is broken.
+    Raises SourceError when the path is missing, is neither, or the archive is broken.
     """
     passed = Counter() if passed is None else passed
     if path.is_dir():
@@ -209,7 +196,7 @@ def path_of(text: str) -> Path:
     return as_path(text if in_store(text) else os.fsdecode(text.encode("utf-8", _ESCAPED)))
 
 
-def shown_path(path: str | Path) -> str:
+def escape_path(path: str | Path) -> str:
     """Return a path as text, the bytes that are not valid text escaped."""
     return _shown(_text(path))
 
@@ -261,7 +248,7 @@ def _is_object(path: StorePath) -> bool:
     return path.is_file()
 
 
-def read_file(path: str | Path, most: int) -> bytes:
+def read_whole_file(path: str | Path, most: int) -> bytes:
     """Read a regular file of a disk.
 
     Nothing waits: a pipe that was put in its place is refused, and of files that say that they have
@@ -288,17 +275,10 @@ def _check_bytes(size: int, most: int) -> None:
 def read(location: Location, most: int = MAX_BYTES) -> bytes:
     """Read the bytes of one file.
 
-    Parameters
-    ----------
-    location : Location
-    most : int
-        Bytes that it may have.
+    most: bytes that it may have.
 
-    Raises
-    ------
-    ImageRefused
-        "unreadable" when they cannot be had, "too large" when there are more, "file name" when the
-        name is not valid text.
+    Raises ImageRefused "unreadable" when they cannot be had, "too large" when there are more, "file
+    name" when the name is not valid text.
     """
     _check_bytes(location.size, most)
     try:
@@ -327,6 +307,6 @@ def _read(location: Location, most: int) -> bytes:
         if not _is_object(container):
             return (container / location.member).read_bytes()
     elif os.path.isdir(container):
-        return read_file(path_of(f"{location.container}/{location.member}"), most)
+        return read_whole_file(path_of(f"{location.container}/{location.member}"), most)
     member: bytes = _archives.get(location, zipped=True).read(location.member)
     return member

@@ -25,7 +25,7 @@ class Matches(NamedTuple):
     unclear: dict[str, str]
 
 
-def plain(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Return a path with "/" between its parts, without "." among them, its letters composed.
 
     Some systems write letters and their accents apart (Unicode's NFD).
@@ -34,7 +34,7 @@ def plain(name: str) -> str:
     return "/".join(part for part in parts if part not in ("", "."))
 
 
-def bare(name: str) -> str:
+def strip_suffix(name: str) -> str:
     """Return a path without the suffix of a photograph; other dots are the name's own."""
     stem, suffix = os.path.splitext(name)
     return stem if suffix.lower() in SUFFIXES else name
@@ -47,7 +47,7 @@ def match(names: Collection[str], paths: Collection[str], root: str = "") -> Mat
     decides only where nothing else does, as data sets come with other ones than their lists say.
     A photograph that several names mean belongs to the one with the longest tail.
 
-    names, paths: collections of str; results of `plain`.
+    names, paths: collections of str; results of `normalize_name`.
     root: path of the source: its folders' names count, too.
 
     Examples
@@ -55,12 +55,12 @@ def match(names: Collection[str], paths: Collection[str], root: str = "") -> Mat
     >>> match(["a/1.jpg", "b/1.jpg"], ["images/b/1.jpg"]).found
     {'b/1.jpg': 'images/b/1.jpg'}
     """
-    above = tuple(plain(root).split("/")) if root else ()
-    several = Counter(bare(_file(path)) for path in paths)
+    above = tuple(normalize_name(root).split("/")) if root else ()
+    several = Counter(strip_suffix(_file(path)) for path in paths)
     tails: dict[Parts, list[str]] = {}
     for path in paths:
         parts = tuple(path.split("/"))
-        for tail in _tails(above + parts, whole=several[bare(parts[-1])] > 1):
+        for tail in _tails(above + parts, whole=several[strip_suffix(parts[-1])] > 1):
             kept = tails.setdefault(tail, [])
             if len(kept) < 2:
                 kept.append(path)
@@ -92,7 +92,7 @@ def _tails(parts: Parts, whole: bool) -> Iterator[Parts]:
     """Yield the tails of a path, with and without its suffix; of one file alone the last part."""
     for first in range(0 if whole else len(parts) - 1, len(parts)):
         tail = parts[first:]
-        yield (*tail[:-1], bare(tail[-1]), "")  # "" tells it from a whole name
+        yield (*tail[:-1], strip_suffix(tail[-1]), "")  # "" tells it from a whole name
         yield tail
 
 
@@ -100,7 +100,7 @@ def _longest(name: Parts, tails: dict[Parts, list[str]]) -> tuple[list[str], boo
     """Return the paths with the longest tail of a name, and whether suffixes are equal, too."""
     for first in range(len(name)):
         tail = name[first:]
-        fits = tails.get((*tail[:-1], bare(tail[-1]), ""), [])
+        fits = tails.get((*tail[:-1], strip_suffix(tail[-1]), ""), [])
         if fits:
             exact = tails.get(tail, [])
             return (exact, True) if exact else (fits, False)
@@ -117,6 +117,6 @@ def _equal(path: Parts, name: Parts) -> int:
     return count
 
 
-def unmatched(names: Iterable[str], matches: Matches) -> list[str]:
-    """Return the names that mean no photograph."""
+def unmatched_names(names: Iterable[str], matches: Matches) -> list[str]:
+    """Return the names that match no photograph."""
     return [name for name in names if name not in matches.found and name not in matches.unclear]

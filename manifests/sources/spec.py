@@ -21,22 +21,14 @@ _LIMIT = re.compile(r"^(.*):(\d+)$", re.DOTALL)
 class Source(BaseModel):
     """A collection of photographs.
 
-    Attributes
-    ----------
-    kind : str
-        How it is laid out, one of `KINDS`.
-    path : str
-        Folder, archive or pattern; "" for the embedded sample.
-    name : str
-        Prefix of its keys; the kind, if not given.
-    limit : int, optional
-        At most so many pairs are taken from it.
-    listing : str
-        Name of a list inside the source that says which images belong: `trainval` for VOC's
-        `ImageSets/Main/trainval.txt`, `instances_train2017` for COCO's
-        `annotations/instances_train2017.json`; "" takes all.
-    frames, stride, step : int
-        For a source of clips; see their descriptions.
+    kind: how it is laid out, one of `KINDS`.
+    path: folder, archive or pattern; "" for the embedded sample.
+    name: prefix of its keys; the kind, if not given.
+    limit: at most so many pairs are taken from it.
+    listing: name of a list inside the source that says which images belong: `trainval` for VOC's
+      `ImageSets/Main/trainval.txt`, `instances_train2017` for COCO's
+      `annotations/instances_train2017.json`; "" takes all.
+    frames, stride, step: for a source of clips; see their descriptions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -56,14 +48,14 @@ class Source(BaseModel):
         default=1,
         ge=1,
         le=MOST_PAIRS,
-        description="Frames from one frame of a clip to its next one.",
+        description="Frame step within a clip: 2 takes every second frame.",
     )
     step: int = Field(
         default=0,
         ge=0,
         le=MOST_PAIRS,
-        description="Frames from the first one of a clip to that of the next clip; if left out,"
-        " as many as a clip has.",
+        description="Frames from the start of one clip to the start of the next; by default the"
+        " clip's length, without overlap.",
     )
 
     @model_validator(mode="after")

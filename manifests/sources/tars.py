@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
 from ...errors import SourceError
-from ..images.folders import HIDDEN, is_hidden
+from .folders import HIDDEN, is_hidden
 
 REPLACED = "replaced by a later file of the name"
 LINKS = "links inside the archive"
@@ -25,13 +25,8 @@ _STEP = 1 << 20  # bytes that are read at a time behind the end mark
 class Span(NamedTuple):
     """Byte range of a member.
 
-    Attributes
-    ----------
-    offset : int
-        Its first byte; of a sparse member its header, as its bytes do not lie in one piece.
-    size : int
-        Bytes that it has when unpacked.
-    sparse : bool
+    offset: its first byte; of a sparse member its header, as its bytes do not lie in one piece.
+    size: bytes that it has when unpacked.
     """
 
     offset: int
@@ -39,7 +34,7 @@ class Span(NamedTuple):
     sparse: bool = False
 
 
-class Window:
+class FileWindow:
     """A part of an open file as a file of its own, each reader at its own offset."""
 
     def __init__(self, handle: IO[bytes], start: int, end: int) -> None:
@@ -87,21 +82,13 @@ def list_tar(
     that it is linked to. A second tar behind the first, as `cat a.tar b.tar` makes them, is read
     on; of a tar inside the tar the members come in its place.
 
-    Parameters
-    ----------
-    handle : file
-        The tar, or a file that it is a part of.
-    bounds : (start, end)
-        Bytes of the tar in it.
-    container : str
-        Name for messages.
-    passed : Counter
-        Counts, by kind, the members that are left out.
+    handle: the tar, or a file that it is a part of.
+    bounds: (start, end), bytes of the tar in it.
+    container: name for messages.
+    passed: counts, by kind, the members that are left out.
 
-    Raises
-    ------
-    SourceError, tarfile.TarError, OSError, ValueError, RuntimeError
-        When it is damaged or cut short; what lies before the damage comes first.
+    Raises SourceError, tarfile.TarError, OSError, ValueError, RuntimeError when it is damaged or
+    cut short; what lies before the damage comes first.
     """
     found: dict[str, Span] = {}
     hidden: dict[str, Span] = {}
@@ -146,7 +133,7 @@ def _members(
     start: int | None = bounds[0]
     end = bounds[1]
     while start is not None:
-        view = Window(handle, start, end)
+        view = FileWindow(handle, start, end)
         with tarfile.open(fileobj=view, mode="r:", **_TEXT) as archive:  # type: ignore[call-overload]
             for member in archive:
                 archive.members = []  # tarfile keeps every header otherwise: gigabytes for ImageNet
@@ -182,7 +169,7 @@ def _unpacked(member: tarfile.TarInfo) -> int:
     return int(said.get("GNU.sparse.realsize", said.get("GNU.sparse.size", member.size)))
 
 
-def _check_end(view: Window, offset: int, container: str) -> None:
+def _check_end(view: FileWindow, offset: int, container: str) -> None:
     """Tell the end of a tar from a header that cannot be read.
 
     Tarfile takes both for the end and says nothing.
@@ -199,7 +186,7 @@ def _check_end(view: Window, offset: int, container: str) -> None:
 
 def _next_tar(handle: IO[bytes], offset: int, end: int, passed: Counter[str]) -> int | None:
     """Return where another tar begins behind an end mark, if one does."""
-    view = Window(handle, offset, end)
+    view = FileWindow(handle, offset, end)
     while data := view.read(_STEP):
         rest = data.lstrip(b"\0")
         if rest:
@@ -220,7 +207,7 @@ def read_sparse(handle: IO[bytes], offset: int) -> bytes:
 
     Raises tarfile.TarError, OSError, ValueError, RuntimeError when it is no longer there.
     """
-    view = Window(handle, offset, handle.seek(0, os.SEEK_END))
+    view = FileWindow(handle, offset, handle.seek(0, os.SEEK_END))
     with tarfile.open(fileobj=view, mode="r:", **_TEXT) as archive:  # type: ignore[call-overload]
         member = archive.next()
         if member is None or not member.issparse():

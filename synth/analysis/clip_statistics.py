@@ -1,4 +1,4 @@
-"""Statistics of a clip: what its frames have in common, and what they have not."""
+"""Statistics of clips: common to their frames, and different between them."""
 
 from __future__ import annotations
 

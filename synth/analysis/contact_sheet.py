@@ -1,4 +1,4 @@
-"""Contact sheets: what recipes make of photographs, to be looked at before a set is built."""
+"""Contact sheets: photographs darkened by recipes."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class Tile:
     caption: tuple[str, ...] = ()
 
 
-def gain_of(low: Pixels) -> float:
+def brightening_gain(low: Pixels) -> float:
     """Return the gain in linear light that takes the mean of a low to middle grey."""
     counts = np.bincount(low.ravel(), minlength=256)
     return _GREY / max(float(counts @ LEVEL_LIGHT) / low.size, 1e-6)
 
 
-def brightened(low: Pixels, gain: float | None = None) -> Pixels:
+def brighten(low: Pixels, gain: float | None = None) -> Pixels:
     """Brighten a low by a gain in linear light, which by default takes its mean to middle grey.
 
     It shows what the low hides, noise and all.
     """
-    gain = gain_of(low) if gain is None else gain
+    gain = brightening_gain(low) if gain is None else gain
     levels = np.rint(255 * linear_to_srgb(np.minimum(LEVEL_LIGHT * gain, 1.0))).astype(np.uint8)
     shown: Pixels = levels[low]
     return shown
@@ -62,7 +62,9 @@ def row_of(normal: Pixels, recipe: Recipe, seed: int, key: str, width: int) -> l
     drawn = draw(recipe, seed, key)
     name = component_of(recipe, seed, key)
     named = f"{recipe.name}: {name}" if name else recipe.name
-    return tiles_of(normal, render(normal, drawn), (named, *described(drawn, width)), key, width)
+    return tiles_of(
+        normal, render(normal, drawn), (named, *describe_draw(drawn, width)), key, width
+    )
 
 
 def tiles_of(
@@ -72,7 +74,7 @@ def tiles_of(
 
     normal, low: uint8 arrays (H, W, 3). words: lines under the low. key: under the normal.
     """
-    bright = brightened(low)
+    bright = brighten(low)
     height = max(1, round(width * normal.shape[0] / normal.shape[1]))
     return [
         Tile(_scaled(normal, width), (key,)),
@@ -89,13 +91,11 @@ def strip_of(frames: list[Pixels], recipe: Recipe, seed: int, key: str, width: i
     """
     drawn = draw(recipe, seed, key)
     lows = render_clip(frames, drawn)
-    gain = gain_of(lows[0])
-    words = (recipe.name, *described(drawn, width))
+    gain = brightening_gain(lows[0])
+    words = (recipe.name, *describe_draw(drawn, width))
     return [
         Tile(
-            np.concatenate(
-                [_scaled(image, width) for image in (normal, low, brightened(low, gain))]
-            ),
+            np.concatenate([_scaled(image, width) for image in (normal, low, brighten(low, gain))]),
             (f"frame {number}",) if number else (key, *words),
         )
         for number, (normal, low) in enumerate(zip(frames, lows, strict=True))
@@ -119,13 +119,13 @@ def grid_of(
         tiles = []
         for recipe, label in zip(recipe_row, label_row, strict=True):
             low = low_maker(recipe, seed, [key]).low(0, normal)
-            small, shown = _scaled(low, width), _close_up(brightened(low), width // 2, width)
+            small, shown = _scaled(low, width), _close_up(brighten(low), width // 2, width)
             tiles.append(Tile(np.concatenate([small, shown]), (label,)))
         rows.append(tiles)
     return rows
 
 
-def described(drawn: Draw, width: int) -> list[str]:
+def describe_draw(drawn: Draw, width: int) -> list[str]:
     """Describe the drawn parameters that one sees, in lines that fit under a tile."""
     if isinstance(drawn, CameraDraw):
         words = [

@@ -1,4 +1,4 @@
-"""`gloam.leaks`: pictures of one set that are in another, by what they show."""
+"""`gloam.leaks`: find pictures of one set that another also has."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from PIL import Image
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SourceError
 from ...manifests.images.decode import decode_as_rgb, decode_small
-from ...manifests.images.folders import listed
 from ...manifests.images.header import MAX_PIXELS, read_header
 from ...manifests.images.npy import MAGIC, npy_as_png
 from ...manifests.real.real import real_named
-from ...manifests.selection.measures import SIDE, measured
-from ...manifests.selection.twins import Thumbnail, thumbnail, twins
+from ...manifests.selection.measures import SIDE, measure_pixels
+from ...manifests.selection.twins import Thumbnail, find_twins, thumbnail
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sets.sample import is_normal
+from ...manifests.sources.folders import list_images
 from ...progress import Progress, Silent
 from ...storage.stores import as_path
 from ...storage.untrusted import read_regular
@@ -57,12 +57,8 @@ class Leak(NamedTuple):
 class Leaks:
     """Pictures that several sets share.
 
-    Attributes
-    ----------
-    pairs : list of Leak
-    counts : dict of a set to its number of pictures
-    unreadable : list of str
-        Files that were left out, each with the reason.
+    counts: dict of a set to its number of pictures.
+    unreadable: files that were left out, each with the reason.
     """
 
     pairs: list[Leak]
@@ -87,7 +83,7 @@ class Leaks:
 
 
 def leaks(*sets: str | Path, workers: int = 1, progress: Progress | None = None) -> Leaks:
-    """Find pictures of one set that are in another one, at other exposures or a little aside.
+    """Find pictures of one set that another also has, even at another exposure or slightly shifted.
 
     Parameters
     ----------
@@ -115,7 +111,7 @@ def leaks(*sets: str | Path, workers: int = 1, progress: Progress | None = None)
     unreadable: list[str] = []
     held = {}
     for one in sets:
-        held[str(one)] = list(seen_in(one, unreadable, workers, progress))
+        held[str(one)] = list(measure_pictures(one, unreadable, workers, progress))
     if len(held) < len(sets):
         raise SourceError(f"{sets[0]}: the same set is given twice")
     hashes = {name: hashes_of(seen) for name, seen in held.items()}
@@ -124,7 +120,7 @@ def leaks(*sets: str | Path, workers: int = 1, progress: Progress | None = None)
         sides = held[first], held[second]
         found += [
             Leak(sides[0][a].path, sides[1][b].path, bits)
-            for a, b, bits in twins(hashes[first], hashes[second], _thumbnails(sides))
+            for a, b, bits in find_twins(hashes[first], hashes[second], _thumbnails(sides))
         ]
     return Leaks(found, {name: len(seen) for name, seen in held.items()}, unreadable)
 
@@ -138,13 +134,13 @@ def _thumbnails(sides: tuple[list[Seen], list[Seen]]) -> Callable[[int, int], Th
     return lambda side, number: sides[side][number].thumbnail
 
 
-def seen_in(
+def measure_pictures(
     given: str | Path,
     unreadable: list[str],
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Iterator[Seen]:
-    """Look at all pictures of a folder, or at the normals of a set.
+    """Hash all pictures of a folder, or the normals of a set.
 
     given: see `leaks`.
     unreadable: gets what could not be read, with the reason.
@@ -177,7 +173,9 @@ def _files(given: str | Path) -> list[str] | None:
     """Return the files of a folder or a real set; None of a gloam set."""
     root = as_path(given)
     if root.is_dir() or "=" not in str(given):
-        return None if (root / SET_FILE).is_file() else [str(p) for p in listed(root, npy=True)]
+        return (
+            None if (root / SET_FILE).is_file() else [str(p) for p in list_images(root, npy=True)]
+        )
     samples = real_named(str(given), preferred="test")
     return list(dict.fromkeys(one if isinstance(one, str) else one[1] for one in samples))
 
@@ -210,7 +208,7 @@ def _seen(path: str, data: bytes) -> Seen | str:
         pixels = decode_small(data, read_header(data, MAX_PIXELS), SIDE)
     except ImageRefused as refusal:
         return f"{path}: {refusal.detail}"
-    return Seen(path, measured(pixels).perceptual_hash, thumbnail(pixels))
+    return Seen(path, measure_pixels(pixels).perceptual_hash, thumbnail(pixels))
 
 
 def _pixels(wanted: set[str], sets: list[str]) -> dict[str, Pixels]:

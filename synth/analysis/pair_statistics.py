@@ -114,7 +114,7 @@ def pair_statistics(low: Pixels, normal: Pixels | MeasuredNormal) -> dict[str, f
 
 
 def low_statistics(low: Pixels) -> dict[str, float]:
-    """Measure what needs no normal: for folders of real low-light photographs."""
+    """Measure statistics that need no normal, for folders of real lows."""
     return {
         "mean": _mean(low),
         "low_grid_ev": float(np.std(log_grid(luminance(low)))),

@@ -88,7 +88,7 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
     return points
 
 
-def pooled(points: Iterable[TransferPoint]) -> list[TransferPoint]:
+def pool_points(points: Iterable[TransferPoint]) -> list[TransferPoint]:
     """Join the points of many pairs by camera, ISO and bin."""
     groups: dict[tuple[str, float, int], list[TransferPoint]] = {}
     for point in points:
@@ -113,6 +113,6 @@ def by_sensor(points: list[TransferPoint]) -> dict[tuple[str, float], list[Trans
 
 
 def transfer_ratio(points: list[TransferPoint]) -> float:
-    """Return how much noise was measured over what was expected, in variance, over all pixels."""
+    """Return measured over expected noise variance, over all pixels."""
     weight = sum(point.pixels for point in points)
     return sum(point.measured / point.expected * point.pixels for point in points) / weight

@@ -1,4 +1,4 @@
-"""A contact sheet of what recipes make of photographs, or of clips."""
+"""Contact sheets of photographs or clips darkened by recipes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ...errors import ConfigError, GloamWarning, ImageRefused, SourceError
 from ...manifests.clips.listing import list_clips
 from ...manifests.clips.load_clip import load_clip
 from ...manifests.clips.windows import Windows, sequence_of
-from ...manifests.images.folders import images_below
 from ...manifests.images.load_normal import load_normal
 from ...manifests.images.opening import Pixels
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sources import Location, list_source, read
 from ...manifests.sources.collections import SAMPLE_NAMES
+from ...manifests.sources.folders import images_below
 from ...storage.untrusted import read_regular
 from ..recipes.load import DEFAULT, Overrides, Recipe, load_recipe, override_texts
 from .contact_sheet import Tile, grid_of, row_of, sheet, strip_of

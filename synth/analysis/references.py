@@ -21,7 +21,7 @@ _KEYS = {"name", "pairs", "definitions", "percentiles", "statistics"}
 
 
 def reference_yaml(measured: Measured, name: str) -> bytes:
-    """Return what was measured as a column to compare with; without what fewer than 5 pairs have.
+    """Return statistics as a reference column; without those that fewer than 5 pairs have.
 
     name: of the column.
     """

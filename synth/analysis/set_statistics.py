@@ -1,4 +1,4 @@
-"""Statistics of a whole set, or of folders of images: pairs spread over workers."""
+"""Statistics of a set or of folders of images, measured by several workers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ...engines.engine import Engine, check_paths, ignored
+from ...engines.engine import Engine, check_paths, ignore_progress
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError, SourceError
 from ...manifests.images.decode import read_rgb
-from ...manifests.images.folders import image_pairs
 from ...manifests.sets.pair_set import PairSet, Unit, is_set, open_set
+from ...manifests.sources.folders import image_pairs
 from ...progress import Progress, Silent
 from ...storage.stores import as_path
 from ..clips import frames_of, is_clip
@@ -26,7 +26,7 @@ from ..renderers import pixels_of
 from .all_statistics import all_statistics
 from .clip_statistics import clip_statistics
 from .pair_statistics import summary
-from .photon_transfer import TransferPoint, pooled, transfer_points
+from .photon_transfer import TransferPoint, pool_points, transfer_points
 
 _GROUP = 20  # pairs of folders a task
 
@@ -96,7 +96,7 @@ def stats(
     workers : int
         Processes.
     progress : Progress, optional
-        Told of the number of pairs measured.
+        Receives the number of pairs measured.
     engine : Engine, optional
         Does the work, instead of processes of this machine.
 
@@ -133,7 +133,7 @@ def measure_set(
     pairs: PairSet,
     most: int,
     workers: int = 1,
-    at: Callable[[int], None] = ignored,
+    at: Callable[[int], None] = ignore_progress,
     *,
     engine: Engine | None = None,
     most_units: int | None = None,
@@ -167,7 +167,7 @@ def measure_set(
     keys = [key for keys, _, _ in results for key in keys]
     return Measured(
         [row for _, rows, _ in results for row in rows],
-        pooled(p for _, _, points in results for p in points),
+        pool_points(p for _, _, points in results for p in points),
         [component_of(recipe, pairs.info.seed, key) for key in keys] if mixed else [],
         keys,
         [job[0].name for job, (own, _, _) in zip(jobs, results, strict=True) for _ in own],
@@ -206,7 +206,7 @@ def measure_folders(
     normals: Path | None,
     most: int,
     workers: int = 1,
-    at: Callable[[int], None] = ignored,
+    at: Callable[[int], None] = ignore_progress,
     *,
     engine: Engine | None = None,
 ) -> Measured:

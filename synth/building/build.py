@@ -10,6 +10,8 @@ which run or worker made what.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,21 +19,22 @@ import pyarrow as pa
 
 from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine
-from ...errors import ConfigError, SetError
+from ...errors import ConfigError, GloamError, SetError
 from ...manifests.selection.plan import SPARE
 from ...manifests.sets.close import LABELS_STAGE, finish_set, photographs_in
-from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, SetInfo
+from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, SetInfo, note_path
 from ...manifests.sets.receipts import Receipt, read_receipts
 from ...manifests.sets.tables import read_checked
-from ...manifests.sets.workspace import left_as_it_was, missing_units, prepare_output, working_on
+from ...manifests.sets.workspace import missing_units, prepare_output, working_on
 from ...progress import Progress, Silent
+from ...storage.atomic import remove_tree
 from ...storage.locks import exclusive, in_turn
-from ...storage.stores import in_store
+from ...storage.stores import StorePath, in_store
 from ...storage.tables import read_table
 from .cards.readme import write_readme
 from .draw_columns import draw_fields
 from .jobs import jobs_of, units_of
-from .planning import Planned, Run, list_sources, planned
+from .planning import Planned, Run, list_sources, load_or_make_plan
 from .request import Request, recorded_versions
 from .worker import make_unit
 
@@ -83,7 +86,7 @@ def build(
     *,
     engine: Engine | None = None,
 ) -> Report:
-    """Build a set, or continue or repair one that was begun with the same request.
+    """Build a set, or continue or repair one that the same request began.
 
     root: folder of the set; new, empty, or of this same build.
     workers: processes of this machine. Has no influence on a single byte.
@@ -100,8 +103,8 @@ def build(
     as after any other stop, the same call continues.
     """
     run = _begun(request, root, engine or LocalEngine(workers), cache, progress)
-    with left_as_it_was(root), working_on(root):
-        ready = planned(run)
+    with _undo_if_new(root), working_on(root):
+        ready = load_or_make_plan(run)
         made = _make_missing(run, ready)
         receipts = _receipts(root, ready.pairs, max_refused)
         info = finish_set(
@@ -145,10 +148,29 @@ def build_task(
     prepare_output(root)
     with exclusive(root / WORK_FOLDER / "lock", shared=True):
         with in_turn(root / WORK_FOLDER / "planning"):
-            ready = planned(run)
+            ready = load_or_make_plan(run)
         made = _make_missing(run, ready, task)
         units = units_of(ready.pairs)
         return made, len(missing_units(root, request.output.layout, units, ready.note))
+
+
+@contextmanager
+def _undo_if_new(root: Path) -> Iterator[None]:
+    """After an error, remove the set's folder again if it is new and nothing is planned in it.
+
+    Measurements that took long are kept: the next try, with other numbers, begins with them.
+    """
+    new = not isinstance(root, StorePath) and not root.exists()
+    try:
+        yield
+    except GloamError:
+        work = root / WORK_FOLDER
+        parts = list((work / "measured").glob("part-*")) if work.is_dir() else []
+        if new and not note_path(root).is_file() and len(parts) <= 1:
+            remove_tree(work)
+            with suppress(OSError):
+                root.rmdir()
+        raise
 
 
 def _begun(

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...engines.engine import Engine, check_paths, ignored
+from ...engines.engine import Engine, check_paths, ignore_progress
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError, first_line
-from ...manifests.images.decode import shown_otherwise
+from ...manifests.images.decode import find_reader_mismatch
 from ...manifests.request import OutputOptions
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample
@@ -44,7 +44,7 @@ class _Job:
 def recheck_set(
     pairs: PairSet,
     workers: int = 1,
-    at: Callable[[int], None] = ignored,
+    at: Callable[[int], None] = ignore_progress,
     *,
     engine: Engine | None = None,
 ) -> list[Problem]:
@@ -101,7 +101,7 @@ def _problem_of(pair: Sample, job: _Job) -> str:
     names = frame_names(pair.members, NORMAL) if clip else [NORMAL]
     normals = [pair.decoded(name, decode_image) for name in names]
     for name, normal in zip(names, normals, strict=True):
-        problem = shown_otherwise(pair.members[name].data, normal)
+        problem = find_reader_mismatch(pair.members[name].data, normal)
         if problem:
             if clip:
                 return f"{name}: {problem}"

@@ -1,4 +1,4 @@
-"""`gloam.build`: everything that the command can be told, as one call."""
+"""`gloam.build`: the function of the command."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ...engines.engine import Engine
 from ...engines.process import available_cores
 from ...errors import ConfigError
-from ...manifests.config import load_yaml, validated
+from ...manifests.config import load_yaml, validate
 from ...manifests.request import OutputOptions
 from ...manifests.selection.bounds import EVERYTHING, load_profile
 from ...manifests.selection.plan import PlanOptions
@@ -60,7 +60,7 @@ def build(
     max_refused: float = 1.0,
     engine: Engine | None = None,
 ) -> Report:
-    """Make a set of pairs from photographs, or go on with one that the same call began.
+    """Make a set of pairs from photographs, or continue one that the same call began.
 
     Parameters
     ----------
@@ -70,10 +70,10 @@ def build(
         Photographs, as `folder=photos` or `voc=VOCdevkit/VOC2012@trainval:1000`; those inside
         scikit-image where there are none.
     config : str or Path, optional
-        A build file; what is given besides goes before it.
+        A build file; other arguments override it.
     pairs, val, test : int, optional
-        How many pairs in all (every suitable photograph), and how many of them for validation (a
-        hundredth, at least one; a set that is there keeps its own) and for testing (0).
+        Number of pairs in all (default: every suitable photograph), for validation (default: a
+        hundredth, at least one; an existing set keeps its own) and for testing (default: 0).
     recipe : Recipe or str, optional
         A shipped recipe's name, a YAML file, or a loaded recipe ("uneven").
     overrides : dict, str or iterable of str
@@ -84,21 +84,21 @@ def build(
         Optional.
         See `request.OutputOptions` and `plan.PlanOptions`.
     frames, stride, step : int, optional
-        Windows of `clips=` sources: frames of each clip, from one to the next of them (1), and from
-        the first one of a clip to that of the next clip (`frames`).
+        Windows of `clips=` sources: frames of each clip, frame step within a clip (1), and frames
+        from the start of one clip to the start of the next (`frames`).
     profile : str or Path, optional
         YAML bounds on suitable photographs.
     select : bool, optional
         False takes every photograph that can be read.
     not_like : str, Path, or several
-        Sets whose scenes are kept out, such as a benchmark's: folders of images, gloam's sets, or
+        Sets whose scenes to leave out, such as a benchmark's: folders of images, gloam's sets, or
         real ones as "lol-v1=FOLDER"; see `gloam.leaks`.
     workers : int, optional
         Processes, by default as many as there are cores. They change no byte.
     cache : str or Path, optional
         Folder to keep measurements in, for later builds.
     progress : Progress or bool, optional
-        Told of the progress. By default bars, in a terminal or a notebook; none for False.
+        Receives the progress. By default bars, in a terminal or a notebook; none for False.
     max_refused : float
         Largest share of the planned pairs that may fail while they are made.
     engine : Engine, optional
@@ -153,14 +153,14 @@ def make_request(
     select: bool | None,
     options: dict[str, Any],
 ) -> Request:
-    """Make one request from a build file and what goes before it.
+    """Make a request from a build file and options, which override it.
 
     sources, config, recipe, overrides, profile, select: as of `build`. options: of plan and output,
     by name; None where they were not given.
 
     Raises ConfigError with the key, its value and what is allowed.
     """
-    file = validated(BuildFile, load_yaml(Path(config)), str(config)) if config else BuildFile()
+    file = validate(BuildFile, load_yaml(Path(config)), str(config)) if config else BuildFile()
     given = {name: value for name, value in options.items() if value is not None}
     if select is False and profile:
         raise ConfigError("--no-select and --profile exclude each other")
@@ -185,14 +185,14 @@ def make_request(
     if windows and not any(source.kind == CLIPS for source in chosen):
         raise ConfigError(f"--{windows[0]} is of {CLIPS}= sources; there is none", key=windows[0])
     chosen = [_with_windows(source, given) for source in chosen]
-    return validated(
+    return validate(
         Request,
         {
             "sources": tuple(name_sources(chosen or [Source(kind="sample")])),
             "profile": EVERYTHING if takes_everything else load_profile(bounds),
-            "plan": validated(PlanOptions, plan, "options"),
+            "plan": validate(PlanOptions, plan, "options"),
             "recipe": load_recipe(file.recipe if recipe is None else recipe, changes),
-            "output": validated(OutputOptions, output, "options"),
+            "output": validate(OutputOptions, output, "options"),
             "not_like": tuple(map(str, avoided)),
         },
         "options",
@@ -208,4 +208,4 @@ def _with_windows(source: Source, given: dict[str, Any]) -> Source:
         raise ConfigError(
             f"{CLIPS}={source.path}: say how many frames a clip has: --frames 8, say", key="frames"
         )
-    return validated(Source, values, "options")
+    return validate(Source, values, "options")

@@ -14,9 +14,9 @@ from ...errors import ConfigError, ImageRefused
 from ...manifests.clips.windows import locates_clip
 from ...manifests.selection.bounds import KEPT
 from ...manifests.selection.candidates import locations
-from ...manifests.selection.twins import Thumbnail, thumbnail_of, twins
+from ...manifests.selection.twins import Thumbnail, find_twins, thumbnail_of
 from ...manifests.sources import read
-from ..analysis.leaks import Seen, hashes_of, seen_in
+from ..analysis.leaks import Seen, hashes_of, measure_pictures
 
 NOT_LIKE = "of a scene to keep out"
 """The reason of a candidate that shows what a picture of those sets shows."""
@@ -29,22 +29,22 @@ def pictures(sets: tuple[str, ...]) -> tuple[Seen, ...]:
     Raises ConfigError when one cannot be read: its scene could not be kept out.
     """
     unreadable: list[str] = []
-    found = tuple(seen for one in sets for seen in seen_in(one, unreadable))
+    found = tuple(seen for one in sets for seen in measure_pictures(one, unreadable))
     if unreadable:
         raise ConfigError(f"--not-like: {unreadable[0]}", key="not_like")
     return found
 
 
 def sum_of(sets: tuple[str, ...]) -> str:
-    """Return a sum of what some sets show, wherever they lie; a sum that a set records as it is."""
+    """Return a checksum of the scenes of some sets, whatever their paths; a checksum as it is."""
     if len(sets) == 1 and re.fullmatch("[0-9a-f]{64}", sets[0]):
         return sets[0]
     shown = sorted((one.hash, one.thumbnail.tobytes()) for one in pictures(sets))
     return sha256(repr(shown).encode()).hexdigest()
 
 
-def kept_out(candidates: pa.Table, sets: Sequence[str]) -> pa.Table:
-    """Refuse the candidates that show what a picture of some sets shows.
+def refuse_known_scenes(candidates: pa.Table, sets: Sequence[str]) -> pa.Table:
+    """Refuse the candidates that show a scene of one of the sets.
 
     candidates: of `measure_candidates`.
     sets: see `gloam.leaks`.
@@ -67,7 +67,7 @@ def kept_out(candidates: pa.Table, sets: Sequence[str]) -> pa.Table:
         except ImageRefused:  # since it was measured; its pair will be refused
             return np.zeros_like(known[0].thumbnail)
 
-    for number, other, bits in twins(hashes, hashes_of(known), made):
+    for number, other, bits in find_twins(hashes, hashes_of(known), made):
         reasons[usable[number]] = NOT_LIKE
         details[usable[number]] = f"{known[other].path.rpartition('/')[2]}, {bits} bits apart"
     for name, values in (("reason", reasons), ("detail", details)):

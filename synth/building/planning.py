@@ -1,4 +1,4 @@
-"""Planning a build: what its folder holds already, or a new plan from its sources."""
+"""Plan a build: read the plan in its folder, or make one from its sources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
-from ...errors import DamagedError, SetError
+from ...errors import DamagedError
 from ...manifests.labels.table import CLASS_LIST, LABELS, read_all
 from ...manifests.selection.candidates import leave_unmeasured, list_candidates, measure_candidates
 from ...manifests.selection.plan import make_plan
@@ -30,11 +30,11 @@ from ...manifests.sets.info import (
     write_note,
 )
 from ...manifests.sets.tables import read_plan
-from ...manifests.sets.workspace import refuse_mixing
+from ...manifests.sets.workspace import refuse_changes, refuse_mixing
 from ...progress import Progress
 from ...storage.atomic import sha256_bytes, write_bytes
 from ..recipes.load import recipe_yaml
-from .keep_out import kept_out
+from .keep_out import refuse_known_scenes
 from .preloading.workers import warm_workers
 from .request import Request, deciding_versions
 
@@ -66,8 +66,8 @@ class Planned(NamedTuple):
     listed: pa.Table | None = None
 
 
-def planned(run: Run) -> Planned:
-    """Return the folder's plan, which is made if there is none.
+def load_or_make_plan(run: Run) -> Planned:
+    """Read the plan in the folder, or make and write one.
 
     Raises SetError when the folder holds a build with another request; SourceError, ConfigError as
     of `build`.
@@ -100,7 +100,7 @@ def _plan(run: Run, listed: pa.Table) -> Planned:
             listed, cache, run.engine, request.output.max_pixels, run.progress.at
         )
     if request.not_like:
-        measured = kept_out(measured, request.not_like)
+        measured = refuse_known_scenes(measured, request.not_like)
     plan = make_plan(measured, list(request.sources), request.profile, request.plan)
     # Where the photographs lie on this machine is nobody else's business, and would change the
     # set's bytes.
@@ -166,15 +166,8 @@ def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
     asked = request.recorded().model_dump()
     if request.plan.val is None:  # as many as the set was begun with
         asked["plan"]["val"] = note.request.plan.val
-    changed = differences(note.request.model_dump(), asked) + differences(
-        note.versions, deciding_versions(request), "version"
+    refuse_changes(
+        root,
+        differences(note.request.model_dump(), asked)
+        + differences(note.versions, deciding_versions(request), "version"),
     )
-    if changed:
-        shown = "; ".join(changed[:5]) + (
-            f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
-        )
-        raise SetError.at(
-            root,
-            f"holds a set begun with other settings ({shown}); repeat its command as it"
-            " was, or choose another folder",
-        )

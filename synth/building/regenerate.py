@@ -1,4 +1,4 @@
-"""Making a set anew from its own shards, without sources.
+"""Regenerate a set from its own shards, without its sources.
 
 With other noise or other splits (`regenerate`), or in the other layout (`export`).
 """
@@ -13,7 +13,7 @@ from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine
 from ...engines.process import available_cores
 from ...errors import DamagedError, SetError
-from ...manifests.config import validated
+from ...manifests.config import validate
 from ...manifests.labels.table import CLASS_LIST, LABELS
 from ...manifests.request import OutputOptions, RecordedRequest
 from ...manifests.selection.plan import PlanOptions
@@ -23,7 +23,7 @@ from ...manifests.sets.info import (
     PLAN,
     RECIPE,
     BuildNote,
-    Origin,
+    OriginSet,
     SetInfo,
     differences,
     facts_of,
@@ -32,7 +32,7 @@ from ...manifests.sets.info import (
 )
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...manifests.sets.receipts import read_receipts
-from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
+from ...manifests.sets.workspace import missing_units, refuse_changes, refuse_mixing, working_on
 from ...progress import Progress, Silent, progress_of
 from ...storage.atomic import atomic_write, sha256_bytes, write_bytes
 from ...storage.stores import as_path
@@ -141,7 +141,7 @@ def regenerate(
             )
         changed["plan"] = plan.model_dump(exclude_unset=True)
         splits = split_again(origin, plan.val or 0, plan.test)
-    request = validated(RecordedRequest, known.model_dump() | changed, "options")
+    request = validate(RecordedRequest, known.model_dump() | changed, "options")
     kept = splits is not None and recipe is None and not overrides and seed is None
     with progress_of(progress) as shown:
         how = _How(engine or LocalEngine(workers or available_cores()), shown, lows_only, splits)
@@ -155,10 +155,10 @@ def _other_splits(origin: PairSet, val: int | None, test: int | None) -> PlanOpt
     if wanted == (plan.val, plan.test):
         return None
     values = plan.model_dump(exclude_unset=True, exclude={"test"}) | {"val": wanted[0]}
-    return validated(PlanOptions, values | ({"test": wanted[1]} if wanted[1] else {}), "options")
+    return validate(PlanOptions, values | ({"test": wanted[1]} if wanted[1] else {}), "options")
 
 
-def export(
+def export_layout(
     origin: PairSet | str | Path,
     root: str | Path,
     layout: str,
@@ -183,14 +183,14 @@ def export(
     values = known.output.model_dump(exclude_unset=True) | {"layout": layout}
     if origin.live:
         values["low_codec"] = low_codec
-    output = validated(OutputOptions, values, "options")
+    output = validate(OutputOptions, values, "options")
     request = known.model_copy(update={"output": output})
     engine = engine or LocalEngine(workers)
     return _remake(origin, root, request, None, _How(engine, progress or Silent()))
 
 
 class _How(NamedTuple):
-    """How a set is made anew."""
+    """Options of a regeneration, resolved."""
 
     engine: Engine
     progress: Progress
@@ -255,7 +255,7 @@ def _note(
     changed += differences(info.build.versions, versions, "version")
     if not changed and not lows_only:
         return info.build
-    origin: Origin = {"name": info.name, "sha256": info.sha256, "changed": changed}
+    origin: OriginSet = {"name": info.name, "sha256": info.sha256, "changed": changed}
     if lows_only:
         origin["lows_only"] = True
     plan, labels = info.build.plan_sha256, info.build.labels_sha256
@@ -274,13 +274,8 @@ def _begin(origin: Path, root: Path, note: BuildNote, splits: SplitAgain | None)
     except DamagedError:
         begun = None
         refuse_mixing(root, note)
-    if begun is not None and begun != note:
-        found = differences(begun.model_dump(), note.model_dump())
-        raise SetError(
-            f"{root}: holds a set begun with other settings ({'; '.join(found[:5])}); "
-            "repeat its command as it was, or choose another folder",
-            path=root,
-        )
+    if begun is not None:
+        refuse_changes(root, differences(begun.model_dump(), note.model_dump()))
     copied = [PLAN, CANDIDATES, *((LABELS, CLASS_LIST) if note.labelled else ())]
     if splits is not None:
         for name, data in ((PLAN, splits.plan), (LABELS, splits.labels)):

@@ -1,4 +1,4 @@
-"""One unit of a set, made again from the same unit of another set.
+"""Make a unit of a set from the same unit of another set.
 
 With new draws and lows, or the lows that its draws make, or as it is.
 """
@@ -44,7 +44,7 @@ class Job:
     keys: frozenset[str] | None = None
 
     def has(self, key: str) -> bool:
-        """Whether the new unit has this pair of the old one."""
+        """Return True if the new unit has this pair of the old one."""
         return self.keys is None or key in self.keys
 
 

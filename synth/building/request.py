@@ -37,13 +37,13 @@ class Request(RequestBase):
 
     @property
     def takes_everything(self) -> bool:
-        """Whether every candidate becomes a pair, whatever it looks like."""
+        """True if every readable photograph becomes a pair."""
         unlimited = all(source.limit is None for source in self.sources)
         everything = self.profile == EVERYTHING and self.plan.pairs is None and unlimited
         return everything and not self.not_like
 
     def recorded(self) -> RecordedRequest:
-        """Return what of the request decides the set's bytes, as the set records it.
+        """Return the part of the request that decides the set's bytes, as recorded in the set.
 
         All but the places where the sources happen to lie.
         """

@@ -1,4 +1,4 @@
-"""Splitting a finished set anew: which of its pairs are in which split, and nothing else."""
+"""Split a finished set again, with other numbers of validation and test pairs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 from ...errors import SetError
 from ...manifests.labels.table import read_labels
 from ...manifests.selection.plan import splits_of
-from ...manifests.sets.layouts.layout import number_of, split_of, unit_name
+from ...manifests.sets.layouts.layout import split_of, unit_name, unit_number
 from ...manifests.sets.pair_set import PairSet
 from ...manifests.sets.tables import read_plan
 from .jobs import units_of
 
 
-class Part(NamedTuple):
+class SplitPart(NamedTuple):
     """The pairs that a new unit takes of an old one, by the old one's name."""
 
     unit: str
@@ -33,11 +33,11 @@ class SplitAgain(NamedTuple):
 
     plan: bytes  # the new `plan.parquet`
     labels: bytes
-    parts: dict[str, Part]  # dict of new unit to Part
+    parts: dict[str, SplitPart]  # dict of new unit to Part
 
 
 def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
-    """Choose the validation and test pairs of a finished set anew.
+    """Choose other validation and test pairs of a finished set.
 
     They are those that a build with these numbers would choose. Each shard is cut into one of every
     split, so that a pair is read and written once, and never moves between shards.
@@ -53,7 +53,7 @@ def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
     old = read_plan(origin.root)
     keys = old["key"].to_pylist()
     splits = splits_of(keys, origin.info.build.request.plan.seed, val, test)
-    parts: dict[str, Part] = {}
+    parts: dict[str, SplitPart] = {}
     rows: dict[str, list[int]] = {}
     counts: dict[str, int] = {}
     for unit, own in units_of(old).items():
@@ -61,8 +61,8 @@ def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
             new = unit_name(split, counts.setdefault(split, 0))
             counts[split] += 1
             rows[new] = [row for row in own if splits[row] == split]
-            parts[new] = Part(unit, frozenset(keys[row] for row in rows[new]))
-    order = sorted(rows, key=lambda unit: (list(counts).index(split_of(unit)), number_of(unit)))
+            parts[new] = SplitPart(unit, frozenset(keys[row] for row in rows[new]))
+    order = sorted(rows, key=lambda unit: (list(counts).index(split_of(unit)), unit_number(unit)))
     return SplitAgain(*_tables(origin, old, {unit: rows[unit] for unit in order}), parts)
 
 
@@ -71,7 +71,7 @@ def _tables(origin: PairSet, old: pa.Table, rows: dict[str, list[int]]) -> tuple
     plan = old.take([row for own in rows.values() for row in own])
     for name, values in (
         ("split", [split_of(unit) for unit, own in rows.items() for _ in own]),
-        ("shard", [number_of(unit) for unit, own in rows.items() for _ in own]),
+        ("shard", [unit_number(unit) for unit, own in rows.items() for _ in own]),
     ):
         place = plan.column_names.index(name)
         plan = plan.set_column(place, plan.field(name), pa.array(values, plan.field(name).type))

@@ -1,4 +1,4 @@
-"""`gloam.verify`: whether a finished set is still what was built."""
+"""`gloam.verify`: check a finished set."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def verify(
     workers : int
         Processes that make lows.
     progress : Progress, optional
-        Told of the units checked, then of the pairs compared.
+        Receives the units checked, then of the pairs compared.
     engine : Engine, optional
         Does the work, instead of processes of this machine.
 

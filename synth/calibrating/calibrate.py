@@ -21,12 +21,12 @@ from .estimates import (
     Transfer,
     black_of,
     dark_of,
-    gain_of,
-    joined,
+    fit_gain,
+    join_points,
     level_of,
     transfer,
 )
-from .raw_files import RawFile, find_raws, read_header
+from .raw_files import RawFile, find_raws, read_raw_header
 
 _DARK = 0.004  # of the span from black to white: means below are of the dark
 _SAME = 0.03  # by which exposures may differ and be called equal
@@ -106,7 +106,7 @@ def calibrate(
     name : str
         Name of the camera in the file; by default what the raw files say.
     progress : Progress, optional
-        Told of the number of files read.
+        Receives the number of files read.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def calibrate(
     """
     folder, shown = Path(raws), progress or Silent()
     shown.stage("reading raw files", None)
-    files = [read_header(path) for path in find_raws(folder)]
+    files = [read_raw_header(path) for path in find_raws(folder)]
     cameras = sorted({file.camera for file in files})
     if len(cameras) > 1:
         raise SourceError(f"{folder}: holds files of {' and '.join(cameras)}; one camera, please")
@@ -184,15 +184,15 @@ def _at_iso(
         findings.append(f"ISO {iso:g}: {len(darks)} darks; take two and more, cap on")
         return None
     dark = dark_of(darks)
-    cut = checks.cut_off(darks, black)
+    cut = checks.clipped_share(darks, black)
     black = black if cut else dark.black.value
     points, used = _transfer_of(flats, black, findings)
     if not points:
         findings.append(f"ISO {iso:g}: no two flats of one exposure that can be used")
         return None
-    every = joined(points)
+    every = join_points(points)
     try:
-        gain, _ = gain_of(every)
+        gain, _ = fit_gain(every)
     except ValueError as error:
         findings.append(f"ISO {iso:g}: {error}")
         return None
@@ -216,15 +216,15 @@ def _transfer_of(
         both = f"{first.path.name}, {second.path.name}"
         bad = False
         for file, mosaic in zip((first, second), mosaics, strict=True):
-            facts = checks.facts_of(mosaic, black, file.white)
-            for what in checks.of_one(facts):
+            facts = checks.raw_facts(mosaic, black, file.white)
+            for what in checks.check_flat(facts):
                 findings.append(f"{file.path.name} {what}")
                 bad = bad or what.startswith("clips")
         if bad:
             continue
         made = transfer(mosaics[0], mosaics[1], black, first.white)
         rough = float(np.median(made.variance / np.maximum(made.signal, 1.0)))
-        wrong = checks.of_two(mosaics[0], mosaics[1], black, rough)
+        wrong = checks.check_flat_pair(mosaics[0], mosaics[1], black, rough)
         findings += [f"{both}: {what}" for what in wrong]
         # Bands are in the difference, and would count as noise; all else goes away in it.
         if not any("bands" in what for what in wrong):

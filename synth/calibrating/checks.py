@@ -30,7 +30,7 @@ class Flat(NamedTuple):
     corners: float  # light in the corners, over that in the middle
 
 
-def facts_of(mosaic: npt.NDArray[np.uint16], black: float, white: float) -> Flat:
+def raw_facts(mosaic: npt.NDArray[np.uint16], black: float, white: float) -> Flat:
     """Measure a flat alone."""
     light = np.mean([_coarse(plane) for plane in channels(mosaic)], axis=0) - black
     half = _COARSE // 2
@@ -39,8 +39,8 @@ def facts_of(mosaic: npt.NDArray[np.uint16], black: float, white: float) -> Flat
     return Flat(float(light.mean()), float(np.mean(mosaic >= white)), corners / max(middle, 1e-9))
 
 
-def of_one(flat: Flat) -> list[str]:
-    """Say what is wrong with a flat."""
+def check_flat(flat: Flat) -> list[str]:
+    """Return the faults of a flat field."""
     found = []
     if flat.clipped > _CLIPPED:
         found.append(f"clips: {flat.clipped:.1%} of its sites are at white; expose it less")
@@ -52,7 +52,7 @@ def of_one(flat: Flat) -> list[str]:
     return found
 
 
-def cut_off(darks: Sequence[npt.NDArray[np.uint16]], black: float) -> float:
+def clipped_share(darks: Sequence[npt.NDArray[np.uint16]], black: float) -> float:
     """Return the share of the sites of darks at their lowest level, if they are cut off there.
 
     Cameras that take black off themselves lose what is below it, and with it half of the noise.
@@ -71,10 +71,10 @@ def cut_off(darks: Sequence[npt.NDArray[np.uint16]], black: float) -> float:
     return share if at_black and share > _CUT and mean - lowest <= _NEAR * deviation else 0.0
 
 
-def of_two(
+def check_flat_pair(
     first: npt.NDArray[np.uint16], second: npt.NDArray[np.uint16], black: float, gain: float
 ) -> list[str]:
-    """Say what is wrong with two flats that were to be equal.
+    """Return the faults of two flats that should be equal.
 
     first, second: arrays (H, W). gain: about the system gain, DN per electron: for the noise that
     there has to be.

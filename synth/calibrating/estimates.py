@@ -30,7 +30,7 @@ class Estimate(NamedTuple):
 
 
 class Dark(NamedTuple):
-    """Noise of the dark: of `Sensor`, and the black level."""
+    """Noise of the dark: of `CameraSensor`, and the black level."""
 
     read: Estimate
     tukey: Estimate
@@ -100,7 +100,7 @@ def level_of(mosaic: npt.NDArray[np.uint16]) -> Level:
 
 
 def black_of(levels: Sequence[Level], told: float, white: float) -> float:
-    """Return the black level by which frames of one ISO are told into darks and flats.
+    """Return the black level that separates the frames of one ISO into darks and flats.
 
     It is the one that files tell. Where it is 0, as of files that do not tell it, the darkest
     frame may be a dark: its noise is then less than half of the shot noise that its level over 0
@@ -117,12 +117,12 @@ def black_of(levels: Sequence[Level], told: float, white: float) -> float:
     return darkest.mean if darkest.variance < gain * darkest.mean / 2 else told
 
 
-def joined(parts: Sequence[Transfer]) -> Transfer:
+def join_points(parts: Sequence[Transfer]) -> Transfer:
     """Return the points of several pairs of flats as one."""
     return Transfer(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def gain_of(points: Transfer) -> tuple[Estimate, Estimate]:
+def fit_gain(points: Transfer) -> tuple[Estimate, Estimate]:
     """Fit variance = K signal + intercept by weighted least squares.
 
     A variance of n samples has a relative deviation of sqrt(2 / (n - 1)); weights are taken from

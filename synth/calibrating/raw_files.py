@@ -1,4 +1,4 @@
-"""Raw files: their mosaics, and what they say of how they were taken."""
+"""Raw files: their mosaics and exposure settings."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import ConfigError, ImageRefused, SourceError
-from ...manifests.images.folders import files_below
 from ...manifests.images.header import RAWS
-from ...manifests.sources.containers import read_file
+from ...manifests.sources.containers import read_whole_file
+from ...manifests.sources.folders import files_below
 
 Mosaic = npt.NDArray[np.uint16]
 _MOST_BYTES = 1 << 30
@@ -53,7 +53,7 @@ class RawFile:
         return samples
 
 
-def read_header(path: Path) -> RawFile:
+def read_raw_header(path: Path) -> RawFile:
     """Read what a raw file says of itself: in its EXIF or, where that cannot be read, to LibRaw.
 
     Raises SourceError when it is no raw file, or does not say its ISO; ConfigError when rawpy or
@@ -92,7 +92,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, bytes]]:
     except ImportError as error:
         raise ConfigError("raw files need rawpy: pip install 'gloam[raw]'") from error
     try:
-        data = read_file(path, _MOST_BYTES)
+        data = read_whole_file(path, _MOST_BYTES)
         with rawpy.imread(io.BytesIO(data)) as raw:
             yield raw, data
     except ImageRefused as error:

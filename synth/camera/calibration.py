@@ -1,4 +1,4 @@
-"""Camera files: what a calibration holds, checked when it is read."""
+"""Camera files: the schema of calibrations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from ...errors import ConfigError
-from ...manifests.config import load_yaml, validated
+from ...manifests.config import load_yaml, validate
 
 
 def _number(value: Any) -> Any:
@@ -162,6 +162,6 @@ def read_cameras(path: Path) -> dict[str, Any]:
             path, "has no cameras; write them as in gloam's own camera file, below the key cameras"
         )
     return {
-        str(name): validated(Calibration, entry, f"{path}: {name}").model_dump(mode="json")
+        str(name): validate(Calibration, entry, f"{path}: {name}").model_dump(mode="json")
         for name, entry in cameras.items()
     }

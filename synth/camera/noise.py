@@ -50,7 +50,7 @@ class Read(Section):
 
 
 class TailShare(Section):
-    """How many samples have more read noise, as hot pixels and telegraph noise make it."""
+    """Share of samples with more read noise, from hot pixels and telegraph noise."""
 
     red: _Share = ZERO
     green: _Share = ZERO
@@ -58,14 +58,14 @@ class TailShare(Section):
 
 
 class Tail(Section):
-    """How much more: positive, exponentially distributed, its mean over all samples taken off."""
+    """Exponential tail of the read noise: positive, less its mean over all samples."""
 
     red: _Tail = ZERO
     green: _Tail = ZERO
     blue: _Tail = ZERO
 
 
-class Rows(Section):
+class RowsSection(Section):
     """Noise that a row shares."""
 
     red: _Rows = ZERO
@@ -78,7 +78,7 @@ _Grain = Annotated[
 ]
 
 
-class Grain(Section):
+class GrainSection(Section):
     """Noise that neighbours share, as demosaicing and noise reduction of a camera's JPEGs leave it.
 
     Weights b give neighbours a correlation of 2 b / (1 + 2 b^2); below 0, as sharpening does.
@@ -96,7 +96,7 @@ class Correlation(Section):
     red_blue: _Correlation = ZERO
 
 
-class Noise(Section):
+class NoiseSection(Section):
     """Noise of developed light by channel, in place of the sensor's own; off unless given."""
 
     offset: Offset = Offset()
@@ -104,9 +104,9 @@ class Noise(Section):
     read: Read = Read()
     tail_share: TailShare = TailShare()
     tail: Tail = Tail()
-    rows: Rows = Rows()
+    rows: RowsSection = RowsSection()
     correlation: Correlation = Correlation()
-    grain: Annotated[Grain, Added()] = Grain()
+    grain: Annotated[GrainSection, Added()] = GrainSection()
     kurtosis: Annotated[
         Distribution,
         Within(0, 2.9),

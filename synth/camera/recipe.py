@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from ...manifests.config import Finding
+from ...manifests.config import InvalidValue
 from ..degradations.recipe import Degradations
 from ..kernels.demosaic import METHODS
 from ..parameters.distributions import ZERO, Constant, Distribution
@@ -19,15 +19,15 @@ from ..parameters.schema import Added, Chance, Each, OneOf, Section, Within, abo
 from ..parameters.together import Together
 from .calibration import Calibration
 from .emitters import Emitters
-from .noise import Noise
+from .noise import NoiseSection
 from .sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
 
 MAX_LIGHTS = 16
 MAX_CELLS = 16
 
 
-class Exposure(Section):
-    """How much less light falls on the sensor."""
+class ExposureSection(Section):
+    """Underexposure: the reduction of light on the sensor."""
 
     ev: Annotated[
         Distribution, Within(-4, 16, "EV"), about("stops under the exposure of the normal")
@@ -51,7 +51,7 @@ class Highlights(Section):
 
 
 class Tone(Section):
-    """How cameras encode light, undone on the way in and done again on the way out."""
+    """The camera's tone curve, inverted for the normal and applied to the low."""
 
     strength: Annotated[
         Distribution,
@@ -102,7 +102,7 @@ class Smooth(Section):
     ] = Constant(4.0)
 
 
-class Lights(Section):
+class LightsSection(Section):
     """Pools of light, placed at random, preferably where the photograph is bright."""
 
     repeated = True
@@ -121,7 +121,7 @@ class Lights(Section):
     ] = ZERO
 
 
-class Scene(Section):
+class SceneSection(Section):
     """The photograph's own light and dark, once more."""
 
     strength: Annotated[
@@ -160,9 +160,9 @@ class Illumination(Section):
         Distribution, Within(0, 1), Chance(), about("share of the images that have a field")
     ] = Constant(1.0)
     smooth: Smooth = Smooth()
-    lights: Lights = Lights()
-    lamps: Lights = Lights()
-    scene: Scene = Scene()
+    lights: LightsSection = LightsSection()
+    lamps: LightsSection = LightsSection()
+    scene: SceneSection = SceneSection()
     vignette: Vignette = Vignette()
     gradient: Gradient = Gradient()
 
@@ -209,11 +209,13 @@ class Camera(Section):
         known = (*camera_names(), *self.own)
         for name in map(str, self.name.extremes()):
             if name not in known:
-                raise Finding("name", name, f"unknown name {name!r}; allowed: {', '.join(known)}")
+                raise InvalidValue(
+                    "name", name, f"unknown name {name!r}; allowed: {', '.join(known)}"
+                )
             low, high = iso_range(name, self.own)
             for iso in self.iso.extremes():
                 if not low <= float(iso) <= high:
-                    raise Finding(
+                    raise InvalidValue(
                         "iso", float(iso), f"{name} is calibrated from {low:g} to {high:g}"
                     )
         return self
@@ -266,7 +268,7 @@ class Isp(Section):
 
 
 class Video(Section):
-    """How the exposure changes from frame to frame of a clip; the first one is as a still is."""
+    """Change of exposure from frame to frame of a clip; the first frame is like a still."""
 
     fps: Annotated[
         Distribution, Within(1, 1000), about("frames a second that a clip was taken with")
@@ -293,7 +295,7 @@ class CameraRecipe(Section):
     name: str = "custom"
     about: str = ""
     model: Literal["camera"] = "camera"
-    exposure: Exposure = Exposure()
+    exposure: ExposureSection = ExposureSection()
     highlights: Highlights = Highlights()
     tone: Tone = Tone()
     illumination: Illumination = Illumination()
@@ -301,7 +303,7 @@ class CameraRecipe(Section):
     white_balance: WhiteBalance = WhiteBalance()
     isp: Isp = Isp()
     degradations: Annotated[Degradations, Added()] = Degradations()
-    noise: Annotated[Noise, Added()] = Noise()
+    noise: Annotated[NoiseSection, Added()] = NoiseSection()
     emitters: Annotated[Emitters, Added()] = Emitters()
     video: Annotated[Video, Added()] = Video()
     together: Annotated[dict[str, Together], Added()] = Field(

@@ -50,7 +50,7 @@ PLAIN = Arithmetic(math.exp, math.log, math.sqrt, min)
 
 
 @dataclass(frozen=True)
-class Sensor:
+class CameraSensor:
     """A sensor at one ISO.
 
     tukey_scale, tukey_shape: of a Tukey-lambda fit to it; DN, and lambda. The scale is 0 where
@@ -125,11 +125,8 @@ def iso_range(
 
 
 def sensor_at(
-    camera: str,
-    iso: float,
-    spreads: tuple[float, float, float] = (0.0, 0.0, 0.0),
-    own: Mapping[str, Calibration] = MappingProxyType({}),
-) -> Sensor:
+    camera: str, iso: float, own: Mapping[str, Calibration] = MappingProxyType({})
+) -> CameraSensor:
     """Return the calibration of a camera at an ISO.
 
     A camera with a table of ISOs is taken at the one nearest to `iso`, in stops. Rows are not
@@ -137,11 +134,7 @@ def sensor_at(
     between two of them.
 
     iso: within `iso_range`.
-    spreads: standard normal numbers by which the read noise (Gaussian and Tukey fit) and the row
-      noise of a camera that is calibrated by gain lie off their regression line, as they do from
-      shot to shot; other cameras do not use them.
-    own: mapping of name to Calibration, cameras besides gloam's; where they have the name of one of
-      those they take its place.
+    own: mapping of name to Calibration: further cameras, which go before gloam's of the same name.
 
     Raises ConfigError when the camera is unknown or the ISO lies outside its calibration.
     """
@@ -153,14 +146,14 @@ def sensor_at(
     if not low <= iso <= high:
         raise ConfigError(f"camera.iso = {iso:g}: {camera} is calibrated from {low:g} to {high:g}")
     if is_fitted(camera, own):
-        return fitted_sensor(camera, iso, spreads, own)
+        return fitted_sensor(camera, iso, (0.0, 0.0, 0.0), own)
     entry = _entry(camera, own)
     above = bisect_left(entry.rows, iso, key=itemgetter(0))
     near = entry.rows[max(above - 1, 0) : above + 1]
     own_iso, *row = min(near, key=lambda row: abs(math.log(row[0] / iso)))
     if entry.by_iso:
         gain, gaussian_sigma, tukey_scale, tukey_shape, row_sigma = row
-        return Sensor(
+        return CameraSensor(
             camera,
             own_iso,
             gain,
@@ -181,10 +174,12 @@ def fitted_sensor(
     spreads: Sequence[Any],
     own: Mapping[str, Calibration] = MappingProxyType({}),
     arithmetic: Arithmetic = PLAIN,
-) -> Sensor:
+) -> CameraSensor:
     """Return a camera whose noise is a function of its gain; see `sensor_at`.
 
-    ISO and spreads are numbers, or arrays (N) with `arithmetic` for such; so are the sensor's.
+    iso, spreads: numbers, or arrays (N) with `arithmetic` for such; so are the sensor's. Spreads
+      are standard normal: how far the read noise (Gaussian and Tukey fit) and the row noise are off
+      their regression line, as from shot to shot.
     """
     entry, (exp, log, _, lesser) = _entry(camera, own), arithmetic
     if entry.relation is not None:
@@ -196,7 +191,7 @@ def fitted_sensor(
     def sigma(line: GainFit, spread: Any) -> Any:
         return exp(line.slope * log_gain + line.bias + line.spread * spread)
 
-    return Sensor(
+    return CameraSensor(
         camera,
         iso,
         exp(log_gain),
@@ -209,7 +204,7 @@ def fitted_sensor(
     )
 
 
-def _heteroscedastic(camera: str, iso: float, shot: float, read: float) -> Sensor:
+def _heteroscedastic(camera: str, iso: float, shot: float, read: float) -> CameraSensor:
     """Make a sensor whose variance is shot x + read, of x in [0, 1].
 
     K = shot (white - black), sigma = sqrt(read) (white - black).
@@ -218,14 +213,14 @@ def _heteroscedastic(camera: str, iso: float, shot: float, read: float) -> Senso
     clipping out of its noise.
     """
     span = _SPAN_WHITE - _SPAN_BLACK
-    return Sensor(
+    return CameraSensor(
         camera, iso, shot * span, math.sqrt(read) * span, 0.0, 0.0, 0.0, _SPAN_BLACK, _SPAN_WHITE
     )
 
 
 def _related(
     camera: str, relation: Relation, iso: Any, spread: Any, arithmetic: Arithmetic
-) -> Sensor:
+) -> CameraSensor:
     """Make a sensor of a heteroscedastic model whose read noise follows its shot noise.
 
     Samples below black are kept whole by a pedestal as wide as the range itself, as code without a
@@ -235,10 +230,10 @@ def _related(
     exp, log, root, _ = arithmetic
     read = exp(relation.slope * log(shot) + relation.bias + relation.spread * spread)
     span = _SPAN_WHITE
-    return Sensor(camera, iso, shot * span, root(read) * span, 0.0, 0.0, 0.0, span, 2 * span)
+    return CameraSensor(camera, iso, shot * span, root(read) * span, 0.0, 0.0, 0.0, span, 2 * span)
 
 
-def with_levels(sensor: Sensor, levels: int) -> Sensor:
+def with_levels(sensor: CameraSensor, levels: int) -> CameraSensor:
     """Put a sensor behind a converter of `levels` steps from black to white; 0 keeps its own."""
     if not levels:
         return sensor

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..parameters.columns import Columns, KeyedColumns
 from .jpeg import HALVED
-from .spread import NOTHING, Spread, Spreads
+from .point_spread import NOTHING, Spread, Spreads
 
 _PATH = "degradations."
 _ZERO = {
@@ -24,7 +24,7 @@ _ZERO = {
 
 
 def finish_degradations(columns: Columns, random: KeyedColumns) -> None:
-    """Switch degradations off in images that have none, and draw what no recipe says.
+    """Switch off absent degradations and draw the values that recipes do not have.
 
     columns: what `draw_section` draws of a recipe; without degradations it stays as it is. random:
     the random numbers of the images.

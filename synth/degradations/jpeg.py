@@ -1,4 +1,4 @@
-"""JPEG as the last step of a low: the whole picture's blocks, of a window too."""
+"""JPEG as the last step of a low, on the block grid of the full picture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HALVED = "4:2:0"
 
 
 class JpegSetting(NamedTuple):
-    """How a low is compressed."""
+    """JPEG settings of a low."""
 
     quality: int  # 1 to 100; 0 for none
     halved: bool  # whether chroma is of 2 x 2 pixels
@@ -23,7 +23,7 @@ _INVERSE = np.ascontiguousarray(COSINES.T)
 
 
 def jpeg_span(window: Window, height: int, width: int, setting: JpegSetting) -> Window:
-    """Return what has to be made of a picture so that JPEG is right in a window of it.
+    """Return the area of a picture that JPEG needs for a window of it.
 
     It is of whole blocks of the whole picture's grid, and of those whose chroma reaches into it.
     """
@@ -36,7 +36,7 @@ def jpeg_span(window: Window, height: int, width: int, setting: JpegSetting) -> 
 
 
 def jpeg(low: Pixels, setting: JpegSetting) -> Pixels:
-    """Return what JPEG leaves of a low; the low itself where it is not compressed.
+    """Compress a low by JPEG and decode it; return the low itself if its draw has no JPEG.
 
     low: uint8 array (H, W, 3), a whole picture, or what `jpeg_span` says.
     """

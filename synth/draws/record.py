@@ -16,7 +16,7 @@ Floats = tuple[float, ...]
 
 
 class ExposureDraw(Drawn):
-    """See `recipe.Exposure`."""
+    """See `recipe.ExposureSection`."""
 
     ev: float
     by_brightness: float = 0.0
@@ -63,7 +63,7 @@ class LightsDraw(Drawn):
 
 
 class SceneDraw(Drawn):
-    """See `recipe.Scene`."""
+    """See `recipe.SceneSection`."""
 
     strength: float
 
@@ -183,14 +183,14 @@ class CorrelationDraw(Drawn):
 
 
 class GrainDraw(Drawn):
-    """See `noise.Grain`."""
+    """See `noise.GrainSection`."""
 
     across: float = 0.0
     down: float = 0.0
 
 
 class NoiseDraw(Drawn):
-    """See `noise.Noise`."""
+    """See `noise.NoiseSection`."""
 
     offset: ChannelsDraw
     shot: ChannelsDraw

@@ -14,7 +14,7 @@ from ..camera.sensors import (
     GAUSSIAN,
     TUKEY,
     Arithmetic,
-    Sensor,
+    CameraSensor,
     calibrated_isos,
     fitted_sensor,
     is_fitted,
@@ -34,7 +34,7 @@ shows."""
 
 
 class _Columns(NamedTuple):
-    """Columns of `sensors.Sensor`: numbers, or arrays (N)."""
+    """Columns of `sensors.CameraSensor`: numbers, or arrays (N)."""
 
     iso: Any
     gain: Any
@@ -99,5 +99,5 @@ def _rows(name: str, entry: Calibration, levels: int) -> Floats:
     return np.array([_columns(with_levels(sensor, levels)) for sensor in sensors]).T
 
 
-def _columns(sensor: Sensor) -> _Columns:
+def _columns(sensor: CameraSensor) -> _Columns:
     return _Columns(*(getattr(sensor, name) for name in _Columns._fields))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..camera.emitters import black_body_tint
 from ..camera.illumination import light_tint
 from ..degradations.columns import fill_degradations
-from ..degradations.spread import Spread
+from ..degradations.point_spread import Spread
 from ..kernels.args import CHANNELS, DRAW
 from ..kernels.channel_noise import Grain, Mixing
 from ..kernels.chroma import MOST_TAPS, blur_weights
@@ -62,7 +62,7 @@ class DrawTable:
 
     @cached_property
     def has_degradations(self) -> npt.NDArray[np.bool_]:
-        """Whether any draw has spread light, a fixed pattern, JPEG."""
+        """True, for each of three, if any draw has spread light, a fixed pattern, JPEG."""
         names = "spread", "patterned", "degradations_jpeg_quality"
         return np.array([self.draws[name].any() for name in names])
 

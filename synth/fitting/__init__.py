@@ -1,1 +1,1 @@
-"""A recipe found from real lows: what it takes to make lows whose statistics are theirs."""
+"""Fit a recipe to real lows, so that its lows have their statistics."""

@@ -1,4 +1,4 @@
-"""Calibration by simulation: parameters are moved by what their lows' statistics are off by.
+"""Calibration by simulation: adjust parameters by the error of the simulated lows' statistics.
 
 Lows are made of the same normals, with the parameters of today; what is measured of these and of
 the real ones differs; each parameter is moved by the difference.
@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..analysis.noise_statistics import LEVELS
-from .columns import CHANNELS, COLUMNS, TAIL_SHARE, bounded, places
-from .measure import Measures
+from .columns import CHANNELS, COLUMNS, TAIL_SHARE, clip_to_bounds, column_indices
+from .measure import PairMeasures
 from .tone import light_of_levels
 
 FloatArray = npt.NDArray[np.float64]
@@ -35,7 +35,7 @@ def level_lights(toe: float) -> FloatArray:
     return np.interp(middles, np.arange(256), light_of_levels(toe))
 
 
-def by_level(measures: Measures, what: str, channel: int) -> FloatArray:
+def by_level(measures: PairMeasures, what: str, channel: int) -> FloatArray:
     """Return a statistic of each pair and level (N, L), NaN where it is not known."""
     name = f"{what}_{CHANNELS[channel][0]}"
     return np.stack([measures[f"{name}_{least}"] for least in _KNOWN], axis=1)
@@ -45,23 +45,23 @@ def with_tone(values: FloatArray, tone: FloatArray) -> FloatArray:
     """Return values (N, C) with the tones (N, 8)."""
     made = values.copy()
     green = tone[:, 1]
-    made[:, places("exposure.ev")] = green[:, None]
-    made[:, places("white_balance.error_ev")] = green[:, None] - tone[:, [0, 2]]
-    made[:, places("tone.exponent")] = tone[:, 3:4]
-    made[:, places("tone.shoulder")] = tone[:, 4:5]
-    made[:, places("noise.offset")] = tone[:, 5:8]
+    made[:, column_indices("exposure.ev")] = green[:, None]
+    made[:, column_indices("white_balance.error_ev")] = green[:, None] - tone[:, [0, 2]]
+    made[:, column_indices("tone.exponent")] = tone[:, 3:4]
+    made[:, column_indices("tone.shoulder")] = tone[:, 4:5]
+    made[:, column_indices("noise.offset")] = tone[:, 5:8]
     return made
 
 
 def tone_in(values: FloatArray) -> FloatArray:
     """Return the tones (N, 8) in values (N, C)."""
-    green = values[:, places("exposure.ev")]
-    errors = values[:, places("white_balance.error_ev")]
-    rest = places("tone.exponent", "tone.shoulder", "noise.offset")
+    green = values[:, column_indices("exposure.ev")]
+    errors = values[:, column_indices("white_balance.error_ev")]
+    rest = column_indices("tone.exponent", "tone.shoulder", "noise.offset")
     return np.hstack([green - errors[:, :1], green, green - errors[:, 1:], values[:, rest]])
 
 
-def begun(real: Measures, toe: float) -> FloatArray:
+def initial_values(real: PairMeasures, toe: float) -> FloatArray:
     """Return first values (N, C): each pair's tone, one noise of all."""
     count = len(real.rows)
     values = np.zeros((count, len(COLUMNS)))
@@ -69,14 +69,16 @@ def begun(real: Measures, toe: float) -> FloatArray:
     values = with_tone(values, tone)
     for i, channel in enumerate(CHANNELS):
         read, shot, _ = _transfer(real, toe, i)
-        values[:, places(f"noise.read.{channel}")] = max(read, 0.05) ** 0.5
-        values[:, places(f"noise.shot.{channel}")] = max(shot, 0.01)
+        values[:, column_indices(f"noise.read.{channel}")] = max(read, 0.05) ** 0.5
+        values[:, column_indices(f"noise.shot.{channel}")] = max(shot, 0.01)
     for pair, name in zip(("red_green", "green_blue", "red_blue"), ("rg", "gb", "rb"), strict=True):
-        values[:, places(f"noise.correlation.{pair}")] = np.nanmedian(real[f"correlation_{name}"])
-    return bounded(values)
+        values[:, column_indices(f"noise.correlation.{pair}")] = np.nanmedian(
+            real[f"correlation_{name}"]
+        )
+    return clip_to_bounds(values)
 
 
-def curve_of(real: Measures) -> float:
+def curve_of(real: PairMeasures) -> float:
     """Return the toe of the low's curve by which noise is nearest to that of a sensor.
 
     Its variance is then a straight line over light, from black to where the curve bends and on.
@@ -85,7 +87,7 @@ def curve_of(real: Measures) -> float:
     return _TOES[int(np.argmin(misfits))]
 
 
-def _transfer(real: Measures, toe: float, channel: int) -> tuple[float, float, float]:
+def _transfer(real: PairMeasures, toe: float, channel: int) -> tuple[float, float, float]:
     """Return read noise's variance and gain of all pairs' medians, and the misfit."""
     light, slopes = level_lights(toe), _slopes(toe)
     deviation = by_level(real, "deviation", channel)
@@ -107,7 +109,9 @@ def _slopes(toe: float) -> FloatArray:
     return 1 / np.interp(middles, np.arange(256), np.gradient(light_of_levels(toe)))
 
 
-def moved_tone(values: FloatArray, real: Measures, made: Measures, *, whole: bool) -> FloatArray:
+def adjust_tone(
+    values: FloatArray, real: PairMeasures, made: PairMeasures, *, whole: bool
+) -> FloatArray:
     """Return values whose tone is moved, pair by pair: `whole`, or only its gains.
 
     Moved again and again, what a pair hardly shows would wander off.
@@ -118,15 +122,15 @@ def moved_tone(values: FloatArray, real: Measures, made: Measures, *, whole: boo
     tone = tone_in(values)
     away = np.where(np.isfinite(away), away, 0.0)
     moved = with_tone(values, tone + away)
-    shift = places("degradations.shift.length")
+    shift = column_indices("degradations.shift.length")
     square = real["shift"] ** 2 - made["shift"] ** 2
     length = np.sqrt(np.maximum(values[:, shift[0]] ** 2 + np.nan_to_num(square), 0))
     moved[:, shift[0]] = np.minimum(length, 1.0)
-    return bounded(moved)
+    return clip_to_bounds(moved)
 
 
-def moved_noise(
-    values: FloatArray, real: Measures, made: Measures, toe: float, groups: IntArray
+def adjust_noise(
+    values: FloatArray, real: PairMeasures, made: PairMeasures, toe: float, groups: IntArray
 ) -> FloatArray:
     """Return values whose noise is moved, by the medians of each group of pairs."""
     moved = values.copy()
@@ -135,7 +139,8 @@ def moved_noise(
         here = np.flatnonzero(groups == group)
         for i, channel in enumerate(CHANNELS):
             read, shot, tail, rows = (
-                places(f"noise.{part}.{channel}")[0] for part in ("read", "shot", "tail", "rows")
+                column_indices(f"noise.{part}.{channel}")[0]
+                for part in ("read", "shot", "tail", "rows")
             )
             first, second = (by_level(one, "deviation", i)[here] for one in (real, made))
             ratio = 2 * np.log(first / second)
@@ -169,19 +174,19 @@ def moved_noise(
             name = f"rows_{channel[0]}"
             square = _median(_signed(real[name][here])) - _median(_signed(made[name][here]))
             moved[here, rows] = np.sqrt(np.maximum(own[:, rows] ** 2 + square, 0))
-        kurtosis = places("noise.kurtosis")[0]
+        kurtosis = column_indices("noise.kurtosis")[0]
         heavier = np.concatenate([_heavier(real, made, i)[here].ravel() for i in range(3)])
         moved[here, kurtosis] += _median(heavier)
         for pair, name in (("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")):
-            place = places(f"noise.correlation.{pair}")[0]
+            place = column_indices(f"noise.correlation.{pair}")[0]
             # Fisher's transform: near 1, where JPEG takes them, they hardly move otherwise.
             found, now = (_fisher(one[f"correlation_{name}"][here]) for one in (real, made))
             moved[here, place] = np.tanh(_fisher(own[:, place]) + _median(found - now))
         for axis, name in _AXES:
-            place = places(f"noise.grain.{axis}")[0]
+            place = column_indices(f"noise.grain.{axis}")[0]
             lags = [real[f"lag_{name}_{c}"][here] - made[f"lag_{name}_{c}"][here] for c in "rgb"]
             moved[here, place] = _weight(_lag(own[:, place]) + _median(np.ravel(lags)))
-    return bounded(moved)
+    return clip_to_bounds(moved)
 
 
 def _fisher(correlation: FloatArray) -> FloatArray:
@@ -200,7 +205,7 @@ def _weight(lag: FloatArray) -> FloatArray:
     return np.where(np.abs(lag) < _WHITE, 0.0, weight)
 
 
-def _heavier(real: Measures, made: Measures, channel: int) -> FloatArray:
+def _heavier(real: PairMeasures, made: PairMeasures, channel: int) -> FloatArray:
     """Return by how much real kurtosis is above the made one's, at levels that black cuts none of.
 
     (N, 4)
@@ -236,7 +241,7 @@ def _beyond_chance(values: FloatArray) -> float:
     return middle * max(0.0, 1 - (2 * error / max(abs(middle), 1e-12)) ** 2)
 
 
-def loudness(real: Measures, made: Measures) -> FloatArray:
+def loudness(real: PairMeasures, made: PairMeasures) -> FloatArray:
     """Return by how much the log deviation of real noise is above the made one's (N, 3).
 
     The mean, for each pair and channel, over the levels that both show, each weighed by how sure it
@@ -252,7 +257,10 @@ def loudness(real: Measures, made: Measures) -> FloatArray:
 
 
 def with_spread(
-    values: FloatArray, real: Measures, made: tuple[Measures, Measures], groups: IntArray
+    values: FloatArray,
+    real: PairMeasures,
+    made: tuple[PairMeasures, PairMeasures],
+    groups: IntArray,
 ) -> FloatArray:
     """Return values whose noise differs from pair to pair as the real one does.
 
@@ -263,8 +271,8 @@ def with_spread(
     loud = [loudness(real, one) for one in made]
     for i, channel in enumerate(CHANNELS):
         away = _own(loud[0][:, i], loud[1][:, i], groups)
-        moved[:, places(f"noise.read.{channel}")] *= np.exp(away)[:, None]
-        moved[:, places(f"noise.shot.{channel}")] *= np.exp(2 * away)[:, None]
+        moved[:, column_indices(f"noise.read.{channel}")] *= np.exp(away)[:, None]
+        moved[:, column_indices(f"noise.shot.{channel}")] *= np.exp(2 * away)[:, None]
     heavy = [
         np.nanmean(
             [_heavier(real, one, i) for i in range(3)],
@@ -272,20 +280,20 @@ def with_spread(
         )
         for one in made
     ]
-    moved[:, places("noise.kurtosis")[0]] += _own(heavy[0], heavy[1], groups)
+    moved[:, column_indices("noise.kurtosis")[0]] += _own(heavy[0], heavy[1], groups)
     for pair, name in (("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")):
         key = f"correlation_{name}"
         first, second = (real[key] - one[key] for one in made)
-        moved[:, places(f"noise.correlation.{pair}")[0]] += _own(first, second, groups)
+        moved[:, column_indices(f"noise.correlation.{pair}")[0]] += _own(first, second, groups)
     for axis, name in _AXES:
         first, second = (
             np.mean([real[f"lag_{name}_{c}"] - one[f"lag_{name}_{c}"] for c in "rgb"], axis=0)
             for one in made
         )
-        place = places(f"noise.grain.{axis}")[0]
+        place = column_indices(f"noise.grain.{axis}")[0]
         if moved[:, place].any():
             moved[:, place] = _weight(_lag(moved[:, place]) + _own(first, second, groups))
-    return bounded(moved)
+    return clip_to_bounds(moved)
 
 
 def _own(first: FloatArray, second: FloatArray, groups: IntArray) -> FloatArray:

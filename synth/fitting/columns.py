@@ -38,8 +38,8 @@ TAIL_SHARE = 0.1
 _PLACES = {name: place for place, name in enumerate(COLUMNS)}
 
 
-def places(*names: str) -> list[int]:
-    """Return the places of columns: of `noise.read`, those of its three channels."""
+def column_indices(*names: str) -> list[int]:
+    """Return the indices of columns; `noise.read` means its three channels."""
     return [
         place
         for name in names
@@ -48,21 +48,21 @@ def places(*names: str) -> list[int]:
     ]
 
 
-def bounded(values: FloatArray) -> FloatArray:
+def clip_to_bounds(values: FloatArray) -> FloatArray:
     """Return values (N, C) cut to the bounds of recipes."""
     bounds = [within_of(CameraRecipe, path) for path in COLUMNS]
     return np.clip(values, [b.low for b in bounds if b], [b.high for b in bounds if b])
 
 
 def recipe_values(toe: float) -> dict[str, Any]:
-    """Return what all pairs share, as nested values of a recipe."""
+    """Return the values common to all pairs, nested as in a recipe."""
     return {
         "tone": {"toe": toe},
         "noise": {"tail_share": dict.fromkeys(CHANNELS, TAIL_SHARE)},
     }
 
 
-def recipe_of(values: FloatArray, toe: float) -> CameraRecipe:
+def recipe_of_columns(values: FloatArray, toe: float) -> CameraRecipe:
     """Return the recipe that has constants (C) for parameters."""
     row = {"columns": COLUMNS, "rows": [values.tolist()]}
     return CameraRecipe.model_validate(recipe_values(toe) | {"together": {"pair": row}})

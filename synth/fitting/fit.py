@@ -14,15 +14,21 @@ import yaml
 from ...errors import ConfigError
 from ...progress import Progress, Silent
 from ..realism.banks import BANKS
-from ..realism.comparison import Group, Realism, compared
+from ..realism.comparison import CHANCE, TELLS, Group, Realism, compare_groups
 from ..realism.two_sample import FEWEST, require_classifier
 from ..recipes.load import Recipe, recipe_of
-from .calibrate import begun, curve_of, loudness, moved_noise, moved_tone, with_spread
-from .columns import places
-from .measure import Measures, measured, tones
+from .calibrate import adjust_noise, adjust_tone, curve_of, initial_values, loudness, with_spread
+from .columns import column_indices
+from .fitted_recipe import (
+    brightness,
+    broad_recipe,
+    by_brightness,
+    distribution_values,
+    table_values,
+)
+from .measure import PairMeasures, measure_pairs, tones
 from .pairs import Pair, read_pairs
 from .settings import settings
-from .written import brightness, broad_recipe, by_brightness, distributed, table
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -44,14 +50,17 @@ class Fit:
         The recipe's, nested as in its file.
     settings : tuple of int
         Pairs of each setting of the camera, the quietest first.
+    paired : bool
+        Whether the lows had normals.
     told : Realism or None
-        How well a classifier tells the recipe's lows from the real ones.
+        Test of the recipe's lows against the real ones.
     notes : tuple of str
         Facts that the lows cannot tell, and why there is no figure.
     """
 
     values: dict[str, Any]
     settings: tuple[int, ...]
+    paired: bool
     told: Realism | None
     notes: tuple[str, ...]
 
@@ -60,7 +69,7 @@ class Fit:
         return recipe_of({"name": name, **self.values}, (), f"recipe {name}")
 
     def yaml(self, name: str) -> str:
-        """Return the recipe as YAML, with what was found as comments."""
+        """Return the recipe as YAML, with the results as comments."""
         text = yaml.safe_dump(
             {"name": name, **self.values},
             sort_keys=False,
@@ -70,15 +79,15 @@ class Fit:
         return "".join([*(f"# {line}\n" for line in self.lines()), "\n", text])
 
     def lines(self) -> list[str]:
-        """Return what was found, in lines to be printed."""
+        """Return the results as lines to print."""
         counts = ", ".join(map(str, self.settings))
-        lines = [f"camera settings, the quietest first: {counts} of the pairs"]
+        order = ", the quietest first" if len(self.settings) > 1 else ""
+        what = _what(self.paired, sum(self.settings))
+        lines = [f"camera settings: {len(self.settings)}, of {counts} {what}{order}"]
         if self.told is not None:
-            lines += [
-                f"told by {bank}: {one}"
-                for bank, one in self.told.told.items()
-                if bank != "registration"
-            ]
+            banks = ("noise", "tone", "noise and tone") if self.paired else ("noise",)
+            lines += [f"told by {bank}: {self.told.told[bank]}" for bank in banks]
+            lines += [CHANCE, *([TELLS] if self.told.tells else [])]
             lines += [f"  {tell}" for tell in self.told.tells[:5]]
         return [*lines, *(f"note: {note}" for note in self.notes)]
 
@@ -102,14 +111,14 @@ def fit(
         A folder of their normals: equal names but for the suffix. Without, noise is fitted, and
         exposure is a guess.
     broad : bool
-        Whether to make the recipe to train on: the pairs' tone, noise as at 1 to 32 times
+        Make the recipe to train on: the pairs' tone, noise as at 1 to 32 times
         their gain (ISO), in three lows of ten demosaiced in all ways, colour smoothed by any share.
     distributions : bool
-        Whether the recipe has settings, means and covariances in place of a table of the pairs.
+        Write settings, means and covariances in place of a table of the pairs.
     workers : int
         Processes.
     progress : Progress, optional
-        Told of the number of lows measured.
+        Receives the number of lows measured.
 
     Returns
     -------
@@ -133,45 +142,52 @@ def fit(
     if broad and distributions:
         raise ConfigError("a broad recipe, or distributions of what was found: ask for one")
     shown = progress or Silent()
-    pairs = read_pairs(Path(lows), None if normals is None else Path(normals))
+    paired, notes = normals is not None, list[str]()
+    pairs = read_pairs(Path(lows), None if normals is None else Path(normals), notes)
     shown.stage("fitting", _PASSES * len(pairs))
     passes = 0
 
-    def passed(toe: float | None, made_by: FloatArray | Recipe | None, seed: int) -> Measures:
+    def passed(toe: float | None, made_by: FloatArray | Recipe | None, seed: int) -> PairMeasures:
         nonlocal passes
         begin = passes * len(pairs)
         passes += 1
-        return measured(pairs, toe, made_by, seed, workers, lambda count: shown.at(begin + count))
+        return measure_pairs(
+            pairs, toe, made_by, seed, workers, lambda count: shown.at(begin + count)
+        )
 
     real = passed(None, None, 0)
     toe = curve_of(real)
     real = replace(real, tone=tones(pairs, toe))
-    values = begun(real, toe)
-    values[:, places("degradations.jpeg.quality")[0]] = [pair.quality for pair in pairs]
+    values = initial_values(real, toe)
+    values[:, column_indices("degradations.jpeg.quality")[0]] = [pair.quality for pair in pairs]
     groups = np.zeros(len(pairs), np.int64)
     for number in range(_ROUNDS):
         made = passed(toe, values, number)
         if not number:
             groups = settings(loudness(real, made)[:, 1])
-        values = moved_tone(values, real, made, whole=not number)
-        values = moved_noise(values, real, made, toe, groups)
+        values = adjust_tone(values, real, made, whole=not number)
+        values = adjust_noise(values, real, made, toe, groups)
     seeds = passed(toe, values, _ROUNDS), passed(toe, values, _ROUNDS + 1)
     values = with_spread(values, real, seeds, groups)
     free, slope = by_brightness(values, brightness([pair.normal for pair in pairs]))
     if broad:
         recipe = broad_recipe(free, toe, slope)
     elif distributions:
-        recipe = distributed(free, toe, slope, groups)
+        recipe = distribution_values(free, toe, slope, groups)
     else:
-        recipe = table(free, toe, slope)
-    about = f"Fitted to {len(pairs)} real {'pairs' if normals is not None else 'lows'}."
+        recipe = table_values(free, toe, slope)
+    about = f"Fitted to {len(pairs)} real {_what(paired, len(pairs))}."
     counts = tuple(np.bincount(groups).tolist())
-    found = Fit({"about": about, "model": "camera", **recipe}, counts, None, ())
-    notes = _untold(pairs, real)
+    found = Fit({"about": about, "model": "camera", **recipe}, counts, paired, None, ())
+    notes += _untold(pairs, real)
+    what = _what(paired, len(pairs))
     if broad:
         notes.append("a broad recipe is to train on: its lows are told from real ones")
     elif len(pairs) < FEWEST:
-        notes.append(f"{FEWEST} pairs and more are needed to say how well lows are told")
+        notes.append(
+            f"{len(pairs)} {what} of the {FEWEST} that it takes to measure how well the recipe's"
+            " lows are told from real ones"
+        )
     else:
         try:
             require_classifier()
@@ -179,38 +195,46 @@ def fit(
             notes.append(str(error))
         else:
             other = passed(None, found.recipe(), _ROUNDS + 2)
-            found = replace(found, told=_told(real, other, paired=normals is not None))
+            found = replace(found, told=_told(real, other, paired=paired))
     return replace(found, notes=tuple(notes))
 
 
-def _told(real: Measures, other: Measures, *, paired: bool) -> Realism:
+def _told(real: PairMeasures, other: PairMeasures, *, paired: bool) -> Realism:
     """Return how well the recipe's lows are told from the real ones of the same scenes."""
     scenes = np.arange(len(real.rows))
     kept = None if paired else BANKS["noise"]
     groups = [Group([_those(row, kept) for row in one.rows], scenes) for one in (real, other)]
-    return compared("the recipe", *groups)
+    return compare_groups("the recipe", *groups)
 
 
 def _those(row: dict[str, float], names: Sequence[str] | None) -> dict[str, float]:
     return row if names is None else {name: row[name] for name in names if name in row}
 
 
-def _untold(pairs: Sequence[Pair], real: Measures) -> list[str]:
+def _untold(pairs: Sequence[Pair], real: PairMeasures) -> list[str]:
     """Return a sentence for each thing that the lows cannot tell."""
     notes = []
+    paired = pairs[0].known
+    what = _what(paired, len(pairs))
     if len(pairs) < _FEW:
         notes.append(
-            f"{len(pairs)} of them show one camera setting or few, and not how exposure, tone and"
-            f" noise go together; some {_FEW} begin to, 50 are better"
+            f"with {len(pairs)} {what} other camera settings, and how exposure, tone and noise go"
+            f" together, are not known; {_FEW} begin to show it, 50 are better"
         )
-    if not pairs[0].known:
+    if not paired:
         notes.append(
-            "lows alone show noise by level, its tail, colour and rows; exposure is a guess, by"
-            " which normals are as bright as middle grey on average; contrast, highlights, white"
-            " balance and registration are not known, and left alone"
+            "lows alone show noise: by level, its tail, colour and rows. Exposure is a guess, as if"
+            " their normals had a mean of middle grey. Contrast, highlights, white balance and"
+            " registration are not known, and left alone: some pairs would show them"
         )
     elif float(np.nanmedian(real["exposure_ev"])) < _DARKER:
         notes.append("the lows are hardly darker than their normals: noise of the dark is a guess")
     if float(np.nanmedian(real["blocks"])) > _BLOCKS:
-        notes.append("JPEG's blocks show: what noise there was before it is a guess")
+        notes.append("blocks of JPEG show in the lows: what noise there was before is a guess")
+    if all(np.ptp(pair.low, axis=2).max() == 0 for pair in pairs):
+        notes.append("the lows are grey, those of recipes are not: make them grey when darkened")
     return notes
+
+
+def _what(paired: bool, number: int) -> str:
+    return f"{'pair' if paired else 'low'}{'' if number == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Measures of real pairs and of lows made in their place."""
+"""Measure real pairs, and the simulated lows of their normals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..analysis.all_statistics import all_statistics
 from ..kernels.arrays import Pixels
 from ..models import draw, render
 from ..recipes.load import Recipe
-from .columns import recipe_of
+from .columns import recipe_of_columns
 from .pairs import Pair
 from .tone import NAMES, tone_of
 
@@ -22,7 +22,7 @@ _GROUP = 4  # pairs a job
 
 
 @dataclass(frozen=True)
-class Measures:
+class PairMeasures:
     """Measures of N pairs.
 
     rows: `all_statistics` of each.
@@ -37,15 +37,15 @@ class Measures:
         return np.array([row[name] for row in self.rows])
 
 
-def measured(
+def measure_pairs(
     pairs: Sequence[Pair],
     toe: float | None,
     made_by: FloatArray | Recipe | None,
     seed: int,
     workers: int,
     at: Callable[[int], None],
-) -> Measures:
-    """Measure real pairs, or what is made of their normals.
+) -> PairMeasures:
+    """Measure real pairs, or lows simulated from their normals.
 
     toe: of the lows' curve; None where no tone is wanted. made_by: parameters (N, C), which need
     the curve, or a recipe that they are drawn from.
@@ -60,7 +60,7 @@ def measured(
         for i in range(0, len(pairs), _GROUP)
     ]
     found = [one for many in LocalEngine(workers).map(_measured, jobs, at) for one in many]
-    return Measures([row for row, _ in found], np.array([tone for _, tone in found]))
+    return PairMeasures([row for row, _ in found], np.array([tone for _, tone in found]))
 
 
 def tones(pairs: Sequence[Pair], toe: float) -> FloatArray:
@@ -84,7 +84,7 @@ def _measured(
             recipe = made_by
             if isinstance(recipe, np.ndarray):
                 assert toe is not None
-                recipe = recipe_of(recipe[i], toe)
+                recipe = recipe_of_columns(recipe[i], toe)
             low = render(pair.normal, draw(recipe, seed, pair.key))
         made.append((all_statistics(low, pair.normal), _tone(low, pair, toe)))
         count()

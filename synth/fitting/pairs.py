@@ -1,24 +1,21 @@
-"""Real pairs to fit to, and what stands for the normals of lows that have none."""
+"""Real pairs to fit to; lows without normals get a brightened, denoised stand-in."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
 
-from ...errors import ImageRefused, SourceError
+from ...errors import SourceError
 from ...manifests.images.decode import read_rgb
-from ...manifests.images.folders import image_pairs
-from ...manifests.images.jpeg import BEGINNING
-from ...manifests.images.opening import open_lazily
+from ...manifests.images.jpeg import jpeg_quality
+from ...manifests.sources.folders import image_pairs
 from ...storage.untrusted import read_regular
 from ..analysis.all_statistics import middle
 from ..kernels.arrays import Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE, linear_to_srgb
-from ..kernels.degradations.jpeg import quantisers
 
 MOST = 200
 """Pairs that are read."""
@@ -26,8 +23,19 @@ SIDE = 512
 """Pixels: of larger images the middle is taken."""
 _LEAST = 64
 _GREY = 0.18
-_BRIGHT = 0.35  # median mean of lows, sRGB, from which on they are no lows
+_BRIGHT = 64  # level: of daylight without normals, half of the samples are above it
+_MOST_GAIN = 4096.0
 _BLUR = 2.0
+
+
+_DAYLIGHT = "as bright as daylight"
+_SAME = "equal to their normals"
+_BRIGHTER = "brighter than their normals"
+_WAYS_OUT = {
+    _DAYLIGHT: "they do not show noise in the dark; give dark photographs, or their normals too",
+    _SAME: "give two folders, lows and normals",
+    _BRIGHTER: "name the lows first",
+}
 
 
 @dataclass(frozen=True)
@@ -45,18 +53,22 @@ class Pair:
     quality: int = 0
 
 
-def read_pairs(lows: Path, normals: Path | None) -> list[Pair]:
+def read_pairs(lows: Path, normals: Path | None, left_out: list[str]) -> list[Pair]:
     """Read at most 200 pairs of two folders, evenly spread.
+
+    left_out: gets a sentence for each reason why pairs are left out.
 
     Raises
     ------
     SourceError
-        When images are missing, damaged, too small, of unlike sizes or have no partner; when the
-        lows are brighter than their normals, or without normals as bright as daylight.
+        When images are missing, damaged, too small, of unlike sizes or have no partner; when half
+        of the lows are brighter than their normals, the same, or without normals as bright as
+        daylight.
     """
-    pairs, paths = [], []
+    pairs: list[Pair] = []
+    paths: list[Path] = []
     for key, low_path, normal_path in image_pairs(lows, normals, MOST):
-        low, quality = _read(low_path), _quality(low_path)
+        low, quality = _read(low_path), jpeg_quality(read_regular(low_path))
         paths.append(low_path)
         if normal_path is None:
             pairs.append(Pair(key, low, as_normal(low), known=False, quality=quality))
@@ -65,19 +77,15 @@ def read_pairs(lows: Path, normals: Path | None) -> list[Pair]:
         if low.shape != normal.shape:
             raise SourceError(f"{low_path}: its normal has another size", path=low_path)
         pairs.append(Pair(key, low, normal, quality=quality))
-    means = [(pair.low.mean() / 255, pair.normal.mean() / 255) for pair in pairs]
-    low_mean, normal_mean = np.median(means, axis=0)
-    if normals is None and low_mean > _BRIGHT:
-        raise SourceError(
-            f"{lows}: its images have a mean of {low_mean:.2f} of white: daylight. Noise of the"
-            " dark cannot be known from them; name dark ones, or their normals too",
-            path=lows,
-        )
-    if normals is not None and low_mean > 1.2 * normal_mean:
-        raise SourceError(
-            f"{lows}: its images are brighter than those of {normals}: name the lows first",
-            path=lows,
-        )
+    reasons = [_unfit(pair) for pair in pairs]
+    for reason in filter(None, dict.fromkeys(reasons)):
+        own = [path for path, why in zip(paths, reasons, strict=True) if why == reason]
+        said = f"{len(own)} of {len(pairs)} images are {reason}, such as {own[0]}"
+        if 2 * len(own) >= len(pairs):
+            raise SourceError.at(lows, f"{said}: {_WAYS_OUT[reason]}")
+        left_out.append(f"{said}: left out")
+    kept = [number for number, reason in enumerate(reasons) if not reason]
+    pairs, paths = [pairs[i] for i in kept], [paths[i] for i in kept]
     for pair, path in zip(pairs, paths, strict=True):
         if (least := min(pair.low.shape[:2])) < _LEAST:  # of the middle of larger images
             raise SourceError.at(
@@ -91,28 +99,24 @@ def read_pairs(lows: Path, normals: Path | None) -> list[Pair]:
     return pairs
 
 
+def _unfit(pair: Pair) -> str:
+    """Return why nothing can be fitted to a pair; nothing where it can."""
+    if not pair.known:
+        return _DAYLIGHT if np.median(pair.low) > _BRIGHT else ""
+    if np.array_equal(pair.low, pair.normal):
+        return _SAME
+    return _BRIGHTER if pair.low.mean() > 1.2 * pair.normal.mean() else ""
+
+
 def as_normal(low: Pixels) -> Pixels:
-    """Return a low without its noise, brightened to a mean of middle grey."""
+    """Return a low without its noise, as bright as middle grey on average; lamps are cut."""
     light = cv2.GaussianBlur(LEVEL_LIGHT[low], (0, 0), _BLUR)
-    mean = max(float((light @ LUMINANCE).mean()), 1e-5)
-    shown: Pixels = np.rint(255 * linear_to_srgb(np.minimum(light * _GREY / mean, 1))).astype(
-        np.uint8
-    )
+    gain = 1.0
+    for _ in range(12):
+        mean = float((np.minimum(light * gain, 1) @ LUMINANCE).mean())
+        gain = min(_MOST_GAIN, gain * _GREY / max(mean, 1e-5))
+    shown: Pixels = np.rint(255 * linear_to_srgb(np.minimum(light * gain, 1))).astype(np.uint8)
     return shown
-
-
-def _quality(path: Path) -> int:
-    """Return the quality of a JPEG, by how coarse its table of brightness is; 0 of other images."""
-    data = read_regular(path)
-    tables: dict[int, list[int]] = {}
-    if data.startswith(BEGINNING):
-        # A header that gloam mends and Pillow refuses says nothing.
-        with suppress(ImageRefused), open_lazily(data) as image:
-            tables = getattr(image, "quantization", {})
-    if 0 not in tables:
-        return 0
-    percent = 100 * sum(tables[0]) / float(quantisers(50)[0].sum())
-    return int(np.clip(round(100 - percent / 2 if percent <= 100 else 5000 / percent), 1, 100))
 
 
 def _read(path: Path) -> Pixels:

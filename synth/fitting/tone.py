@@ -21,8 +21,8 @@ NAMES = (
     "tone.shoulder",
     *(f"noise.offset.{channel}" for channel in ("red", "green", "blue")),
 )
-"""What is found of a pair; `ev` in stops, offsets in levels of the low's straight part."""
-ANY_TONE = (
+"""Parameters fitted to a pair; `ev` in stops, offsets in levels of the low's straight part."""
+_PRIOR = (
     np.array([5.0, 5.0, 5.0, 1.02, 1.0, 0.0, 0.0, 0.0]),
     np.diag([9.0, 9.0, 9.0, 0.06**2, 1.0, 0.5**2, 0.5**2, 0.5**2]),
 )
@@ -46,19 +46,16 @@ def light_of_levels(toe: float) -> FloatArray:
     return 255 * np.where(level <= straight, level, curve.slope * power**2.4)
 
 
-def tone_of(
-    low: Pixels, normal: Pixels, toe: float, prior: tuple[FloatArray, FloatArray] = ANY_TONE
-) -> FloatArray | None:
+def tone_of(low: Pixels, normal: Pixels, toe: float) -> FloatArray | None:
     """Return the `NAMES` (8) of a pair, None where too little of it can be measured.
 
     low, normal: uint8 arrays (H, W, 3).
     toe: that of the low's curve.
-    prior: (mean, covariance); distribution of what tones may be.
     """
     dark, lit, slope = _blocks(low, normal, toe)
     if len(dark) < _FEWEST:
         return None
-    mean, covariance = prior
+    mean, covariance = _PRIOR
     precision = np.linalg.inv(covariance)
     unit = 255 * toe_of(toe).slope
     error = _ERROR * max(1.0, (len(dark) / _INDEPENDENT) ** 0.5)

@@ -48,7 +48,7 @@ class Constant:
         return (self.value,)
 
     def __str__(self) -> str:
-        return shown(self.value)
+        return format_value(self.value)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Uniform:
         return (self.low, self.high)
 
     def __str__(self) -> str:
-        return f"uniform({shown(self.low)}, {shown(self.high)})"
+        return f"uniform({format_value(self.low)}, {format_value(self.high)})"
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,11 @@ class LogUniform:
         return (self.low, self.high)
 
     def __str__(self) -> str:
-        return f"loguniform({shown(self.low)}, {shown(self.high)})"
+        return f"loguniform({format_value(self.low)}, {format_value(self.high)})"
 
 
 @dataclass(frozen=True)
-class Normal:
+class Gaussian:
     """Normal, cut off at low and high (the rest is scaled up, nothing piles up at the bounds)."""
 
     mean: float
@@ -127,7 +127,7 @@ class Normal:
 
     def __str__(self) -> str:
         numbers = self.mean, self.deviation, self.low, self.high
-        return f"normal({', '.join(shown(number) for number in numbers)})"
+        return f"normal({', '.join(format_value(number) for number in numbers)})"
 
 
 @dataclass(frozen=True)
@@ -148,15 +148,15 @@ class Choice:
         return self.values
 
     def __str__(self) -> str:
-        return f"choice({', '.join(shown(value) for value in self.values)})"
+        return f"choice({', '.join(format_value(value) for value in self.values)})"
 
 
-Distribution = Constant | Uniform | LogUniform | Normal | Choice
+Distribution = Constant | Uniform | LogUniform | Gaussian | Choice
 ZERO = Constant(0.0)
 
 
 def parse(value: Any) -> Distribution:
-    """Read a distribution from what YAML or the command line gives.
+    """Parse a distribution from a value of YAML or of the command line.
 
     Raises ValueError with what is allowed, when it is none.
 
@@ -192,13 +192,17 @@ def _call(name: str, arguments: list[str]) -> Distribution:
     numbers = [_number(argument) for argument in arguments]
     low, high = numbers[-2:]
     if low > high:
-        raise ValueError(f"reversed range: low {shown(low)} is above high {shown(high)}")
+        raise ValueError(
+            f"reversed range: low {format_value(low)} is above high {format_value(high)}"
+        )
     if name == "loguniform" and low <= 0:
         raise ValueError("loguniform needs a low above 0")
     if name == "normal":
         if numbers[1] < 0:
-            raise ValueError(f"a standard deviation cannot be negative, {shown(numbers[1])} is")
-        distribution = Normal(*numbers)
+            raise ValueError(
+                f"a standard deviation cannot be negative, {format_value(numbers[1])} is"
+            )
+        distribution = Gaussian(*numbers)
         if distribution.share_kept() < _LEAST_KEPT:
             raise ValueError(
                 f"{distribution}: next to nothing of it lies between its bounds; bring mean and"
@@ -228,6 +232,6 @@ def _value(text: str) -> Value:
         return text.strip()
 
 
-def shown(value: Value) -> str:
+def format_value(value: Value) -> str:
     """Return a value as a recipe writes it: numbers with twelve digits at most."""
     return value if isinstance(value, str) else f"{value:.12g}"

@@ -1,4 +1,4 @@
-"""Drawing an image's parameters by walking a recipe: what comes out is shaped like it.
+"""Draw an image's parameters by walking its recipe; the draw has the recipe's structure.
 
 Every parameter has a random number of its own, keyed by (seed, key, the parameter's path in the
 recipe), so that changing one distribution of a recipe leaves all other parameters as they were.

@@ -1,4 +1,4 @@
-"""The fields of recipes: sections, and what a parameter may be and is, as data."""
+"""The fields of recipes: sections, and bounds, units and meaning of parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, core_schema
 
-from .distributions import ALLOWED, Choice, Constant, Distribution, parse, shown
+from .distributions import ALLOWED, Choice, Constant, Distribution, format_value, parse
 
 WHOLE = {"whole": True}
 """The context by which all values of a section are dumped."""
@@ -52,7 +52,7 @@ class Section(BaseModel):
 
 
 def about(text: str) -> Any:
-    """Say what a parameter is, for people."""
+    """Describe a parameter for users."""
     return Field(description=text)
 
 
@@ -88,7 +88,7 @@ class Within:
 
     def __str__(self) -> str:
         return (
-            f"{shown(self.low)} to {shown(self.high)}"
+            f"{format_value(self.low)} to {format_value(self.high)}"
             + f" {self.unit}".rstrip()
             + (", whole" if self.whole else "")
         )
@@ -100,13 +100,14 @@ class Within:
                 raise _finding(f"{extreme!r} is not a number; allowed is {ALLOWED}")
             if not self.low <= extreme <= self.high:
                 raise _finding(
-                    f"{shown(extreme)} is outside {shown(self.low)} to {shown(self.high)}"
+                    f"{format_value(extreme)} is outside {format_value(self.low)} to"
+                    f" {format_value(self.high)}"
                 )
             if self.whole and (
                 extreme != int(extreme) or not isinstance(distribution, Constant | Choice)
             ):
                 raise _finding(
-                    f"{shown(extreme)}: must be a whole number or choice(a, b, ...) of whole"
+                    f"{format_value(extreme)}: must be a whole number or choice(a, b, ...) of whole"
                     " numbers"
                 )
         return distribution

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, model_validator
 
-from ...manifests.config import Finding
+from ...manifests.config import InvalidValue
 from .columns import Columns, KeyedColumns, Ragged
 from .schema import Added, Section, within_of
 
@@ -70,14 +70,16 @@ class Together(Section):
         for i, path in enumerate(self.columns):
             bounds = within_of(recipe, path)
             if bounds is None:
-                raise Finding(f"{key}.columns", path, "no number of this recipe that can be drawn")
+                raise InvalidValue(
+                    f"{key}.columns", path, "no number of this recipe that can be drawn"
+                )
             if path in known:
-                raise Finding(f"{key}.columns", path, "is drawn in two groups")
+                raise InvalidValue(f"{key}.columns", path, "is drawn in two groups")
             known.add(path)
             values = [row[i] for row in self.rows] or [self.mean[i]]
             for value in (min(values), max(values)):
                 if not bounds.low <= value <= bounds.high or (bounds.whole and self.mean):
-                    raise Finding(f"{key}.{path}", value, f"allowed is {bounds}")
+                    raise InvalidValue(f"{key}.{path}", value, f"allowed is {bounds}")
 
     def fill(
         self, columns: Columns, random: KeyedColumns, name: str, recipe: type[Section]

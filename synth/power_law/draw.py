@@ -22,8 +22,8 @@ class CurveDraw(Drawn):
     stretch: Literal["none", "range"]
 
 
-class NoiseDraw(Drawn):
-    """See `recipe.Noise`."""
+class PowerLawNoiseDraw(Drawn):
+    """See `recipe.PowerLawNoise`."""
 
     space: Literal["srgb", "raw"]
     peak: float
@@ -33,7 +33,7 @@ class NoiseDraw(Drawn):
 
     @property
     def silent(self) -> bool:
-        """Whether there is no noise at all."""
+        """True if the draw has no noise."""
         return not (self.peak or self.variance or self.deviation or self.deviation_per_light)
 
 
@@ -47,7 +47,7 @@ class PowerLawDraw(Drawn):
     model: Literal["power_law"] = "power_law"
     pixel_seed: int
     curve: CurveDraw
-    noise: NoiseDraw
+    noise: PowerLawNoiseDraw
     degradations: Annotated[LastDegradationsDraw | None, Off(NO_LAST_DEGRADATIONS)] = None
 
 

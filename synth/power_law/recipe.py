@@ -27,7 +27,7 @@ class Curve(Section):
     ] = Constant("none")
 
 
-class Noise(Section):
+class PowerLawNoise(Section):
     """Poisson noise, and Gaussian of variance + deviation^2 + (deviation_per_light L)^2 at light L.
 
     White is light 1.
@@ -56,5 +56,5 @@ class PowerLawRecipe(Section):
     about: str = ""
     model: Literal["power_law"] = "power_law"
     curve: Curve = Curve()
-    noise: Noise = Noise()
+    noise: PowerLawNoise = PowerLawNoise()
     degradations: Annotated[LastDegradations, Added()] = LastDegradations()

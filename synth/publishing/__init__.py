@@ -1,1 +1,1 @@
-"""Sets for others: folders that trainers read as they are, and what is given away."""
+"""Sets for others: trainers' own folder layouts, and published sets."""

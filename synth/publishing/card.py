@@ -6,7 +6,7 @@ from typing import Any
 
 from ...manifests.sets.info import SetInfo
 from ..analysis.pair_statistics import LABELS, reference_statistics, summary
-from ..building.cards.markdown import block, code, front_matter, plain
+from ..building.cards.markdown import block, code, escape_markdown, front_matter
 
 _SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
 _TERMS = {
@@ -52,7 +52,7 @@ def body(
     citation: str,
     remarks: list[str],
 ) -> str:
-    """Return what people read of a card.
+    """Return the text of a card.
 
     rows: the statistics of pairs, measured.
     form: "webdataset", "parquet" or "plan".
@@ -63,12 +63,12 @@ def body(
     """
     counts = ", ".join(f"{n:,} {split}" for split, n in info.counts.items() if split != "refused")
     sources = "\n".join(
-        f"- {code(source.name)} ({plain(source.kind)}): "
+        f"- {code(source.name)} ({escape_markdown(source.kind)}): "
         + _TERMS.get(source.kind, "photographs of the publisher's; their terms are theirs")
         for source in info.build.request.sources
     )
     parts = [
-        f"# {plain(info.name)}",
+        f"# {escape_markdown(info.name)}",
         "Paired low-light / normal-light images: each low is made from its normal by a model of a"
         f" camera in the dark, with gloam. {counts} pairs; recipe {code(info.recipe)}, seed"
         f" {info.seed}; set `{info.sha256[:16]}`.",

@@ -1,4 +1,4 @@
-"""A published set in Croissant 1.0: what is where, and of what type (mlcommons.org/croissant)."""
+"""Croissant 1.0 metadata of a published set (mlcommons.org/croissant)."""
 
 from __future__ import annotations
 

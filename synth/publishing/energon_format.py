@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...manifests.sets.layouts.extents import BLOCK
-from ...manifests.sets.layouts.shard_files import index_path, shard_path
 from ...manifests.sets.layouts.shard_index import read_index
+from ...manifests.sets.layouts.shard_writer import index_path, shard_path
 from ...storage.atomic import write_bytes
 
 if TYPE_CHECKING:

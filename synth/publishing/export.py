@@ -10,7 +10,7 @@ from ...errors import ConfigError
 from ...manifests.sets.info import SetInfo
 from ...manifests.sets.pair_set import PairSet
 from ...progress import Progress
-from ..building.regenerate import export as export_layout
+from ..building.regenerate import export_layout as export_layout
 from .export_for import export_for
 from .trainers import TrainerFormat
 from .video_files import Form, export_videos

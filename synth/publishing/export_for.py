@@ -1,4 +1,4 @@
-"""A set as the folder that somebody else's trainer reads."""
+"""Export a set as a folder that another trainer reads."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ...manifests.images.encode import encode
 from ...manifests.labels.labels import BOXES
 from ...manifests.labels.table import read_about
 from ...manifests.sets.info import WORK_FOLDER
-from ...manifests.sets.layouts.shard_files import shard_path
-from ...manifests.sets.pair_set import PairSet, Unit, of_images, open_set
+from ...manifests.sets.layouts.shard_writer import shard_path
+from ...manifests.sets.pair_set import PairSet, Unit, open_set, require_images
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress, Silent
 from ...storage.atomic import canonical_json, flush, sha256_bytes
@@ -63,7 +63,7 @@ def export_for(
         raise ConfigError(
             f"--for {trainer}: must be one of {', '.join(FORMS)}", key="for", value=trainer
         )
-    form, origin, root = FORMS[trainer], of_images(open_set(origin)), as_path(root)
+    form, origin, root = FORMS[trainer], require_images(open_set(origin)), as_path(root)
     _check(origin, root, form)
     classes = read_about(origin.root)[0] if origin.info.build.labelled else []
     write_units(
@@ -115,7 +115,7 @@ def _write_unit(form: TrainerFormat, unit: Unit, root: Path) -> Note:
         ):
             if not pattern:
                 continue
-            image = encoded_as(sample, member, codec)
+            image = encode_image(sample, member, codec)
             name = pattern.format(**names)
             if form.extra == "lmdb":
                 name = f"{WORK_FOLDER}/{name}/{sample.key}.png"
@@ -140,7 +140,7 @@ def _class_of(sample: Sample) -> str:
     return re.sub(r"[/\\\x00-\x1f]|^\.+$", "-", name)
 
 
-def encoded_as(sample: Sample, member: str, codec: str) -> Encoded:
+def encode_image(sample: Sample, member: str, codec: str) -> Encoded:
     """Return an image of a sample as "png" or "jpg", or with "" as it is stored."""
     stored = sample.members[member]
     if codec in ("", stored.suffix):

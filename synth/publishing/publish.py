@@ -1,4 +1,4 @@
-"""A set to be given away: for the Hub and whoever else downloads it."""
+"""Publish a set, for the Hub and other downloads."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ...engines.local import LocalEngine
 from ...errors import ConfigError
 from ...manifests.labels.table import CLASS_LIST, LABELS
 from ...manifests.sets.info import CANDIDATES, PAIRS, PLAN, RECIPE, SET_FILE
-from ...manifests.sets.pair_set import PairSet, Unit, of_images, open_set
+from ...manifests.sets.pair_set import PairSet, Unit, open_set, require_images
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...manifests.sets.tables import read_checked
 from ...progress import Progress, Silent
 from ...storage.stores import StorePath, as_path
 from ...storage.untrusted import opened
-from ..analysis.contact_sheet import Tile, described, sheet, tiles_of
+from ..analysis.contact_sheet import Tile, describe_draw, sheet, tiles_of
 from ..analysis.set_statistics import measure_set
 from ..building.cards.hub_features import sample_features
 from ..building.cards.markdown import bibtex
@@ -104,7 +104,7 @@ def publish(
         date = Date.fromisoformat(date).isoformat() if date else ""
     except ValueError as error:
         raise ConfigError(f"--date {date}: {error}; write YYYY-MM-DD", value=date) from error
-    origin, root = of_images(open_set(origin)), as_path(root)
+    origin, root = require_images(open_set(origin)), as_path(root)
     if isinstance(root, StorePath):
         raise ConfigError(f"{root}: publish into a folder of this machine, then upload it")
     engine, progress = engine or LocalEngine(workers), progress or Silent()
@@ -260,7 +260,7 @@ def _rows(origin: PairSet) -> list[list[Tile]]:
     """Show some pairs."""
     rows = []
     for unit, pair in _spread(origin, _SHOWN):
-        words = tuple(described(draw_of(unit, pair), _WIDTH))
+        words = tuple(describe_draw(draw_of(unit, pair), _WIDTH))
         low, normal = pixels_of(pair)
         rows.append(tiles_of(normal, low, words, pair.key, _WIDTH))
     return rows

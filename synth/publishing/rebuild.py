@@ -1,4 +1,4 @@
-"""A published set made again from one's own copies of the photographs: the same bytes."""
+"""Rebuild a published set, byte for byte, from copies of its photographs."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _request(info: SetInfo, given: list[str], published: Path) -> Request:
     found = [_place_of(source, given) for source in known.sources]
     for text in given:
         raise ConfigError(
-            f"--source {text}: is none of the set's, which are "
+            f"--source {text}: is not a source of the set; it has "
             + ", ".join(f"{one.name} ({one.kind})" for one in known.sources),
             value=text,
         )
@@ -130,7 +130,7 @@ def _place_of(source: Source, given: list[str]) -> Source:
     if source.kind == "sample":
         return source
     raise ConfigError(
-        f"--source is missing for {source.name}: say where it lies, as"
+        f"--source is missing for {source.name}: give its path, as"
         f" --source {source.kind}={'FILE' if source.kind == 'archive' else 'DIR'}",
         key="source",
     )

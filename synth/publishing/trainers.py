@@ -1,4 +1,4 @@
-"""How the loaders of published trainers want pairs to lie: `trainers.yaml` has a row for each."""
+"""The folder layouts of published trainers; `trainers.yaml` has a row for each."""
 
 from __future__ import annotations
 

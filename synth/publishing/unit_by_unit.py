@@ -1,4 +1,4 @@
-"""A folder that is written unit by unit from a set: what was finished stays, and a mark ends it."""
+"""Write a folder from a set unit by unit: finished units stay, and a mark ends it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...manifests.sets.layouts import layout_named
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import Sample
 from ...manifests.sets.tables import read_keys, read_plan
-from ...manifests.sets.verify import files_below
+from ...manifests.sets.verify import find_files
 from ...manifests.sets.workspace import refuse_broken_link
 from ...progress import Progress
 from ...storage.atomic import (
@@ -237,7 +237,7 @@ def verify_export(
         at(number)
     others = [
         f"{shown(name)[1:-1]}: has no checksum"
-        for name in sorted({*files_below(root)} - known)
+        for name in sorted({*find_files(root)} - known)
         if not is_prepared(name)
     ]
     return (found + others, []) if strict else (found, others)

@@ -1,1 +1,1 @@
-"""Whether lows can be told from real ones, and by what: a two-sample test by a classifier."""
+"""Realism: a two-sample test, by a classifier, of lows against real ones."""

@@ -1,4 +1,4 @@
-"""Banks of features: what a classifier is given to tell lows by."""
+"""Banks of features for the classifier."""
 
 from __future__ import annotations
 

@@ -11,12 +11,14 @@ import numpy.typing as npt
 
 from .banks import BANKS, columns
 from .patches import Patch
-from .tells import Tell, tells
-from .two_sample import FEWEST, IntArray, Told, told
+from .tells import Tell, find_tells
+from .two_sample import FEWEST, IntArray, Told, two_sample_test
 
 FloatArray = npt.NDArray[np.float64]
 Rows = Sequence[dict[str, float]]
 FILTERS = "random filters"
+CHANCE = "(50% cannot be told apart; in brackets the 95% interval over scenes)"
+TELLS = "what gives them away, and how many it tells alone:"
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Realism:
-    """How well lows were told from real ones.
+    """Results of a comparison of lows with real ones.
 
     control: dict of the same to Told, what chance gives: of two seeds of the recipe, or of two
     halves of the other lows where these are enough.
@@ -65,7 +67,7 @@ class Realism:
     patches: list[Patch] = field(default_factory=list)  # those that are easiest to tell
 
     def lines(self) -> list[str]:
-        """Return what was found, in lines to be printed."""
+        """Return the results as lines to print."""
         return [
             f"{len(self.real)} real lows, {len(self.other)} of {self.name}, {self.scenes} scenes",
             f"{'told by':18}{'lows':>18}{'control':>18}",
@@ -73,15 +75,13 @@ class Realism:
                 f"{bank:18}{found!s:>18}{self.control.get(bank, '-')!s:>18}"
                 for bank, found in self.told.items()
             ),
-            "(50% cannot be told apart; in brackets the 95% interval over scenes)",
-            "what gives them away, and how many it tells alone:"
-            if self.tells
-            else "no statistic alone gives them away",
+            CHANCE,
+            TELLS if self.tells else "no statistic gives them away alone; several together may",
             *(f"  {tell}" for tell in self.tells),
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """Return what was found, without statistics and pixels."""
+        """Return the results without statistics and pixels."""
         return {
             "name": self.name,
             "real": len(self.real),
@@ -93,18 +93,18 @@ class Realism:
         }
 
 
-def compared_rows(name: str, real: Rows, other: Rows) -> Realism:
+def compare_rows(name: str, real: Rows, other: Rows) -> Realism:
     """Compare statistics of lows with those of real ones, each of a scene of its own.
 
-    Raises gloam.errors.ConfigError, see `compared`.
+    Raises gloam.errors.ConfigError, see `compare_groups`.
     """
     edge = len(real)
-    return compared(
+    return compare_groups(
         name, Group(real, np.arange(edge)), Group(other, np.arange(edge, edge + len(other)))
     )
 
 
-def compared(name: str, real: Group, other: Group, control: Group | None = None) -> Realism:
+def compare_groups(name: str, real: Group, other: Group, control: Group | None = None) -> Realism:
     """Compare lows with real ones.
 
     name: of the others. control: others of another seed; by default, two halves of the others are
@@ -122,11 +122,13 @@ def compared(name: str, real: Group, other: Group, control: Group | None = None)
         len(scenes),
         _by_bank(real, other),
         _by_bank(one, two) if enough else {},
-        tells(real.rows, other.rows),
+        find_tells(real.rows, other.rows),
     )
 
 
 def _by_bank(first: Group, second: Group) -> dict[str, Told]:
     mine, others = first.banks(), second.banks()
     scenes = first.scenes, second.scenes
-    return {bank: told(mine[bank], others[bank], scenes) for bank in mine if bank in others}
+    return {
+        bank: two_sample_test(mine[bank], others[bank], scenes) for bank in mine if bank in others
+    }

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..analysis.contact_sheet import brightened
+from ..analysis.contact_sheet import brighten
 from ..analysis.noise_statistics import LEVELS
 from ..analysis.tone_statistics import TONES
 from .banks import columns
@@ -76,6 +76,6 @@ def _draw_patches(axes: np.ndarray, found: Realism) -> None:
         for axis in row:
             axis.set_axis_off()
         for axis, patch in zip(row, chosen, strict=False):
-            axis.imshow(brightened(patch.pixels), interpolation="nearest")
+            axis.imshow(brighten(patch.pixels), interpolation="nearest")
             whose = "real" if real else found.name
             axis.set_title(f"{whose}: {patch.key}", fontsize="small")

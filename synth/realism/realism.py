@@ -1,4 +1,4 @@
-"""How well lows can be told from real ones, and what gives them away: the test of two folders."""
+"""`gloam.realism`: test how well a classifier tells lows of two folders apart, and by what."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import ConfigError
-from ...manifests.images.folders import image_pairs
+from ...manifests.sources.folders import image_pairs
 from ...progress import Progress, Silent
 from ..recipes.load import Recipe, load_recipe
-from .comparison import Group, Realism, compared
+from .comparison import Group, Realism, compare_groups
 from .patches import easiest
-from .samples import MeasuredLow, TestedLow, measure, scenes_of
+from .samples import MeasuredLow, TestedLow, assign_scenes, measure_lows
 from .two_sample import IntArray, require_classifier
 
 
@@ -58,7 +58,7 @@ def realism(
     workers : int
         Processes.
     progress : Progress, optional
-        Told of the number of lows measured.
+        Receives the number of lows measured.
 
     Raises
     ------
@@ -83,7 +83,9 @@ def realism(
         None if path is None else Path(path) for path in (normals, against, photos)
     )
     if (recipe is None) == (against is None):
-        raise ConfigError("what to tell from real lows: give a recipe, or a folder of lows")
+        raise ConfigError(
+            "what to tell from real lows: give a recipe, or a folder of lows: --against"
+        )
     paired = normals is not None
     real = [
         TestedLow(key, normal, low, paired=paired)
@@ -117,12 +119,12 @@ def realism(
             for number in (seed, seed + 1)
         )
     groups = real, other, control
-    found = measure([one for group in groups for one in group], workers, shown.at)
+    found = measure_lows([one for group in groups for one in group], workers, shown.at)
     edges = np.cumsum([len(group) for group in groups]).tolist()
     parts = found[: edges[0]], found[edges[0] : edges[1]], found[edges[1] :]
-    scenes = scenes_of(parts)
+    scenes = assign_scenes(parts)
     first, second, third = (_group(*one) for one in zip(parts, scenes, strict=True))
-    made = compared(name, first, second, third if control else None)
+    made = compare_groups(name, first, second, third if control else None)
     patches = easiest((real, other), (parts[0], parts[1]), (scenes[0], scenes[1]))
     return replace(made, patches=patches)
 

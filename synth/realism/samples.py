@@ -1,4 +1,4 @@
-"""Lows to be told apart, and the features of each."""
+"""Lows to compare, and the features of each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...engines.local import LocalEngine, count
 from ...errors import SourceError
 from ...manifests.images.decode import read_rgb
 from ...manifests.selection.duplicates import near_duplicates
-from ...manifests.selection.measures import measured
+from ...manifests.selection.measures import measure_pixels
 from ..analysis.all_statistics import all_statistics, middle
 from ..analysis.noise_statistics import smooth_places, smooth_places_of_low
 from ..kernels.arrays import Pixels
@@ -69,7 +69,7 @@ class MeasuredLow:
     hash: int  # the perceptual hash of its normal; of a low alone, its own
 
 
-def measure(
+def measure_lows(
     samples: Sequence[TestedLow], workers: int, at: Callable[[int], None]
 ) -> list[MeasuredLow]:
     """Measure lows, in their order. Raises SourceError, see `TestedLow.images`."""
@@ -92,14 +92,14 @@ def _measure(samples: tuple[TestedLow, ...]) -> list[MeasuredLow]:
                 all_statistics(low, normal),
                 filter_features(low, smooth),
                 patch_features(low, normal),
-                measured(low if normal is None else normal).perceptual_hash,
+                measure_pixels(low if normal is None else normal).perceptual_hash,
             )
         )
         count()
     return made
 
 
-def scenes_of(groups: Sequence[Sequence[MeasuredLow]]) -> list[npt.NDArray[np.int64]]:
+def assign_scenes(groups: Sequence[Sequence[MeasuredLow]]) -> list[npt.NDArray[np.int64]]:
     """Return the number of each low's scene: images that look alike have one, in all groups."""
     hashes = np.array([one.hash for group in groups for one in group], np.uint64)
     repeats = near_duplicates(hashes, np.ones(len(hashes), np.bool_), _ALIKE)

@@ -15,6 +15,7 @@ from .banks import BANKS, columns
 FloatArray = npt.NDArray[np.float64]
 
 _SURE = 2.6  # Kuiper's statistic, scaled: chance gives as much once in some 20,000 statistics
+_MOST = 12
 _APART = 0.35  # of a deviation, between medians; below, it is the spreads that differ
 _SHADOWS, _HIGHLIGHTS = 64, 160  # levels of the normal
 _FAMILIES = {
@@ -68,10 +69,8 @@ class Tell:
         return f"{self.accuracy:.0%}  {self.words}"
 
 
-def tells(
-    real: Sequence[dict[str, float]], other: Sequence[dict[str, float]], most: int = 12
-) -> list[Tell]:
-    """Return what gives lows away, the surest first.
+def find_tells(real: Sequence[dict[str, float]], other: Sequence[dict[str, float]]) -> list[Tell]:
+    """Return the statistics that tell lows from real ones, at most 12, the surest first.
 
     Statistics that say the same are one: "too little noise below level 4 in R, G".
 
@@ -105,7 +104,7 @@ def tells(
             said += f" by {abs(own - median):.2g} EV"
         words = f"{said}{where} (median {own:.2g}, real {median:.2g}{_of(name)})"
         made.append(Tell(accuracy, words, tuple(one[1] for one in found), median, own))
-    return sorted(made, key=lambda tell: -tell.accuracy)[:most]
+    return sorted(made, key=lambda tell: -tell.accuracy)[:_MOST]
 
 
 def kuiper(first: FloatArray, second: FloatArray) -> float:

@@ -27,7 +27,7 @@ _KNOWN = 0.2  # of the images of each group that have a feature
 
 @dataclass(frozen=True)
 class Told:
-    """How often lows were told, 0.5 to 1, and its 95 % interval over scenes."""
+    """Accuracy of the classifier, 0.5 to 1, and its 95 % interval over scenes."""
 
     accuracy: float  # the mean of both groups' accuracies
     least: float  # the mean of both groups' accuracies
@@ -47,8 +47,10 @@ def require_classifier() -> None:
         ) from error
 
 
-def told(first: FloatArray, second: FloatArray, scenes: tuple[IntArray, IntArray]) -> Told:
-    """Return how often lows of two groups are told apart by their features.
+def two_sample_test(
+    first: FloatArray, second: FloatArray, scenes: tuple[IntArray, IntArray]
+) -> Told:
+    """Return how accurately a classifier tells the lows of two groups apart.
 
     first, second: float arrays (N, F) and (M, F), NaN where an image has no such feature. scenes:
     two int arrays (N) and (M), the scene of each image; one scene is never learned on and judged.

@@ -1,4 +1,4 @@
-"""A recipe as a text to read: its values, and beside each what it is and may be."""
+"""A recipe as annotated YAML: values, with meaning and bounds of each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def annotated_yaml(recipe: Recipe) -> str:
     return "\n".join(_lines(recipe, recipe.model_dump(mode="json"), 0)) + "\n"
 
 
-def keys_of(recipe: Recipe) -> list[str]:
+def recipe_keys(recipe: Recipe) -> list[str]:
     """Return the keys that `--set` can change, such as `camera.iso`; of a mixture its own too."""
     if not isinstance(recipe, MixtureRecipe):
         return list(_keys(recipe, ""))

@@ -19,10 +19,10 @@ import yaml
 from pydantic import Field
 
 from ...errors import ConfigError, GloamWarning
-from ...manifests.config import cut, load_yaml, validated
+from ...manifests.config import load_yaml, shorten, validate
 from ..camera.recipe import CameraRecipe
 from ..power_law.recipe import PowerLawRecipe
-from .mixture import MixtureRecipe, merged, mixture_name, named_weights
+from .mixture import MixtureRecipe, merge_values, mixture_name, parse_weights
 from .named_files import with_files
 
 Recipe = Annotated[CameraRecipe | PowerLawRecipe | MixtureRecipe, Field(discriminator="model")]
@@ -43,7 +43,7 @@ _MOST = 1000
 
 
 def shipped_recipes() -> dict[str, str]:
-    """Return the names of the recipes that gloam ships, and what each is about."""
+    """Return the names of the shipped recipes, with their descriptions."""
     return {name: load_recipe(name).about for name in _names()}
 
 
@@ -112,7 +112,7 @@ def load_recipe(name: Recipe | str, overrides: Overrides = ()) -> Recipe:
         )
     if not overrides and name in _names():
         return _unchanged(name)
-    weights = None if Path(name).is_file() else named_weights(name)
+    weights = None if Path(name).is_file() else parse_weights(name)
     if weights is not None:
         values = {"name": mixture_name(weights), "mixture": weights}
         return recipe_of(values, overrides, f"recipe {name}")
@@ -155,7 +155,7 @@ def recipe_of(
     """
     if "mixture" in values:
         mixture = _mixture(values, list(overrides), where, folder)
-        return validated(MixtureRecipe, mixture, where)
+        return validate(MixtureRecipe, mixture, where)
     changed = _changed(values, overrides)
     recipe = _validated(with_files(changed, where), where)
     if isinstance(recipe, CameraRecipe):
@@ -178,12 +178,12 @@ def _validated(values: dict[str, Any], where: str) -> Recipe:
     model = values.get("model", "camera")
     if not isinstance(model, str) or model not in _RECIPES:
         raise ConfigError(
-            f"{where}: model = {cut(model)}: unknown; allowed: {', '.join(_RECIPES)}",
+            f"{where}: model = {shorten(model)}: unknown; allowed: {', '.join(_RECIPES)}",
             key="model",
             value=model,
             allowed=list(_RECIPES),
         )
-    recipe: Recipe = validated(_RECIPES[model], values, where)
+    recipe: Recipe = validate(_RECIPES[model], values, where)
     return recipe
 
 
@@ -247,7 +247,7 @@ def _mixture(
     parts = _parts(values["mixture"], where)
     if "mixture" in for_one:
         for_one["mixture"] = _parts(for_one["mixture"], where)
-    whole = merged({**values, "mixture": parts}, for_one)
+    whole = merge_values({**values, "mixture": parts}, for_one)
     flat = _flat(whole, where, folder)
     taken = [(name, _paths(part)) for name, part in for_one.get("mixture", {}).items()]
     recipes = _overridden(
@@ -287,7 +287,7 @@ def _flat(
             continue
         inner_parts = _parts(whole["mixture"], at)
         if "mixture" in own:
-            inner_parts = merged(inner_parts, _parts(own.pop("mixture"), at))
+            inner_parts = merge_values(inner_parts, _parts(own.pop("mixture"), at))
         inner = _flat({**whole, "mixture": inner_parts}, at, inner_folder, depth + 1)
         share = _share(weight, at) / sum(_share(one, at) for one, _ in inner.values())
         for inner_name, (one, held) in inner.items():
@@ -323,7 +323,9 @@ def _share(weight: dict[str, Any], where: str) -> float:
         share = math.nan
     if not 0 < share < math.inf:
         raise ConfigError(
-            f"{where}.weight = {cut(given)}: must be a number above 0", key="weight", value=given
+            f"{where}.weight = {shorten(given)}: must be a number above 0",
+            key="weight",
+            value=given,
         )
     return share
 
@@ -415,7 +417,7 @@ def _changed(values: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]
 
 def _replaced(values: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """Return nested values with those of others in their place."""
-    made = merged(values, others)
+    made = merge_values(values, others)
     camera = others.get("camera")
     if "noise" in others or not isinstance(camera, Mapping):
         return made

@@ -1,4 +1,4 @@
-"""Recipes that are made of others: each image is drawn by one of them, chosen by its key."""
+"""Mixtures of recipes: each image is drawn by one of them, chosen by its key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Single = Annotated[CameraRecipe | PowerLawRecipe, Field(discriminator="model")]
 _PURPOSE = "mixture"
 
 
-class Component(Section):
+class WeightedRecipe(Section):
     """One of a mixture's recipes, and how often it is taken."""
 
     weight: float = Field(allow_inf_nan=False, description="its share, over that of all")
@@ -43,11 +43,11 @@ class MixtureRecipe(Section):
     name: str = "custom"
     about: str = ""
     model: Literal["mixture"] = "mixture"
-    mixture: dict[str, Component] = Field(min_length=1)
+    mixture: dict[str, WeightedRecipe] = Field(min_length=1)
 
     @field_validator("mixture")
     @classmethod
-    def _of_one_model(cls, mixture: dict[str, Component]) -> dict[str, Component]:
+    def _of_one_model(cls, mixture: dict[str, WeightedRecipe]) -> dict[str, WeightedRecipe]:
         models = {component.recipe.model for component in mixture.values()}
         if len(models) > 1:
             raise ValueError("its recipes are of several models; mix those of one")
@@ -76,17 +76,17 @@ def single_recipes(recipe: Single | MixtureRecipe) -> list[Single]:
     return [recipe]
 
 
-def merged(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+def merge_values(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """Return nested values with those of others in their place."""
     made = dict(values)
     for name, value in others.items():
         own = made.get(name)
         nested = isinstance(own, Mapping) and isinstance(value, Mapping)
-        made[name] = merged(own, value) if nested else value  # type: ignore[arg-type]
+        made[name] = merge_values(own, value) if nested else value  # type: ignore[arg-type]
     return made
 
 
-def named_weights(text: str) -> dict[str, float] | None:
+def parse_weights(text: str) -> dict[str, float] | None:
     """Read `NAME:WEIGHT,NAME:WEIGHT`; None where a text is one name.
 
     A name without a weight, beside others, has the weight 1.
@@ -125,8 +125,8 @@ def mixture_name(weights: Mapping[str, float]) -> str:
     return ",".join(f"{name}:{weight:g}" for name, weight in sorted(weights.items()))
 
 
-def joined_names(names: Sequence[str]) -> str:
-    """Return recipes that are given one by one as one text for `named_weights`.
+def join_names(names: Sequence[str]) -> str:
+    """Return recipes that are given one by one as one text for `parse_weights`.
 
     A single one stays as it is; one without a weight has the weight 1.
     """

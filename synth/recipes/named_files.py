@@ -1,4 +1,4 @@
-"""Files that a recipe names: what they hold becomes part of it when a person's recipe is read.
+"""Files that a recipe names: their contents become part of the recipe.
 
 Recipes that sets record hold all of it, and name no file.
 """

@@ -1,4 +1,4 @@
-"""Emitters of a low: the light that they add, and which pixels they cover."""
+"""Emitters of a low: the light that they add, and their masks."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..camera.illumination import Field
 from ..degradations.jpeg import JpegSetting
-from ..degradations.spread import Spread
+from ..degradations.point_spread import Spread
 from ..draws.table import DrawTable
 from ..kernels import args
 from ..kernels.channel_noise import ChannelNoise

@@ -1,8 +1,8 @@
-"""Noise behind a demosaic: which sites each pixel is made of, and what varies with them.
+"""What pixels take of the sensor's sites, and what varies with them.
 
-Each output is a sum over sites, weighted by the demosaic, the colour matrix, the slope of the
-encoding and chroma noise reduction; its variance is the sum of the sites' by the squared weights.
-Light and slope are taken to be those of the pixel over the few sites about it.
+Each output is a sum over sites, weighted by binning or demosaic, the colour matrix, the slope of
+the encoding and chroma noise reduction; its variance is the sum of the sites' by the squared
+weights. Light and slope are taken to be those of the pixel over the few sites about it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ..kernels.curves import LUMA
-from ..kernels.demosaic import BORDER, MALVAR
+from ..kernels.demosaic import BILINEAR, BINNED, BORDER, MALVAR
 
 Floats = npt.NDArray[np.float64]
 _SITE = np.array([[0, 1], [1, 2]])  # the colour of a site by its row's and column's parity
@@ -45,82 +44,86 @@ def demosaic_weights(method: int) -> Floats:
     return np.array(weights)
 
 
-@lru_cache(maxsize=64)
-def _blurred_weights(method: int, blur: tuple[float, ...]) -> Floats:
-    """Return what the blur of a pixel's channel takes of sites: (2, 2, 3, n, n)."""
-    weights, reach = demosaic_weights(method), len(blur) - 1
-    side = 2 * (reach + BORDER) + 1
-    made = np.zeros((2, 2, 3, side, side))
+@lru_cache(maxsize=4)
+def site_weights(method: int) -> Floats:
+    """Return what a pixel takes of sites: (2, 2, 3, 3, n, n).
+
+    By the parity of its row and column, its channel, and the sites' colour.
+    """
+    if method == BINNED:
+        quad = np.zeros((3, 3, 2, 2))
+        quad[0, 0, 0, 0] = quad[2, 2, 1, 1] = 1
+        quad[1, 1, [0, 1], [1, 0]] = 0.5
+        return np.broadcast_to(quad, (2, 2, *quad.shape))
+    if method < BILINEAR:
+        return np.broadcast_to(np.eye(3)[..., None, None], (2, 2, 3, 3, 1, 1))
+    own, place = np.arange(2)[:, None], np.arange(5)
+    parity = (own + place - BORDER) % 2
+    colours = _SITE[parity[:, None, :, None], parity[None, :, None, :]]
+    of_colour = colours[:, :, None] == np.arange(3)[:, None, None]
+    return demosaic_weights(method)[:, :, :, None] * of_colour[:, :, None]
+
+
+def products(one: Floats, other: Floats) -> Floats:
+    """Return products (2, 2, 5, 3, 3) of weights of two channels, (2, 2, 3, 3, n, n) each.
+
+    Summed over sites of red, green and blue; over rows, all sites of which share something; over
+    columns.
+    """
+    alone = np.einsum("pqjayx,pqkayx->pqajk", one, other)
+    rows = np.einsum("pqjy,pqky->pqjk", one.sum((3, 5)), other.sum((3, 5)))
+    columns = np.einsum("pqjx,pqkx->pqjk", one.sum((3, 4)), other.sum((3, 4)))
+    return np.concatenate([alone, rows[:, :, None], columns[:, :, None]], 2)
+
+
+def smoothed_products(weights: Floats, step: int, blur: Floats) -> Floats:
+    """Return what levels and their blur take of noise: (2, 2, 3, 6, 3, 3).
+
+    By parity of row and column; of the level, of it and its blur, and of the blur: `products`, and
+    for what a pixel shares with no other. weights: of a channel's light; see `site_weights`. step:
+    of sites from one pixel to the next.
+    """
+    reach = len(blur) - 1
+    alone = np.pad(weights, [(0, 0)] * 4 + [(step * reach,) * 2] * 2)
+    smooth = np.zeros(alone.shape)
+    size = weights.shape[-1]
     for i in range(-reach, reach + 1):
         for j in range(-reach, reach + 1):
-            share = blur[abs(i)] * blur[abs(j)]
-            rows, columns = slice(reach + i, reach + i + 5), slice(reach + j, reach + j + 5)
+            top, left = step * (reach + i), step * (reach + j)
             turned = np.roll(weights, (-i, -j), (0, 1))  # the neighbour's own parity
-            made[..., rows, columns] += share * turned
-    return made
+            part = blur[abs(i)] * blur[abs(j)] * turned
+            smooth[..., top : top + size, left : left + size] += part
+    middle, squares = blur[0] ** 2, (2 * (blur**2).sum() - blur[0] ** 2) ** 2
+    parts = [
+        np.concatenate([products(one, other), np.full((2, 2, 1, 3, 3), own)], 2)
+        for one, other, own in (
+            (alone, alone, 1.0),
+            (alone, smooth, middle),
+            (smooth, smooth, squares),
+        )
+    ]
+    return np.stack(parts, 2)
 
 
-def demosaiced(means: npt.NDArray[np.float32], method: int) -> npt.NDArray[np.float32]:
-    """Return the electrons (3, h, w) of pixels from those under each (3, h + 4, w + 4)."""
+def demosaiced(means: npt.NDArray[np.float32], weights: Floats) -> npt.NDArray[np.float32]:
+    """Return sums (n, h, w) over sites around pixels of the electrons (3, h + 4, w + 4) under each.
+
+    weights: (2, 2, n, 5, 5), by the parity of the pixel's row and column.
+    """
     height, width = means.shape[1] - 2 * BORDER, means.shape[2] - 2 * BORDER
     sites = np.empty(means.shape[1:], np.float32)
     made = np.zeros((3, height, width), np.float32)
     for i in (0, 1):
         for j in (0, 1):
             sites[i::2, j::2] = means[_SITE[i, j], i::2, j::2]
-    weights = demosaic_weights(method)
     for i, j, c, y, x in np.argwhere(weights):
         part = sites[y + i : y + height : 2, x + j : x + width : 2]
         made[c, i::2, j::2] += np.float32(weights[i, j, c, y, x]) * part
     return made
 
 
-def mosaic_variances(
-    site: npt.NDArray[np.float32],
-    row: float,
-    slopes: npt.NDArray[np.float32],
-    to_light: Floats,
-    method: int,
-    chroma: tuple[npt.NDArray[np.float32], float],
-) -> Floats:
-    """Return the variance of levels (3, h, w).
-
-    Parameters
-    ----------
-    site : array (3, h, w)
-        Variance of a site of each colour, DN^2.
-    row : float
-        Variance of what all sites of a row share, DN^2.
-    slopes : array (3, h, w)
-        Levels for each unit of light of each channel.
-    to_light : array (3, 3)
-        Light of each channel for each DN of red, green and blue.
-    method, chroma
-        Of demosaic, and blur and strength of chroma noise reduction.
-    """
-    blur, strength = chroma
-    alone = demosaic_weights(method)
-    reach = max(len(blur) - 1, 0)
-    alone = np.pad(alone, [(0, 0)] * 3 + [(reach, reach)] * 2)
-    smooth = _blurred_weights(method, tuple(blur.tolist())) if reach else alone
-    strength = strength if reach else 0.0
-    variances = np.empty(site.shape)
-    parity = np.add.outer(np.arange(alone.shape[3]), np.zeros(alone.shape[4], np.int64))
-    for i in (0, 1):
-        for j in (0, 1):
-            rows = (parity - reach - BORDER + i) % 2
-            colours = _SITE[rows, (parity.T - reach - BORDER + j) % 2]
-            own, blurred = (np.tensordot(to_light, one[i, j], 1) for one in (alone, smooth))
-            v, d = site[:, i::2, j::2], slopes[:, i::2, j::2]
-            for c in range(3):
-                apart = np.eye(3)[c] - LUMA
-                factors = LUMA + (1 - strength) * apart
-                taken = factors[:, None, None] * own + strength * apart[:, None, None] * blurred
-                some = taken.sum(2)  # of each row
-                total = row * np.einsum("ayx,ab,byx->yx", d, some @ some.T, d, optimize=True)
-                for colour in range(3):
-                    some = taken[:, colours == colour]
-                    together = np.einsum("ayx,ab,byx->yx", d, some @ some.T, d, optimize=True)
-                    total += v[colour] * together
-                variances[c, i::2, j::2] = total
-    return variances
+@lru_cache(maxsize=4)
+def scatter_weights(method: int) -> Floats:
+    """Return the sites of each colour that a pixel's noise is mostly of: (2, 2, 3, 5, 5)."""
+    squares = (site_weights(method) ** 2).sum(2)
+    return squares / squares.sum((-1, -2), keepdims=True)

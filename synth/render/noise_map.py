@@ -1,12 +1,10 @@
 """Maps of a low by its draw: its noiseless picture, and the standard deviation of its noise.
 
-From the model alone: no low is made. JPEG, and the pattern that hot sites and columns leave, are
-left out.
+From the model alone: no low is made. JPEG is left out.
 """
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,27 +15,30 @@ import numpy.typing as npt
 from ..camera.illumination import exposure_of
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.curves import LUMA, encoding
-from ..kernels.demosaic import BILINEAR, BINNED, BORDER
+from ..kernels.degradations.pattern import Pattern
+from ..kernels.demosaic import BILINEAR, BORDER
 from ..kernels.exposure import Scene
 from ..kernels.moments import (
     LIGHTS,
     ROUNDING,
-    SiteNoise,
+    add_hot_sites,
     expose_window,
     fill_channel_levels,
     pixel_moments,
-    read_cumulants,
+    smoothed_variances,
 )
-from ..kernels.numbers.quantiles import OCTAVES
+from ..kernels.sensor import Sensor
 from .kernel_args import KernelArgs
-from .mosaic_noise import demosaic_weights, demosaiced, mosaic_variances
+from .mosaic_noise import (
+    demosaic_weights,
+    demosaiced,
+    scatter_weights,
+)
+from .site_noise import ALIKE, site_noise
 from .window import cut, scene_of, span_of
 
 Floats = npt.NDArray[np.float32]
-_NODES, _TAIL_NODES, _DEPTHS = 24, 6, 48
-_ROWS_OF_QUADS = np.array([[1, 0.5, 0], [0, 0.5, 1]])
-_ROWS_OF_PIXELS = np.array([[1.0, 1, 1]])
-"""What red, green and blue take of the noise of each row of a sensor, whose quads are RGGB."""
+_NODES, _FAR, _TAIL_NODES = 40, 5, 6
 
 
 class NoiseMap(NamedTuple):
@@ -45,8 +46,7 @@ class NoiseMap(NamedTuple):
 
     clean: (h, w, 3); the low without noise, in sRGB levels, 0 to 255, not rounded.
     linear: (h, w, 3); the same in linear light, 0 to 1.
-    noise: (h, w, 3); standard deviation of the noise in levels, rounding included; NaN where noise
-      of channels stands behind a demosaic.
+    noise: (h, w, 3); standard deviation of the noise in levels, rounding included.
     noise_linear: (h, w, 3); the same in linear light.
     light: (h, w); illumination field in EV: what falls on each pixel, against the exposure.
     """
@@ -76,48 +76,33 @@ def noise_map(
     shape = span.height, span.width
     lit_as = normal if lit_as is None else lit_as
     scene = scene_of(normal, span, args, lit_as)
-    means, light = _exposed(normal, span, scene, args.sensor.method)
-    lights: Any
-    variances: Any
-    lights, light_variances, clean, variances, covariances = (
-        np.empty((3, *shape), np.float32) for _ in range(5)
+    means, counts, light = _exposed(normal, span, scene, args.sensor, args.pattern)
+    lights, light_variances, clean, variances, rests, covariances, slopes = (
+        np.empty((3, *shape), np.float32) for _ in range(7)
     )
-    sensor, draw = args.sensor, args.field.draw
+    draw, colour = args.field.draw, args.development.colour
     levels = 255 * encoding(draw.isp_contrast, draw.tone, draw.gamma, draw.tone_toe)
-    levels = levels if len(blur) else _as_rounded(levels)
-    out = lights, light_variances, clean, variances, covariances
-    site, colour = _site_noise(args), args.development.colour
-    mosaic = sensor.method >= BILINEAR
-    kept = (demosaic_weights(sensor.method) ** 2).sum((3, 4)).mean((0, 1)) if mosaic else np.ones(3)
-    camera = sensor.method, float(sensor.gain), site, kept
+    levels = levels if len(blur) else as_rounded(levels)
     curve = levels, *quadrature()
-    made = np.zeros((3, 2, LIGHTS))
+    channel_levels = np.zeros((3, 3, LIGHTS))
     if args.noise.there:
-        fill_channel_levels(args.noise, curve, tail_quadrature(), made)
-    pixel_moments(means, camera, colour, args.noise, made, curve, out)
-    before = np.maximum(variances, 1e-12)
-    slopes = np.sqrt(before / np.maximum(light_variances, 1e-30))
-    units = np.array([colour.red_gain, colour.green_gain, colour.blue_gain])
-    to_light = np.reshape(colour.to_srgb, (3, 3)) * units / (colour.white - colour.black)
-    row = float(sensor.row_sigma)
-    of_rows: npt.NDArray[Any] = np.zeros((0, 3, *shape))
-    if mosaic:
-        sites = sensor.gain**2 * np.maximum(means, 0) + site.single
-        chroma = blur, strength
-        of_sites = mosaic_variances(sites, row**2, slopes, to_light, sensor.method, chroma)
-    elif row:
-        shares = _ROWS_OF_QUADS if sensor.method == BINNED else _ROWS_OF_PIXELS
-        of_rows = row * (shares @ to_light.T)[..., None, None] * slopes
+        fill_channel_levels(args.noise, curve, tail_quadrature(), channel_levels)
+    site, taken = site_noise(args)
+    out = lights, light_variances, clean, variances, rests, covariances, slopes
+    pixel_moments(means, counts, site, colour, (args.noise, channel_levels), curve, out)
+    before = variances
     if len(blur):
-        clean, variances = _smoothed(clean, variances, covariances, of_rows, blur, strength)
+        if args.noise.there:
+            site = site._replace(gain=0.0, shared=ALIKE)
+        parts = np.empty((3, 3, *shape), np.float32)
+        smoothed_variances(counts, site, out[4:], taken, strength, parts)
+        clean, variances = _smoothed(clean, parts, blur, strength, (span, height, width))
         places: Any = np.interp(clean, levels, np.arange(len(levels))) / (len(levels) - 1)
         lights = places * places
-    else:
-        variances += (of_rows**2).sum(0)
-    variances = (of_sites if mosaic else variances) + ROUNDING
-    if mosaic and args.noise.there:
-        variances = np.full_like(variances, np.nan)
-    in_light = np.sqrt(variances) / slopes
+    variances = variances + ROUNDING
+    steps = lights_of_levels(levels)[np.rint(clean).astype(np.uint8)]
+    in_light = light_variances + ROUNDING * steps * steps
+    in_light = np.sqrt(in_light * variances / (before + ROUNDING))
     field = np.log2(np.maximum(light, 1e-30)) + exposure_of(lit_as, draw)
     pictures = (
         np.moveaxis(np.asarray(one, np.float32), 0, 2)
@@ -126,7 +111,13 @@ def noise_map(
     return NoiseMap(*(cut(one, span, window) for one in (*pictures, field.astype(np.float32))))
 
 
-def _as_rounded(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def lights_of_levels(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the light (256) that a level is wide."""
+    edges = np.interp(np.arange(257) - 0.5, levels, np.linspace(0, 1, len(levels)) ** 2)
+    return np.maximum(np.diff(edges), 1e-9)
+
+
+def as_rounded(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return levels of the encoding table whose rounding is at the very light where the low's is.
 
     Its 8 bits step from cell to cell: where a level is a dozen cells wide, its variance is off by
@@ -139,9 +130,15 @@ def _as_rounded(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.interp(np.arange(len(levels)), places, [levels[0], *between, levels[-1]])
 
 
-def _exposed(normal: Pixels, span: Window, scene: Scene, method: int) -> tuple[Floats, Floats]:
-    """Return mean electrons (3, h, w) of the pixels of a span, and the factors on their light."""
+def _exposed(
+    normal: Pixels, span: Window, scene: Scene, sensor: Sensor, pattern: Pattern
+) -> tuple[Floats, Floats, Floats]:
+    """Return mean electrons (3, h, w) of the pixels of a span, and of the sites that they are of.
+
+    And the factors on their light.
+    """
     height, width = normal.shape[:2]
+    method = sensor.method
     border = BORDER if method >= BILINEAR else 0
     top, left = max(span.top - border, 0), max(span.left - border, 0)
     bottom = min(span.top + span.height + border, height)
@@ -150,7 +147,7 @@ def _exposed(normal: Pixels, span: Window, scene: Scene, method: int) -> tuple[F
     means = np.empty((3, part.height, part.width), np.float32)
     light = np.empty((part.height, part.width), np.float32)
     expose_window(normal, part, scene, means, light)
-    light = cut(light, part, span)
+    light, counts = cut(light, part, span), means
     if border:
         before = border - (span.top - top), border - (span.left - left)
         after = (
@@ -158,75 +155,71 @@ def _exposed(normal: Pixels, span: Window, scene: Scene, method: int) -> tuple[F
             border - (right - span.left - span.width),
         )
         means = np.pad(means, ((0, 0), *zip(before, after, strict=True)), "edge")
-        means = demosaiced(means, method)
-    return means, light
+        full = np.float32((sensor.white - sensor.black) / sensor.gain)
+        counts, means = np.where(means < full, means, 0), np.minimum(means, full)
+        span = Window(span.top, span.left, *means.shape[1:])
+    if pattern.there:
+        counts = counts.copy()
+        add_hot_sites(method, span, (height, width), pattern, float(sensor.gain), counts)
+    if border:
+        counts = demosaiced(counts, scatter_weights(method))
+        means = demosaiced(means, demosaic_weights(method))
+    return means, counts, light
 
 
 def _smoothed(
     clean: Floats,
-    variances: Floats,
-    covariances: Floats,
-    of_rows: npt.NDArray[Any],
+    parts: Floats,
     blur: Floats,
     strength: float,
+    where: tuple[Window, int, int],
 ) -> tuple[Floats, Floats]:
     """Return levels (3, h, w) and their variances after chroma noise reduction.
 
     Each channel becomes the brightness and what is left of its difference to it: of its own pixel
-    and, blurred, of its neighbours. of_rows: levels that noise of rows is worth (rows, 3, h, w),
-    which is the same all along them.
+    and, blurred, of its neighbours. parts: see `smoothed_variances`. where: window of a picture,
+    and its height and width, beyond which its edge is repeated.
     """
     taps = np.concatenate([blur[:0:-1], blur]).astype(np.float64)
-    squares = taps * taps
+    squares = taps * taps / (taps @ taps)
     luma = np.tensordot(LUMA, clean, 1)
-    pairs = ((0, 1), (1, 2), (0, 2))
-    made, out = np.empty_like(clean), np.empty_like(variances)
-    middle = float(blur[0]) ** 2
+    window, height, width = where
+    own_rows, rows = _at_edges(taps, window.top, window.height, height)
+    own_columns, columns = _at_edges(taps, window.left, window.width, width)
+    levels, variances = np.empty_like(clean), parts[0] + parts[1] * np.outer(own_rows, own_columns)
 
-    def variance_of(factors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        total = np.tensordot(factors * factors, variances, 1)
-        for (a, b), one in zip(pairs, covariances, strict=True):
-            total = total + 2 * factors[a] * factors[b] * one
-        return np.maximum(total, 0.0)
+    def blurred(one: Any, taps: npt.NDArray[np.float64]) -> Any:
+        return cv2.sepFilter2D(one, -1, taps, taps, borderType=cv2.BORDER_REPLICATE)
 
     for c in range(3):
         difference = clean[c] - luma
-        smooth = cv2.sepFilter2D(difference, -1, taps, taps, borderType=cv2.BORDER_REPLICATE)
-        made[c] = luma + difference + strength * (smooth - difference)
-        apart = np.eye(3)[c] - LUMA
-        around = variance_of(apart)
-        blurred = cv2.sepFilter2D(around, -1, squares, squares, borderType=cv2.BORDER_REPLICATE)
-        own = LUMA + (1 - strength + strength * middle) * apart
-        neighbours = strength**2 * np.maximum(blurred - middle**2 * around, 0)
-        out[c] = variance_of(own) + neighbours
-        own = LUMA + (1 - strength + strength * float(blur[0])) * apart
-        others = strength**2 * (squares.sum() - middle)
-        for one in of_rows:
-            out[c] += np.tensordot(own, one, 1) ** 2 + others * np.tensordot(apart, one, 1) ** 2
-    return np.clip(made, 0, 255), out
+        levels[c] = clean[c] + strength * (blurred(difference, taps) - difference)
+        variances[c] += blurred(parts[2, c], squares) * np.outer(rows, columns)
+    return np.clip(levels, 0, 255), np.maximum(variances, 0)
 
 
-def _site_noise(args: KernelArgs) -> SiteNoise:
-    """Return the cumulants of what sites add to their electrons, but for noise of rows."""
-    noise = args.sensor.noise
-    single, single4 = read_cumulants(noise.read, *depth_quadrature())
-    pair, pair4 = read_cumulants(noise.read_pair, *depth_quadrature())
-    return SiteNoise(single + ROUNDING, single4, pair + 2 * ROUNDING, pair4)
+def _at_edges(
+    taps: npt.NDArray[np.float64], first: int, count: int, size: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return a pixel's own weight in its blur, and the sum of squares, of those far from edges.
 
-
-@lru_cache(maxsize=1)
-def depth_quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return roots of the depths of a distribution's quantiles, and their weights."""
-    nodes, weights = np.polynomial.legendre.leggauss(_DEPTHS)
-    end = math.sqrt(OCTAVES + 1)
-    roots = 1 + (nodes + 1) * (end - 1) / 2
-    return roots, weights * (end - 1) * math.log(2) * roots * 2.0 ** (1 - roots * roots)
+    Of so many pixels of a line of that size, from the first on.
+    """
+    reach, own = len(taps) // 2, np.arange(first, first + count)[:, None]
+    found = np.clip(own + np.arange(-reach, reach + 1), 0, size - 1) - own + reach
+    weights = np.zeros(found.shape)
+    np.add.at(weights, (own - first, found), taps)
+    return weights[:, reach] / taps[reach], (weights**2).sum(1) / (taps @ taps)
 
 
 @lru_cache(maxsize=1)
 def quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return nodes and weights of Gauss and Hermite's rule for a standard normal distribution."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    """Return nodes and weights for a standard normal distribution.
+
+    Evenly spaced: a curve that ends at black has a corner, which Gauss and Hermite's miss.
+    """
+    nodes = np.linspace(-_FAR, _FAR, _NODES)
+    weights = np.exp(-nodes * nodes / 2)
     return nodes, weights / weights.sum()
 
 

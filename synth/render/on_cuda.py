@@ -206,7 +206,7 @@ class CameraOnCuda:
             "maps", (len(sizes) * spec.planes * int(np.prod(spec.room)),), np.float32
         )
         room, upload = self._memory.room, self._memory.upload
-        maps = lay_out_maps(plan, spec, into, self._map_tables, room, upload)
+        maps = lay_out_maps(plan, spec, table, into, self._map_tables, room, upload)
         self._memory.uploaded()
         every = plan.places | map_places(plan, spec, table)
         blocks = tuple((name, blocks_of(places)) for name, places in every.items())

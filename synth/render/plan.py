@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from ..camera.illumination import CHANNEL_LIGHT, blur_weights, cubic_weights
 from ..camera.recipe import MAX_CELLS, MAX_LIGHTS
-from ..degradations.spread import Spread
+from ..degradations.point_spread import Spread
 from ..draws.table import DrawTable
 from ..kernels.batch.arrays import FIELD, IMAGE, Batch
 from ..kernels.batch.layout import MOST, TOTALS, lay_out_images
-from ..kernels.batch.map_steps import BLURRED, MOST_SITES, PLANES, PRODUCTS, Maps
+from ..kernels.batch.map_steps import BLURRED, PLANES, Maps
 from ..kernels.curves import log_light
 from ..kernels.degradations.jpeg import COSINES, all_quantisers
 from ..kernels.demosaic import BILINEAR, MALVAR
@@ -28,8 +28,10 @@ from ..kernels.emitters import LAMP, MOST_EMITTERS
 from ..kernels.illumination import CELLS
 from ..kernels.moments import LIGHTS
 from ..kernels.numbers.poisson_table import poisson_alias_table
-from .mosaic_noise import demosaic_weights
-from .noise_map import depth_quadrature, quadrature, tail_quadrature
+from .kernel_args import kernel_args
+from .mosaic_noise import demosaic_weights, scatter_weights
+from .noise_map import quadrature, tail_quadrature
+from .site_noise import site_noise
 
 Shape = tuple[int, ...]
 Allocate = Callable[[str, Shape, Any], Any]
@@ -227,12 +229,11 @@ def map_places(plan: BatchPlan, spec: MapSpec, table: DrawTable) -> dict[str, in
     places = {"maps": windows if spec.size is None else int(np.prod(spec.size))}
     if not spec.of_noise:
         return places
-    places |= {"levels": ENCODE_CELLS, "noises": 1, "moments": int(_span_pixels(plan).max())}
+    places |= {"levels": ENCODE_CELLS, "moments": int(_span_pixels(plan).max())}
     if table.draws["noisy"].any():
         places["channels"] = 3 * LIGHTS
     if "sites" in plan.places:
-        places |= {"site_means": plan.places["sites"], "site_products": PRODUCTS // 6}
-        places["site_weights"] = 12 * MOST_SITES**2
+        places["site_means"] = plan.places["sites"]
     if "blurs" in plan.places:
         places["column_blurs"] = plan.places["blurs"]
     return places
@@ -245,20 +246,35 @@ def _span_pixels(plan: BatchPlan) -> IntArray:
 
 def map_tables(upload: Upload) -> dict[str, Any]:
     """Bring the arrays that all maps share to where kernels are to find them."""
-    demosaic = np.stack([demosaic_weights(method) for method in (BILINEAR, MALVAR)])
+    around = [
+        [weights(method).reshape(4, 3, 5, 5) for weights in (demosaic_weights, scatter_weights)]
+        for method in (BILINEAR, MALVAR)
+    ]
     tables = {
-        "hermite": np.array(quadrature()),
+        "normal": np.array(quadrature()),
         "laguerre": np.array(tail_quadrature()),
-        "depths": np.array(depth_quadrature()),
-        "demosaic": demosaic,
-        "kept": (demosaic**2).sum((4, 5)).mean((1, 2)),
+        "around": np.array(around),
     }
     return {name: upload(name, table) for name, table in tables.items()}
+
+
+def site_arrays(table: DrawTable, numbers: IntArray) -> dict[str, npt.NDArray[np.float64]]:
+    """Return `site_noise` of draws of a table as `Maps` has it, of each draw once."""
+    once, places = np.unique(numbers, return_inverse=True)
+    found = [site_noise(kernel_args(table, number)) for number in once.tolist()]
+    arrays = {
+        "sites": np.array([[*site.shared, site.fourth] for site, _ in found]),
+        "squares": np.array([site.squares.reshape(4, 3, 3, 5) for site, _ in found]),
+        "powers": np.array([site.powers.reshape(4, 2, 3, 3) for site, _ in found]),
+        "taken": np.array([taken.reshape(4, 3, 6, 3, 3) for _, taken in found]),
+    }
+    return {name: one[places] for name, one in arrays.items()}
 
 
 def lay_out_maps(
     plan: BatchPlan,
     spec: MapSpec,
+    table: DrawTable,
     into: Any,
     tables: dict[str, Any],
     new: Allocate,
@@ -267,12 +283,12 @@ def lay_out_maps(
     """Bring what steps of maps need together.
 
     into: float32 array (N * planes * rows * columns) of zeros, in its place.
-    tables: what `map_tables` returns.
+    table: the draws. tables: what `map_tables` returns.
     new, upload: make an array there, or bring one there.
     """
     ends = np.cumsum(_span_pixels(plan))
     count, pixels = len(plan.images), int(ends[-1]) if spec.of_noise else 1
-    mosaics = count if plan.totals["mosaic"] else 1
+    of_sites = site_arrays(table, plan.images["draw"] if spec.of_noise else np.zeros(1, np.int64))
     (rows, columns), (high, wide) = spec.room, spec.size or (0, 0)
     asked: dict[str, Any] = {
         name.replace("-", "_"): spec.first_planes.get(name, -1) for name in MAP_CHANNELS
@@ -287,13 +303,11 @@ def lay_out_maps(
         shift=float(spec.shift),
         scale=float(spec.scale),
         levels=new("map_levels", (count, ENCODE_CELLS), np.float32),
-        sites=new("map_sites", (count, 4), np.float64),
-        channels=new("map_channels", (count, 3, 2, LIGHTS), np.float64),
-        weights=new("map_weights", (mosaics, 12 * MOST_SITES**2), np.float32),
-        products=new("map_products", (mosaics, PRODUCTS), np.float64),
+        channels=new("map_channels", (count, 3, 3, LIGHTS), np.float64),
         first=upload("map_first", ends - _span_pixels(plan)),
         pixels=new("map_pixels", (pixels * PLANES,), np.float32),
         blurred=new("map_blurred", (pixels * BLURRED,), np.float32),
         **asked,
         **tables,
+        **{name: upload(f"map_{name}", one) for name, one in of_sites.items()},
     )

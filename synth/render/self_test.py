@@ -1,4 +1,4 @@
-"""A self-test: known lows, made again on this machine and compared bit by bit.
+"""Self-test: make known lows on this machine and compare their bits.
 
 It runs in `gloam doctor`, and when a process first makes lows by kernels that have not passed it:
 once for the CPU, once for each kind of GPU.
@@ -82,10 +82,10 @@ def cpu_fault(known: Sequence[str] = KNOWN) -> str:
     return _fault("CPU", lows, known, is_joined())
 
 
-def gpu_fault(render: Render, known: Sequence[str] = KNOWN) -> str:
+def gpu_fault(render: Render) -> str:
     """Make the known lows by a GPU's function of normals and draws; see `cpu_fault`."""
     lows = [render([normal], table)[0] for normal, table in zip(*known_lows(), strict=True)]
-    return _fault("GPU", lows, known, joined=False)
+    return _fault("GPU", lows, KNOWN, joined=False)
 
 
 def check_once(gpu: str = "", render: Render | None = None) -> None:

@@ -77,7 +77,7 @@ def scene_of(normal: Pixels, span: Window, args: KernelArgs, lit_as: Pixels) -> 
 
 
 def span_of(window: Window, height: int, width: int, blur: npt.NDArray[np.float32]) -> Window:
-    """Return what has to be made of a picture so that a window of it is right.
+    """Return the area of a picture that a window of its low depends on.
 
     It is the window, what the chroma noise reduction sees around it, and an even top and left, at
     which a mosaic begins.

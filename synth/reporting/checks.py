@@ -1,4 +1,4 @@
-"""Checks for what can go wrong with a set and be seen in its numbers, each with its bound."""
+"""Checks of a set's numbers, each with its bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether pictures stand in several splits: equal ones, and such as look alike."""
+"""Find equal or similar pictures in different splits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page itself: one file of HTML that asks for nothing and is read without scripts."""
+"""The page of `gloam report`: one HTML file that loads nothing else and works without scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pairs a page shows, and what it shows of each."""
+"""Choose pairs for a page, and make their pictures."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from ...errors import ImageRefused, SetError
 from ...manifests.images.decode import read_rgb
-from ...manifests.images.folders import image_files
 from ...manifests.sets.pair_set import PairSet
-from ..analysis.contact_sheet import brightened, described, gain_of
+from ...manifests.sources.folders import image_files
+from ..analysis.contact_sheet import brighten, brightening_gain, describe_draw
 from ..analysis.pair_statistics import LABELS
 from ..analysis.set_statistics import Measured
 from ..clips import frames_of, is_clip
@@ -48,7 +48,7 @@ class Shown(NamedTuple):
 
 
 def chosen(measured: Measured) -> dict[int, str]:
-    """Choose typical pairs, and the extreme ones by each statistic: place to the reason why."""
+    """Choose typical pairs and the extremes of each statistic, with the reason for each."""
     reasons: dict[int, list[str]] = {}
     distance = np.zeros(len(measured.rows))
     for name in LABELS:
@@ -73,7 +73,7 @@ def chosen(measured: Measured) -> dict[int, str]:
     return {place: ", ".join(why) for place, why in reasons.items()}
 
 
-def shown_of_set(pairs: PairSet, measured: Measured) -> list[Shown]:
+def pictures_of_set(pairs: PairSet, measured: Measured) -> list[Shown]:
     """Make the pictures of the chosen pairs of a set."""
     wanted = {measured.keys[place]: (place, why) for place, why in chosen(measured).items()}
     units = {measured.units[place] for place, _ in wanted.values()}
@@ -93,7 +93,7 @@ def shown_of_set(pairs: PairSet, measured: Measured) -> list[Shown]:
                 raise SetError(
                     f"{unit.root}: {unit.name}: {pair.key}: {error}", path=unit.root
                 ) from error
-            words = ", ".join(described(drawn, _WORDS))
+            words = ", ".join(describe_draw(drawn, _WORDS))
             boxes = _boxes(pair.record, normal)
             row = measured.rows[place]
             shown = _shown(pair.key, why, [words, _numbers(row)], (low, normal), boxes)
@@ -101,7 +101,7 @@ def shown_of_set(pairs: PairSet, measured: Measured) -> list[Shown]:
     return [found[place] for place in chosen(measured) if place in found]
 
 
-def shown_of_folders(lows: Path, normals: Path | None, measured: Measured) -> list[Shown]:
+def pictures_of_folders(lows: Path, normals: Path | None, measured: Measured) -> list[Shown]:
     """Make the pictures of the chosen pairs of two folders, or lows of one."""
     files = image_files(lows)
     partners = {} if normals is None else image_files(normals)
@@ -124,16 +124,16 @@ def _shown(
     low, normal = pair
     width = min(_WIDTH, low.shape[1])
     height = max(1, round(width * low.shape[0] / low.shape[1]))
-    bright = brightened(low)
+    bright = brighten(low)
     top, left = (max(0, (side - _CLOSE) // 2) for side in low.shape[:2])
     close = np.ascontiguousarray(bright[top : top + _CLOSE, left : left + _CLOSE])
     return Shown(
         key,
         why,
         "; ".join(words),
-        jpeg_address(scaled(low, (width, height)), 88),
-        jpeg_address(scaled(bright, (width, height)), 85),
-        "" if normal is None else jpeg_address(scaled(normal, (width, height)), 85),
+        jpeg_address(scale_image(low, (width, height)), 88),
+        jpeg_address(scale_image(bright, (width, height)), 85),
+        "" if normal is None else jpeg_address(scale_image(normal, (width, height)), 85),
         jpeg_address(close, 92),
         (width, height),
         boxes,
@@ -145,18 +145,18 @@ def _strip(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> str:
     places = np.unique(np.linspace(0, len(lows) - 1, min(_STRIP, len(lows))).astype(int))
     width = 2 * _WIDTH // len(places)
     height = max(1, round(width * lows[0].shape[0] / lows[0].shape[1]))
-    gain = gain_of(lows[0])
+    gain = brightening_gain(lows[0])
     rows = [
-        np.hstack([scaled(frame, (width, height)) for frame in frames])
+        np.hstack([scale_image(frame, (width, height)) for frame in frames])
         for frames in (
-            [brightened(lows[place], gain) for place in places],
+            [brighten(lows[place], gain) for place in places],
             [normals[place] for place in places],
         )
     ]
     return jpeg_address(np.ascontiguousarray(np.vstack(rows)), 85)
 
 
-def scaled(image: Pixels, size: tuple[int, int]) -> Pixels:
+def scale_image(image: Pixels, size: tuple[int, int]) -> Pixels:
     """Return an image at another size (width, height), by means over areas."""
     made: Pixels = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
     return made

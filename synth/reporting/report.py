@@ -15,7 +15,7 @@ from ...storage.stores import as_path
 from ..analysis.pair_statistics import reference_statistics
 from ..analysis.references import read_reference
 from ..analysis.set_statistics import measure_folders
-from ..realism.comparison import Rows, compared_rows
+from ..realism.comparison import Rows, compare_rows
 from ..realism.two_sample import require_classifier
 from .checks import Check
 from .page import page
@@ -54,7 +54,7 @@ def report(
     workers : int
         Processes.
     progress : Progress, optional
-        Told of the number of pairs measured.
+        Receives the number of pairs measured.
     engine : Engine, optional
         Does the work, instead of processes of this machine.
 
@@ -110,7 +110,7 @@ def report(
                 subjects = [replace(subject, name=str(path)) for subject, path in both]
     real = [_real_rows(path, pairs, workers, shown.at) for path in folders]
     compared = [
-        compared_rows(f"{subject.name} beside {path}", rows, subject.measured.rows)
+        compare_rows(f"{subject.name} beside {path}", rows, subject.measured.rows)
         for subject in subjects
         for path, rows in zip(folders, real, strict=True)
     ]

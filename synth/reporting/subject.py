@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...engines.engine import Engine, ignored
-from ...manifests.images.folders import image_files
+from ...engines.engine import Engine, ignore_progress
 from ...manifests.sets.close import photographs_in
 from ...manifests.sets.pair_set import open_set
+from ...manifests.sources.folders import image_files
 from ..analysis.set_statistics import Measured, measure_folders, measure_set
 from .checks import Check, checks_of_pairs, checks_of_set
 from .leaks import split_leaks
-from .pictures import Shown, shown_of_folders, shown_of_set
+from .pictures import Shown, pictures_of_folders, pictures_of_set
 
 _MOST_UNITS = 24
 """Shards that pairs are measured of, at most: each is read whole."""
@@ -68,10 +68,10 @@ def set_subject(
     normals: Path | None,
     most: int,
     workers: int,
-    at: Callable[[int], None] = ignored,
+    at: Callable[[int], None] = ignore_progress,
     engine: Engine | None = None,
 ) -> Subject:
-    """Gather what there is to tell of a set.
+    """Gather the facts and statistics of a set.
 
     Raises SetError when it is none, or something in it cannot be read.
     """
@@ -111,7 +111,7 @@ def set_subject(
         len(pairs),
         measured,
         [*split_leaks(pairs), *checks_of_set(pairs, measured)],
-        shown_of_set(pairs, measured),
+        pictures_of_set(pairs, measured),
         counts,
         sorted((reason, len(paths), paths[:3]) for reason, paths in by_reason.items()),
         {name: _drawn(table, name) for name in DRAWN if name in held},
@@ -131,10 +131,10 @@ def folder_subject(
     normals: Path | None,
     most: int,
     workers: int,
-    at: Callable[[int], None] = ignored,
+    at: Callable[[int], None] = ignore_progress,
     engine: Engine | None = None,
 ) -> Subject:
-    """Gather what there is to tell of real pairs, or of lows alone.
+    """Gather the statistics of real pairs, or of lows alone.
 
     Raises SourceError when there is nothing, an image has no partner, or is damaged.
     """
@@ -147,5 +147,5 @@ def folder_subject(
         len(image_files(lows)),
         measured,
         checks_of_pairs(measured),
-        shown_of_folders(lows, normals, measured),
+        pictures_of_folders(lows, normals, measured),
     )

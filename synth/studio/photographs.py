@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import ConfigError, ImageRefused, SourceError
-from ...manifests.images.folders import images_below
 from ...manifests.images.header import read_header
 from ...manifests.images.load_normal import load_normal
 from ...manifests.sources import list_source, read
+from ...manifests.sources.folders import images_below
 from ...storage.untrusted import read_regular
 from ..kernels.arrays import Pixels
 
@@ -68,7 +68,9 @@ class Photographs:
         load_normal(data, SMALL)  # its pixels too can be read
         with self._lock:
             if len(self._held) >= MOST:
-                raise ConfigError(f"{name}: there are {MOST} photographs already, start anew")
+                raise ConfigError(
+                    f"{name}: the limit of {MOST} photographs is reached; restart the studio"
+                )
             self._held.append(Photograph(name, data, header.width, header.height))
             return len(self._held) - 1
 

@@ -99,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answered(self._post)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Keep quiet: what goes wrong is said on the page."""
+        """Log nothing: the page shows errors."""
 
     def _answered(self, answer: Callable[[str, dict[str, str]], None]) -> None:
         # Not by urlsplit, which takes `//[` for the address of another host, and refuses it.
@@ -201,7 +201,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def version_string(self) -> str:
-        """Tell nobody which Python this is."""
+        """Hide the Python version."""
         return "gloam"
 
 

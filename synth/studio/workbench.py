@@ -14,7 +14,7 @@ from typing import Any
 from ...errors import ConfigError, GloamError
 from ...manifests.config import parse_yaml
 from ...storage.atomic import write_bytes
-from ..analysis.contact_sheet import brightened
+from ..analysis.contact_sheet import brighten
 from ..analysis.pair_statistics import LABELS, pair_statistics, reference_statistics
 from ..kernels.png.file import encode_png
 from ..models import component_of, draw, low_maker, render
@@ -110,14 +110,14 @@ class Workbench:
         """
         normal = self.photographs.normal(photo, SMALL if small else SIDE)
         low = low_maker(_recipe(values), seed, [KEY]).low(0, normal)
-        return encode_png(brightened(low) if bright else low)
+        return encode_png(brighten(low) if bright else low)
 
     def normal(self, photo: int, small: bool = False) -> bytes:
         """Return a photograph's normal as a PNG file."""
         return encode_png(self.photographs.normal(photo, SMALL if small else SIDE))
 
     def about(self, photo: int, values: Values, seed: int, base: str) -> Values:
-        """Return what was drawn, the low's statistics, and the command that builds such a set."""
+        """Return the draw, the low's statistics, and the command that builds such a set."""
         recipe, normal = _recipe(values), self.photographs.normal(photo)
         drawn = draw(recipe, seed, KEY)
         measured = pair_statistics(render(normal, drawn), normal)
@@ -145,7 +145,7 @@ class Workbench:
         return shlex.join([*words, *(["--seed", str(seed)] if seed else [])])
 
     def text(self, values: Values) -> str:
-        """Return a recipe as YAML, each value with what it is and may be."""
+        """Return a recipe as YAML, with meaning and bounds of each value."""
         return annotated_yaml(_recipe(values))
 
     def save(self, values: Values, name: str, replace: bool) -> Values:
@@ -189,7 +189,7 @@ def _recipe(values: Values) -> Recipe:
 
 
 def changes(base: Recipe, recipe: Recipe) -> list[str]:
-    """Return what `--set` takes to make one recipe of another.
+    """Return the `--set` options that turn one recipe into another.
 
     Examples
     --------

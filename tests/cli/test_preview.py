@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gloam.synth.analysis.contact_sheet import described
+from gloam.synth.analysis.contact_sheet import describe_draw
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
 
@@ -30,7 +30,7 @@ def test_preview_makes_a_sheet(photographs, tmp_path):
 
 def test_captions_say_whose_noise_it_is():
     own, sensor = (
-        " ".join(described(draw(load_recipe("even", changes), 0, "k"), 1000))
+        " ".join(describe_draw(draw(load_recipe("even", changes), 0, "k"), 1000))
         for changes in ([], ["camera.iso=3200"])
     )
     assert "read noise 0." in own

@@ -448,7 +448,7 @@ def attack(root: Path, out: Path) -> Iterator[tuple[str, str]]:
     from gloam.storage.stores import in_store
     from gloam.synth.analysis.set_statistics import measure_set
     from gloam.synth.building.deep_verify import recheck_set
-    from gloam.synth.building.regenerate import export, regenerate
+    from gloam.synth.building.regenerate import export_layout, regenerate
     from gloam.synth.publishing.export_for import export_for
     from gloam.synth.publishing.publish import publish
     from gloam.synth.publishing.rebuild import rebuild
@@ -479,8 +479,8 @@ def attack(root: Path, out: Path) -> Iterator[tuple[str, str]]:
         "stage": lambda: stage(root, out / "staged"),
         "regenerate": lambda: regenerate(root, out / "again", seed=9),
         "lows": lambda: regenerate(root, out / "lows", seed=9, lows_only=True),
-        "export files": lambda: export(root, out / "files", "files"),
-        "export shards": lambda: export(root, out / "shards", "shards"),
+        "export files": lambda: export_layout(root, out / "files", "files"),
+        "export shards": lambda: export_layout(root, out / "shards", "shards"),
         "deep verify": deep,
         "stats": lambda: measure_set(gloam.open_set(root), 4),
     }

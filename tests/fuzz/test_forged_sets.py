@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from gloam.errors import SetError
-from gloam.manifests.sets.verify import files_below, verify_set
+from gloam.manifests.sets.verify import find_files, verify_set
 from gloam.storage.atomic import sha256_file
-from gloam.synth.building.regenerate import export
+from gloam.synth.building.regenerate import export_layout
 from gloam.synth.publishing.publish import publish
 from gloam.synth.publishing.unit_by_unit import MARK, SUMS, verify_export
 
@@ -32,7 +32,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     gloam.build(
         top / "shards", "sample", select=False, pairs=5, val=2, max_side=72, workers=1
     )  # which is made again without being told where its photographs lie
-    export(top / "shards", top / "files", "files")
+    export_layout(top / "shards", top / "files", "files")
     return {name: top / name for name in ("shards", "files")}
 
 
@@ -120,7 +120,7 @@ def test_verify_names_what_was_published_and_forged(
     PUBLISHED[said](root)
     lines = [
         f"{sha256_file(root / name)}  {name}\n"
-        for name in sorted(files_below(root))
+        for name in sorted(find_files(root))
         if name not in (MARK, SUMS)
     ]
     (root / SUMS).write_text("".join(lines))

@@ -11,9 +11,9 @@ import torch
 import gloam
 from gloam.errors import LoaderError
 from gloam.loaders.augment import crop_numbers, draw_crop
-from gloam.loaders.labels import Rows, batch_labels
+from gloam.loaders.labels import LabelRows, batch_labels
 from gloam.loaders.options import Options
-from gloam.synth.building.regenerate import export
+from gloam.synth.building.regenerate import export_layout
 
 from ..labelled import NAMES, class_source, coco_source, likeness, voc_source
 
@@ -32,7 +32,7 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     options = {"labels": True, "select": False, "shard_size": 7, "recipe": "even"}
     gloam.build(folder / "stored", sources, val=8, **options)
     gloam.build(folder / "live", sources, val=8, low_codec="none", **options)
-    export(folder / "stored", folder / "files", "files")
+    export_layout(folder / "stored", folder / "files", "files")
     return {name: folder / name for name in ("stored", "live", "files")}
 
 
@@ -183,7 +183,7 @@ def test_only_what_is_wholly_outside_of_a_crop_is_left_out():
         ],
         np.float32,
     )
-    rows = Rows(
+    rows = LabelRows(
         np.array([-1], np.int32),
         np.array([3]),
         boxes,

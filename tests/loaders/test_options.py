@@ -27,7 +27,7 @@ torch = pytest.importorskip("torch")
         ({"batch_size": 4, "crop": "center"}, "crop"),
         ({"batch_size": 4, "crop": "random"}, "needs a size"),
         ({"batch_size": 4, "value_range": (0, 255)}, "value_range"),
-        ({"batch_size": 99}, "no whole batch"),
+        ({"batch_size": 99}, "no full batch"),
         ({"batch_size": 1, "rank": 0, "world_size": 99}, "fewer than 99 ranks"),
         ({"batch_size": 1, "rank": 5, "world_size": 2}, "rank 5 of 2"),
         ({"batch_size": 1, "rank": 0}, "both"),

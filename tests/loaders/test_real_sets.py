@@ -94,7 +94,7 @@ def test_images_with_their_classes(backend, tmp_path):
         ((_, labels, keys),) = list(loader)
         assert loader.classes == ["Boat", "Cat"]
     assert dict(zip(keys, labels.tolist(), strict=True)) == {"2": 0, "1": 1}
-    with pytest.raises(LoaderError, match="entry 0 of the list is no path"):
+    with pytest.raises(LoaderError, match="entry 0 of the list is not the path"):
         ImageLoader([("a", "b")], **PLAIN)
 
 

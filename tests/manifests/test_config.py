@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gloam.errors import ConfigError
-from gloam.manifests.config import load_yaml, parse_yaml, validated
+from gloam.manifests.config import load_yaml, parse_yaml, validate
 
 
 class Inner(BaseModel):
@@ -118,7 +118,7 @@ def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_right_values_become_a_model() -> None:
-    found = validated(Outer, {"name": "x", "camera": {"iso": 200}, "sizes": [1, 2]}, "x.yaml")
+    found = validate(Outer, {"name": "x", "camera": {"iso": 200}, "sizes": [1, 2]}, "x.yaml")
     assert found == Outer(name="x", camera=Inner(iso=200), sizes=[1, 2])
 
 
@@ -156,14 +156,14 @@ def test_a_wrong_value_is_told_by_file_key_value_and_what_is_allowed(
     values: dict[str, object], line: str
 ) -> None:
     with pytest.raises(ConfigError) as refused:
-        validated(Outer, values, "x.yaml")
+        validate(Outer, values, "x.yaml")
     (found,) = str(refused.value).splitlines()
     assert found.startswith(line)
 
 
 def test_every_mistake_gets_a_line() -> None:
     with pytest.raises(ConfigError) as refused:
-        validated(Outer, {"camera": {"iso": 1, "lens": 2}, "size": 3}, "x.yaml")
+        validate(Outer, {"camera": {"iso": 1, "lens": 2}, "size": 3}, "x.yaml")
     lines = str(refused.value).splitlines()
     assert len(lines) == 4
     assert all(line.startswith("x.yaml: ") for line in lines)
@@ -204,7 +204,7 @@ def test_what_is_wrong_is_shown_cut() -> None:
     deep = functools.reduce(lambda inner, _: [inner] * 9, range(9), [1])
     values = {"name": deep, **{f"key {i}" * 50: "long" * 1000 for i in range(20_000)}}
     with pytest.raises(ConfigError) as refused:
-        validated(Outer, values, "x.yaml")
+        validate(Outer, values, "x.yaml")
     lines = str(refused.value).splitlines()
     assert len(lines) == 21
     assert lines[-1].endswith("more like these")

@@ -1,4 +1,4 @@
-"""Memory that processes share: rooms of one size, in a file without a name."""
+"""Shared memory of several processes: buffers of one size in an unnamed file."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ import numpy.typing as npt
 
 Memory = npt.NDArray[np.uint8]
 _MOST = 5 << 30
-"""Bytes of rooms, above which those that are free are emptied: frames among which clips are
-shuffled are 1 GiB, and up to 3 are made ahead."""
+"""Bytes of all buffers above which free ones are emptied: clips are shuffled within 1 GiB of
+frames, and up to 3 GiB are prefetched."""
 
 
 class SharedMemoryArena:
-    """Memory that is lent to processes, which fill it, and comes back into use.
+    """Shared buffers that worker processes fill and that are reused once they are read.
 
-    It grows where it was filled. Pickled as a process is started, it becomes
-    an `ArenaView`.
+    The file takes memory as buffers are filled. A worker process gets an `ArenaView` (by pickle).
 
-    size: bytes of a room.
+    size: bytes of a buffer.
 
-    Raises OSError when there is no place for the file.
+    Raises OSError when the file cannot be made.
     """
 
     def __init__(self, size: int) -> None:
@@ -36,16 +35,16 @@ class SharedMemoryArena:
         self._handle = _nameless()
         self._end = weakref.finalize(self, os.close, self._handle)
         self._maps: list[mmap.mmap] = []
-        self._used: list[int] = []  # bytes of each room that were filled
+        self._used: list[int] = []  # bytes of each buffer that were filled
         self._free: deque[int] = deque()
-        self._staying: set[int] = set()
+        self._pinned: set[int] = set()
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ArenaView, (reduction.DupFd(self._handle), self.size)
 
     def take(self) -> int:
-        """Return the number of a room that nobody uses."""
+        """Return the number of a free buffer."""
         with self._lock:
             self._trim()
             try:
@@ -58,31 +57,31 @@ class SharedMemoryArena:
                 return number
 
     def give(self, number: int) -> None:
-        """Take a room back."""
+        """Free a buffer."""
         self._free.append(number)  # without the lock: arrays may end while this thread has it
 
     def memory(self, number: int) -> Memory:
-        """Return a room's memory."""
+        """Return a buffer's memory."""
         return np.frombuffer(self._maps[number], np.uint8)
 
-    def stay(self, number: int) -> Memory:
-        """Return a room's memory, which is kept where it is from now on, for a GPU that copies."""
-        self._staying.add(number)
+    def pin(self, number: int) -> Memory:
+        """Return a buffer's memory and never empty it: a GPU has its pages locked."""
+        self._pinned.add(number)
         return self.memory(number)
 
-    def lent(self, number: int, size: int) -> Memory:
-        """Return the first bytes of a room, which is free when no array shows them any more."""
+    def view(self, number: int, size: int) -> Memory:
+        """Return the first bytes of a buffer; it is free once no array refers to them."""
         self._used[number] = max(self._used[number], size)
         memory = np.frombuffer(self._maps[number], np.uint8, size)
         weakref.finalize(memory, self.give, number).atexit = False
         return memory
 
     def _trim(self) -> None:
-        """Empty free rooms, if all take too much."""
-        # A room that once held a long part of a video would keep that memory else.
+        """Empty free buffers if all together take too much memory."""
+        # Otherwise a buffer would keep the memory of the longest part of a video that it had.
         if sum(self._used) <= _MOST or not hasattr(mmap, "MADV_REMOVE"):
             return
-        free = set(self._free) - self._staying
+        free = set(self._free) - self._pinned
         for number in sorted(free, key=self._used.__getitem__, reverse=True):
             if sum(self._used) <= _MOST:
                 return
@@ -91,10 +90,10 @@ class SharedMemoryArena:
 
 
 class ArenaView:
-    """A SharedMemoryArena as a process that fills it sees it.
+    """The `SharedMemoryArena` of a parent process, as its worker process sees it.
 
-    handle: descriptor of their file.
-    size: bytes of a room.
+    handle: descriptor of the file.
+    size: bytes of a buffer.
     """
 
     def __init__(self, handle: Any, size: int) -> None:
@@ -102,7 +101,7 @@ class ArenaView:
         self._maps: dict[int, mmap.mmap] = {}
 
     def memory(self, number: int) -> Memory:
-        """Return a room's memory."""
+        """Return a buffer's memory."""
         if number not in self._maps:
             self._maps[number] = _mapped(self._handle, number, self.size)
         return np.frombuffer(self._maps[number], np.uint8)
@@ -117,7 +116,7 @@ def _mapped(handle: int, number: int, size: int) -> mmap.mmap:
 
 
 def _nameless() -> int:
-    """Open a file without a name: of memory, where the system has such."""
+    """Open an unnamed file, in memory if the system has memfd_create."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("gloam")
     with tempfile.TemporaryFile() as file:

@@ -1,4 +1,4 @@
-"""Parts of videos decoded by PyAV, ahead: what runs in place of a DALI pipeline of them."""
+"""Decode parts of videos with PyAV, ahead of use, behind the interface of a DALI pipeline."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ....manifests.clips.video import decoded_sequence
+from ....manifests.clips.video import decode_sequence
 from .arena import Memory
 from .order import Groups, Runs, VideoPart
 from .processes import VideoProcesses
@@ -20,24 +20,24 @@ _MOST_AHEAD = 3 << 30  # bytes of more runs, where a run has fewer parts than th
 
 
 class OnGpu(list[Any]):
-    """Tensors of torch on a GPU, with the shapes that lists of DALI tell."""
+    """Tensors of torch on a GPU, with the `shape` of DALI's lists."""
 
     def shape(self) -> list[tuple[int, ...]]:
-        """Return that of each."""
+        """Return the shape of each."""
         return [tuple(one.shape) for one in self]
 
 
 class OnHost(list[npt.NDArray[np.uint8]]):
-    """Arrays, that are found as those of DALI are."""
+    """Arrays on the host, with the `at` of DALI's lists."""
 
     at = list.__getitem__
 
 
 class DecodedParts:
-    """Sequences of frames of parts of videos, run by run; exactly those of PyAV.
+    """Sequences of frames of parts of videos, run by run, decoded by PyAV.
 
-    groups: those of the clips.
-    workers: processes that decode; with 0 a thread of this one does.
+    groups: groups of the clips.
+    workers: number of decoding processes; with 0 a thread of this process decodes.
     device_id: number of the GPU that frames are copied to.
     """
 
@@ -55,7 +55,7 @@ class DecodedParts:
     def run(self, stream: Any = None) -> tuple[Any]:
         """Return the next run's sequences (F, H, W, 3).
 
-        Raises ImageRefused when a frame cannot be decoded; LoaderError when a process that decodes
+        Raises ImageRefused when a frame cannot be decoded; LoaderError when a decoding process
         ended.
         """
         for run in range(self._done, self._done + self._ahead + 1):
@@ -76,7 +76,7 @@ class DecodedParts:
 
     def _decoded(self, part: VideoPart) -> Any:
         if self._processes is None:
-            frames = decoded_sequence(part.video, part.times, _memory)
+            frames = decode_sequence(part.video, part.times, _memory)
         elif self._locked is None:
             frames = self._processes.decode(part)
         else:
@@ -85,7 +85,7 @@ class DecodedParts:
 
 
 def runs_ahead(groups: Groups, workers: int) -> int:
-    """Return how many runs are best decoded ahead: each process has a part, if memory allows."""
+    """Return how many runs to decode ahead: a part for each process, if memory allows."""
     each = groups.at_once
     wanted, most = -(-workers // each), _MOST_AHEAD // (each * max(int(groups.sizes.max()), 1))
     return max(_AHEAD, min(wanted, most))
@@ -96,9 +96,9 @@ def _memory(shape: tuple[int, ...]) -> Memory:
 
 
 class _Locked:
-    """Shared memory whose pages are locked, so that a GPU copies from it by itself.
+    """Shared memory with locked pages, for asynchronous copies to a GPU.
 
-    They stay so until nobody holds this any more: a room is filled again and again.
+    Pages stay locked for the lifetime of this object, as buffers are reused.
     """
 
     def __init__(self, device_id: int) -> None:
@@ -109,7 +109,7 @@ class _Locked:
         weakref.finalize(self, _unlock, self._held).atexit = False
 
     def lock(self, number: int, memory: Memory) -> None:
-        """Lock a room that was not yet; where that is refused, copies take longer."""
+        """Lock a buffer's pages at its first use; if CUDA refuses, copies are slower."""
         import torch
 
         with self._lock:

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ....errors import ImageRefused
-from ....manifests.clips.video import key_frames
+from ....manifests.clips.video import list_key_frames
 from ....manifests.sources import Location
-from ...ranks_and_order import epoch_order, epoch_seed
+from ...epoch_order import epoch_order, epoch_seed
 from ..stored_clips import StoredClip, by_video
 
 Numbers = npt.NDArray[np.int64]
@@ -45,7 +45,7 @@ class Groups:
 
     @property
     def at_once(self) -> int:
-        """How many groups are best decoded at once."""
+        """Number of groups to decode at once."""
         return min(max(_AT_ONCE // max(int(self.sizes.max()), 1), 1), _PARTS)
 
     def order(self, seed: int, epoch: int, shuffle: bool) -> Numbers:
@@ -71,7 +71,7 @@ def group_clips(clips: Sequence[StoredClip]) -> Groups:
 
     def look(video: Location) -> tuple[list[int], tuple[int, int]]:
         try:
-            return key_frames(video)
+            return list_key_frames(video)
         except ImageRefused:
             return [], (1, 1)
 

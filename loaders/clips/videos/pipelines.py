@@ -15,11 +15,11 @@ from ...options import Options
 from .order import Runs, VideoPart
 
 GPU_CODECS = ("h264", "hevc")
-"""What DALI decodes on GPUs, as FFmpeg calls it. Others, which may hold packets that only show an
-earlier frame again, were not tried there."""
+"""Codecs, by FFmpeg's names, that DALI decodes on GPUs. Others, which may hold packets that only
+show an earlier frame again, were not tried there."""
 CPU_CODECS = ("vp8", "vp9", "mjpeg")
 PIXEL_FORMS = ("yuv420p", "yuvj420p")
-"""What it decodes everywhere."""
+"""Codecs that it decodes everywhere."""
 _RUNS_AHEAD = 2  # of each pipeline
 
 

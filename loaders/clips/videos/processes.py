@@ -19,8 +19,8 @@ import numpy as np
 from ....engines.forkserver import prepare_workers
 from ....engines.process import end_with_parent, main_left_alone
 from ....errors import LoaderError
-from ....manifests.clips.segments import Segment, Segments
-from ....manifests.clips.video import decoded_sequence
+from ....manifests.clips.segments import Segments, VideoSegment
+from ....manifests.clips.video import decode_sequence
 from ....manifests.sources import Location
 from ....storage.store_requests import environment, take_environment
 from .arena import ArenaView, Memory, SharedMemoryArena
@@ -39,7 +39,7 @@ class VideoProcesses:
     """
 
     def __init__(self, count: int, size: int) -> None:
-        self._rooms = SharedMemoryArena(size)
+        self._buffers = SharedMemoryArena(size)
         self._lock = threading.Lock()
         start = prepare_workers([__name__, "av"], count + 1)
         try:
@@ -47,7 +47,7 @@ class VideoProcesses:
                 count,
                 mp_context=multiprocessing.get_context(start),
                 initializer=_begin,
-                initargs=(self._rooms, environment()),
+                initargs=(self._buffers, environment()),
             )
         except OSError as error:
             raise LoaderError(
@@ -58,24 +58,24 @@ class VideoProcesses:
     def decode(self, part: VideoPart, lock: Callable[[int, Memory], None] | None = None) -> Memory:
         """Decode a part; returns its frames (F, H, W, 3), in shared memory.
 
-        lock: called with the number and the memory of the room that the frames will be in.
+        lock: called with the number and the memory of the buffer for the frames.
 
         Raises ImageRefused when a frame cannot be decoded; LoaderError when the process ended.
         """
-        number = self._rooms.take()
+        number = self._buffers.take()
         try:
             if lock is not None:
-                lock(number, self._rooms.stay(number))
+                lock(number, self._buffers.pin(number))
             made = self._result(_decode, part, number)
         except BaseException:
-            self._rooms.give(number)
+            self._buffers.give(number)
             raise
-        if isinstance(made, np.ndarray):  # larger than its video says
-            self._rooms.give(number)
+        if isinstance(made, np.ndarray):  # larger than the video's header says
+            self._buffers.give(number)
             return made
-        return self._rooms.lent(number, int(np.prod(made))).reshape(made)
+        return self._buffers.view(number, int(np.prod(made))).reshape(made)
 
-    def cut(self, video: Location, times: Sequence[int], *, margins: bool) -> Segment:
+    def cut(self, video: Location, times: Sequence[int], *, margins: bool) -> VideoSegment:
         """Cut a part out of a video; see `Segments`.
 
         Raises ImageRefused when a frame is not there, or the video is damaged; LoaderError when the
@@ -84,7 +84,7 @@ class VideoProcesses:
         return self._result(_cut, video, times, margins)
 
     def close(self) -> None:
-        """End the processes when they are done with what they are at."""
+        """End the processes after their current tasks."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _result(self, work: Callable[..., T], *given: Any) -> T:
@@ -103,30 +103,30 @@ _filled: ArenaView | None = None
 _segments: dict[bool, Segments] = {}
 
 
-def _begin(rooms: Any, variables: dict[str, str]) -> None:
-    """Get a process ready; rooms come as `ArenaView`."""
+def _begin(buffers: Any, variables: dict[str, str]) -> None:
+    """Prepare a worker process; `buffers` arrives as an `ArenaView`."""
     global _filled
     take_environment(variables)
-    _filled = rooms
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever has the loader ends them
+    _filled = buffers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the loader ends them
     end_with_parent()
 
 
 def _decode(part: VideoPart, number: int) -> tuple[int, ...] | Memory:
-    """Decode a part into a room; returns the frames' shape, or frames that are too large for it."""
+    """Decode a part into a buffer; return the frames' shape, or the frames if they do not fit."""
     assert _filled is not None
     memory = _filled.memory(number)
     fits = True
 
-    def room(shape: tuple[int, ...]) -> Memory:
+    def allocate(shape: tuple[int, ...]) -> Memory:
         nonlocal fits
         size = int(np.prod(shape))
         fits = size <= len(memory)
         return memory[:size].reshape(shape) if fits else np.empty(shape, np.uint8)
 
-    frames = decoded_sequence(part.video, part.times, room)
+    frames = decode_sequence(part.video, part.times, allocate)
     return frames.shape if fits else frames
 
 
-def _cut(video: Location, times: Sequence[int], margins: bool) -> Segment:
+def _cut(video: Location, times: Sequence[int], margins: bool) -> VideoSegment:
     return _segments.setdefault(margins, Segments(margins)).cut(video, times)

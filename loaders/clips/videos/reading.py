@@ -10,10 +10,10 @@ from typing import Any
 
 from ....errors import ImageRefused, LoaderError
 from ....manifests.clips.segments import Segments
-from ....manifests.clips.video import decoded_frames
+from ....manifests.clips.video import decode_frames
 from ...dali.building import built
 from ..clip_bytes import bytes_of
-from ..frame_sources import Frames, Videos, check_frames
+from ..frame_sources import Frames, Videos, check_against_pyav
 from ..stored_clips import ClipContents
 from .decoding import DecodedParts
 from .order import Groups, Runs, Schedule
@@ -21,9 +21,9 @@ from .processes import VideoProcesses
 
 RECENT = 4  # runs of a pipeline that may be under way
 PIPELINES = 4
-"""That decode videos on a GPU, side by side: one waits after each frame until all of its decoders
-are done with theirs, and gives 3,700 frames of 480 x 270 a second on an H200, with 8 decoders as
-with 24."""
+"""DALI pipelines that decode videos on a GPU in parallel: one alone waits after each frame until
+all of its decoders have finished, and gives 3,700 frames of 480 x 270 a second on an H200, with 8
+decoders as with 24."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class VideoFrames:
         """Return what is wrong with a part of a video of the runs that may have been begun."""
         for part in self._runs.recent(RECENT * PIPELINES):
             try:
-                decoded_frames(part.video, part.times)
+                decode_frames(part.video, part.times)
             except ImageRefused as refusal:
                 name = part.video.member
                 words = f"{self._name}: {name}: {refusal}; gloam build passes such clips"
@@ -81,8 +81,8 @@ class VideoFrames:
         return None
 
 
-def by_pyav(wanted: Wanted, workers: int, device_id: int | None) -> VideoFrames:
-    """Have processes decode; for a GPU, if its number is given.
+def decode_by_pyav(wanted: Wanted, workers: int, device_id: int | None) -> VideoFrames:
+    """Let worker processes decode; copy to a GPU if its number is given.
 
     Raises LoaderError when they cannot be started.
     """
@@ -92,10 +92,10 @@ def by_pyav(wanted: Wanted, workers: int, device_id: int | None) -> VideoFrames:
     return VideoFrames(wanted.contents.name, videos, runs, parts.close)
 
 
-def by_dali(
+def decode_by_dali(
     wanted: Wanted, workers: int, segments: Segments, pool: Executor, common: dict[str, Any]
 ) -> VideoFrames:
-    """Have DALI decode what processes cut.
+    """Let DALI decode the segments that worker processes cut.
 
     workers: processes; with 0 this one cuts.
     segments: what was cut, also for pipelines before.
@@ -114,5 +114,5 @@ def by_dali(
     cut = None if processes is None else partial(processes.cut, margins=on_gpu)
     given = partial(bytes_of, segments=segments, cut=cut)
     made = pipelines_of(runs, count, pool, given, **common | {"batch_size": at_once})
-    videos = Videos([built(one, name) for one in made], on_gpu, runs, check_frames)
+    videos = Videos([built(one, name) for one in made], on_gpu, runs, check_against_pyav)
     return VideoFrames(name, videos, runs, lambda: None if processes is None else processes.close())

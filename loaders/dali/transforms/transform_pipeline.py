@@ -34,10 +34,14 @@ class StartedBatch:
 
 
 class TransformPipeline:
-    """The pipeline `pipelines.transform_pairs` on a GPU, built for the first batch it is fed."""
+    """The pipeline `pipelines.transform_pairs` on a GPU, built for the first batch it is fed.
 
-    def __init__(self, options: Options, device_id: int) -> None:
-        self._options, self._device_id = options, device_id
+    apart: whether lows and normals have crops of their own: a batch's images are then one tensor,
+      lows first.
+    """
+
+    def __init__(self, options: Options, device_id: int | None, apart: bool = False) -> None:
+        self._options, self._device_id, self._apart = options, device_id, apart
         self._pipelines: list[Any] = []
         self._within: deque[tuple[StartedBatch, Any]] = deque()
 
@@ -46,7 +50,8 @@ class TransformPipeline:
 
         begun: gets its images from `finish`, or when the one after the next is begun.
         lows, normals: lists of tensors, or a list of DALI.
-        crops: array (N, 7); see `augment.draw_crops`.
+        crops: array (N, 7); see `augment.draw_crops`; of lows, then of normals, where they are
+          apart.
         stream: CUDA stream of torch; inputs are made on it, and outputs are for it.
         """
         if not self._pipelines:
@@ -66,9 +71,12 @@ class TransformPipeline:
             first.images = tuple(tensor_of(images).clone() for images in pipeline.outputs(stream))
 
     def _built(self) -> Any:
-        pipeline = pipelines.transform_pairs(
+        define, each = (
+            (pipelines.transform_images, 2) if self._apart else (pipelines.transform_pairs, 1)
+        )
+        pipeline = define(
             self._options,
-            batch_size=self._options.batch_size,
+            batch_size=each * self._options.batch_size,
             num_threads=max(self._options.workers, 1),
             device_id=self._device_id,
             prefetch_queue_depth=1,
@@ -78,8 +86,11 @@ class TransformPipeline:
 
     def _feed(self, form: Any, lows: Any, normals: Any, crops: Any, stream: Any) -> None:
         options = self._options
-        form.feed_input("low", lows, cuda_stream=stream)
-        form.feed_input("normal", normals, cuda_stream=stream)
+        if self._apart:
+            form.feed_input("image", [*lows, *normals], cuda_stream=stream)
+        else:
+            form.feed_input("low", lows, cuda_stream=stream)
+            form.feed_input("normal", normals, cuda_stream=stream)
         if options.cuts:
             form.feed_input("window", np.ascontiguousarray(crops[:, :4]))
         if options.augment:

@@ -18,7 +18,7 @@ import triton_python_backend_utils as pb_utils  # type: ignore[import-not-found]
 
 from gloam.errors import GloamError
 from gloam.loaders.options import Options
-from gloam.loaders.serving.darkened import formed_photograph
+from gloam.loaders.serving.darkened import transform_photograph
 from gloam.synth.recipes.load import load_recipe
 
 _TAKEN = b"used_dltensor"
@@ -28,7 +28,7 @@ class TritonPythonModel:
     """The model that the backend makes and calls."""
 
     def initialize(self, args: dict[str, Any]) -> None:
-        """Read recipe and options, which lie beside this file."""
+        """Read the recipe and the options from this file's folder."""
         folder = Path(args["model_repository"]) / args["model_version"]
         made = json.loads((folder / "made.json").read_text("utf-8"))
         self._options = Options(**made["options"])
@@ -48,7 +48,9 @@ class TritonPythonModel:
             for number, image in enumerate(images):
                 data = _bytes(image)
                 key = keys[number] if keys else hashlib.sha256(data).hexdigest()
-                pairs.append(formed_photograph(data, self._recipe, self._seed, key, self._options))
+                pairs.append(
+                    transform_photograph(data, self._recipe, self._seed, key, self._options)
+                )
         except GloamError as error:
             text = f"IMAGE {number} of the request: {error}"
             return pb_utils.InferenceResponse(error=pb_utils.TritonError(text))

@@ -1,4 +1,4 @@
-"""A place for a network, for Triton's Python backend: it gives back what it is given.
+"""A placeholder network for Triton's Python backend: it returns its input.
 
 Put one's own model here, of ONNX or TensorRT say: config.pbtxt has its input and output.
 """

@@ -23,7 +23,7 @@ class TritonPythonModel:
     """The model that the backend makes and calls."""
 
     def initialize(self, args: dict[str, Any]) -> None:
-        """Read the pipeline that lies beside this file."""
+        """Read the pipeline from this file's folder."""
         config = json.loads(args["model_config"])
         self._most = max(int(config["max_batch_size"]), 1)
         on_gpu = args["model_instance_kind"] == "GPU"

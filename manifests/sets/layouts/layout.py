@@ -110,7 +110,7 @@ def split_of(unit: str) -> str:
     return unit.rpartition("-")[0]
 
 
-def number_of(unit: str) -> int:
+def unit_number(unit: str) -> int:
     """Return the number of a unit in its split: 7 of `train-000007`."""
     return int(unit.rpartition("-")[2])
 

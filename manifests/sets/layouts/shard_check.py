@@ -18,8 +18,8 @@ from ....errors import SetError
 from ....storage.untrusted import open_regular, shown
 from ..sample import record_facts
 from .extents import BLOCK
-from .shard_files import index_path, padded, shard_path, tar_headers
 from .shard_index import Members, read_members
+from .shard_writer import index_path, padded_size, shard_path, tar_headers
 
 _AT_ONCE = 1 << 18  # bytes of whole samples that are hashed and looked at together
 _HEADERS = 4096  # that are compared at once
@@ -76,7 +76,7 @@ def _check_contiguous(members: Members, path: Path, tar_bytes: int) -> None:
     ends = members.offsets + -(-members.sizes // BLOCK) * BLOCK
     if not members.names or (members.offsets != [BLOCK, *(ends[:-1] + BLOCK)]).any():
         raise SetError.at(path, "its members do not follow one another")
-    if tar_bytes > padded(int(ends[-1]) + 2 * BLOCK):
+    if tar_bytes > padded_size(int(ends[-1]) + 2 * BLOCK):
         raise SetError.at(path, "its tar goes on behind the last of them")
 
 

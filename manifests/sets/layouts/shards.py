@@ -38,7 +38,8 @@ from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Keys, TarKeys, Tarred, Texts
 from .layout import list_path, read_list, write_list
 from .shard_check import Examined, examine_shard
-from .shard_files import (
+from .shard_index import INDEX_VERSION, Columns, Member, read_columns, read_index
+from .shard_writer import (
     FOLDER,
     ShardWriter,
     index_name,
@@ -46,7 +47,6 @@ from .shard_files import (
     shard_name,
     shard_path,
 )
-from .shard_index import INDEX_VERSION, Columns, Member, read_columns, read_index
 
 _MANY = 256  # units that are worth threads
 Whole = npt.NDArray[np.uint32]
@@ -272,7 +272,7 @@ def _check_header(header: tarfile.TarInfo, tar_bytes: int, path: Path) -> None:
         )
         raise SetError.at(path, f"{shown(header.name)} {beyond}")
     if not header.isreg() or header.issparse() or header.offset_data + header.size > tar_bytes:
-        raise SetError.at(path, f"{header.name} is no whole regular file")
+        raise SetError.at(path, f"{header.name} is not a complete regular file")
 
 
 def _sample(files: list[tuple[str, bytes]], names: list[str], where: str) -> Sample:

@@ -28,8 +28,8 @@ def _line(value: object) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in str(value)).split())
 
 
-def plain(value: object) -> str:
-    """Return a text as Markdown that shows it: no markup of its own, no HTML, no link."""
+def escape_markdown(value: object) -> str:
+    """Escape a text for Markdown: no markup, no HTML, no link."""
     text = "".join(_ENTITIES.get(c, c) for c in _line(value))
     return _MARKS.sub(r"\\\1", text)
 

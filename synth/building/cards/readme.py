@@ -1,4 +1,4 @@
-"""The README.md of a set's folder: what it is, and how Hugging Face's `datasets` reads it there."""
+"""The README.md of a set: description, and metadata for Hugging Face's `datasets`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ....manifests.sets.sample import LOW, NORMAL
 from ....storage.atomic import write_bytes
 from ....storage.tables import read_table
 from .hub_features import sample_features
-from .markdown import code, front_matter, plain
+from .markdown import code, escape_markdown, front_matter
 
 HUB_SPLITS = {"train": "train", "val": "validation", "test": "test"}
 """The Hub's names of the splits."""
 
 
 def write_readme(root: Path, info: SetInfo) -> None:
-    """Write a set's README.md, unless there is one, which may be somebody's own.
+    """Write a set's README.md unless it has one.
 
     It is no part of the set: nothing tells it from an edited one.
     """
@@ -49,8 +49,8 @@ def readme(root: Path, info: SetInfo) -> str:
     others = ', normals="THE SET OF ITS NORMALS"' if info.build.lows_only else ""
     call = f'gloam.{loader}("THIS FOLDER", {options}{others})'
     return (
-        f"{front_matter(value)}\n# {plain(info.name)}\n\nLow-light / normal-light {what}s, made by"
-        f" gloam: {counts}; recipe {code(info.recipe)}, seed {info.seed}, set"
+        f"{front_matter(value)}\n# {escape_markdown(info.name)}\n\nLow-light / normal-light"
+        f" {what}s, made by gloam: {counts}; recipe {code(info.recipe)}, seed {info.seed}, set"
         f" `{info.fingerprint[:16]}`.\n\n```python\nimport gloam\nloader = {call}\n\n"
         f'from datasets import load_dataset\nload_dataset("THIS FOLDER")  # a row a {what}\n```\n\n'
         "`gloam verify` checks it, `gloam publish` makes what is given away of it.\n"

@@ -1,4 +1,4 @@
-"""Load what workers need when this module is imported.
+"""Import the modules that workers need.
 
 It is for the process that they are forked from. See `warm` for kernels.
 """

@@ -1,4 +1,4 @@
-"""Load what workers need, compiled kernels included, when this module is imported.
+"""Import the modules that workers need, and load compiled kernels.
 
 It is for the process that they are forked from.
 """

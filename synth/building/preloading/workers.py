@@ -1,4 +1,4 @@
-"""Preloading in an engine's workers, before they are asked for anything."""
+"""Preload modules and kernels in an engine's workers."""
 
 from __future__ import annotations
 

@@ -179,11 +179,8 @@ def _mapping(name: str, places_of: Any, step_of: Any) -> Step:
 
 MAPS = (
     _mapping("levels", mapping.level_thread_count, mapping.level_step),
-    _mapping("noises", mapping.noise_thread_count, mapping.noise_step),
     _mapping("channels", mapping.channel_thread_count, mapping.channel_step),
     _mapping("site_means", mapping.mean_thread_count, mapping.mean_step),
-    _mapping("site_weights", mapping.weight_thread_count, mapping.weight_step),
-    _mapping("site_products", mapping.product_thread_count, mapping.product_step),
     _mapping("moments", mapping.moment_thread_count, mapping.moment_step),
     _mapping("column_blurs", mapping.column_thread_count, mapping.column_step),
     _mapping("maps", mapping.map_thread_count, mapping.map_step),

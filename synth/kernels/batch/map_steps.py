@@ -2,11 +2,10 @@
 
 It is what `render.noise_map` and `render.emitters` do for one image.
 
-    level_step, noise_step, channel_step     curves and noise of an image
-    mean_step, weight_step -> product_step   where there is a mosaic: its sites, and what pixels
-                                             take of them
-    moment_step -> column_step               its pixels; where chroma is smoothed, blurred down
-    map_step                                 each place of what comes out
+    level_step, channel_step     curves and noise of channels of an image
+    mean_step                    where there is a mosaic: its sites
+    moment_step -> column_step   its pixels; where chroma is smoothed, blurred down
+    map_step                     each place of what comes out
 
 Steps follow those of `illumination_steps`, and where light is spread, of `degradation_steps`.
 """
@@ -18,32 +17,33 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..args import colour_of, glare_of, noise_of
-from ..chroma import MOST_TAPS
+from ..args import colour_of, glare_of, noise_of, pattern_of
 from ..compiling.compile import scalar
 from ..curves import LUMA, Toe, encoded
-from ..demosaic import BILINEAR, BINNED, BORDER
+from ..demosaic import BILINEAR, BORDER
 from ..develop import ENCODE_CELLS
 from ..emitters import shine
-from ..exposure import row_above, transformed
+from ..exposure import row_above
 from ..illumination import CELLS
 from ..moments import (
     LIGHTS,
     ROUNDING,
     SiteNoise,
+    hot_counts,
+    moments_of,
     noisy_level,
-    quad_moments,
-    read_cumulants,
+    scattered,
+    smoothed_parts,
 )
 from ..moments import (
     light_of as light_of_place,
 )
 from ..numbers.elementary import log2
+from ..numbers.random_bits import channel_sample, mosaic_sample
 from ..types import f32, f64, i32, i64, u32, u64
 from .image_state import GAUSSIAN, Light, light_of, row_and_column
 from .pixel_steps import (
     column_left,
-    demosaiced,
     grid_value,
     levels_at,
     mean_electrons,
@@ -54,17 +54,10 @@ from .pixel_steps import (
 from .resize_steps import goes_to
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
-PLANES, BLURRED = 12, 6
-"""Numbers of a pixel, three of each: level, light, its level's variance, levels for each unit of
-light. Where chroma is to be smoothed, the variance of the colour difference stands for light, and
-that of the pixel's own part for the whole; the first six of them are blurred then. Behind a mosaic
-the variance is the whole, and 0 stands for light."""
-MOST_SITES = 2 * (MOST_TAPS - 1 + BORDER) + 1
-"""Sites that a pixel is made of, down and across, where chroma is smoothed."""
-PRODUCTS = 4 * 3 * 4 * 6
-"""Of each parity of row and column, of each channel, of the sites of each colour and of all sites
-of a row: a symmetric matrix of the slopes of three channels."""
-_NAN = float("nan")
+PLANES, BLURRED = 15, 6
+"""Numbers of a pixel, three of each: level, light, its level's variance, light's variance, and the
+level's variance before chroma is smoothed. Where it is, the variance of what is blurred stands for
+light, and that of the rest for the level's; the first six are blurred then."""
 _LUMA = float(LUMA[0]), float(LUMA[1]), float(LUMA[2])
 
 
@@ -74,7 +67,8 @@ class Maps(NamedTuple):
     into: float32 array (N * planes * rows * columns), of zeros.
     rows, columns: room for each image. high, wide: size that windows are resized to, or 0.
     light, ...: the first plane of each map; -1 where nobody asks for it.
-    hermite, laguerre, depths: nodes and weights of quadratures. demosaic, kept: by method.
+    normal, laguerre: nodes and weights of quadratures. around: by method, what a pixel takes of the
+      sites around it, and which of them scatter, by parity of row and column.
     """
 
     into: npt.NDArray[np.float32]
@@ -93,18 +87,17 @@ class Maps(NamedTuple):
     mask: int
     emitter_light: int
     levels: npt.NDArray[np.float32]  # (N, ENCODE_CELLS)
-    sites: npt.NDArray[np.float64]  # (N, 4) of SiteNoise
-    channels: npt.NDArray[np.float64]  # (N, 3, 2, LIGHTS), noise of channels
-    weights: npt.NDArray[np.float32]  # (N, 12 * MOST_SITES^2), blurred, of parities and colours
-    products: npt.NDArray[np.float64]  # (N, PRODUCTS)
+    sites: npt.NDArray[np.float64]  # (N, 6), `shared` and `fourth` of SiteNoise
+    squares: npt.NDArray[np.float64]  # (N, 4, 3, 3, 5), of SiteNoise
+    powers: npt.NDArray[np.float64]  # (N, 4, 2, 3, 3), of SiteNoise
+    taken: npt.NDArray[np.float64]  # (N, 4, 3, 6, 3, 3), `mosaic_noise.smoothed_products`
+    channels: npt.NDArray[np.float64]  # (N, 3, 3, LIGHTS), noise of channels
     first: npt.NDArray[np.int64]  # (N), the first pixel of an image's span among all
     pixels: npt.NDArray[np.float32]  # (P * PLANES)
     blurred: npt.NDArray[np.float32]  # (P * BLURRED), along columns
-    hermite: npt.NDArray[np.float64]  # (2, n)
+    normal: npt.NDArray[np.float64]  # (2, n)
     laguerre: npt.NDArray[np.float64]  # (2, n)
-    depths: npt.NDArray[np.float64]  # (2, n)
-    demosaic: npt.NDArray[np.float64]  # (2, 2, 2, 3, 5, 5), `mosaic_noise.demosaic_weights`
-    kept: npt.NDArray[np.float64]  # (2, 3), share of a site's variance that they leave
+    around: npt.NDArray[np.float64]  # (2, 2, 4, 3, 5, 5), of `mosaic_noise`
 
 
 class Mosaic(NamedTuple):
@@ -133,7 +126,7 @@ def _encoded_level(draw, place, log_light):
 
 @scalar
 def level_step(number, place, batch, maps):
-    """Fill a level of the encoding table; see `noise_map._as_rounded` where pixels are rounded."""
+    """Fill a level of the encoding table; see `noise_map.as_rounded` where pixels are rounded."""
     cell, last = i64(place), i64(ENCODE_CELLS - 1)
     draw = batch.draws[batch.images[number].draw]
     if draw.taps > 0:
@@ -159,22 +152,6 @@ def level_step(number, place, batch, maps):
 
 
 @scalar
-def noise_thread_count(image, batch, maps):
-    """Count 1 for an image."""
-    return u32(1 if image.height > 0 else 0)
-
-
-@scalar
-def noise_step(number, place, batch, maps):
-    """Find the cumulants of what sites add to their electrons."""
-    read = batch.read[batch.images[number].draw]
-    second, fourth = read_cumulants(read[0], maps.depths[0], maps.depths[1])
-    of_two, fourth_of_two = read_cumulants(read[1], maps.depths[0], maps.depths[1])
-    maps.sites[number, 0], maps.sites[number, 1] = second + ROUNDING, fourth
-    maps.sites[number, 2], maps.sites[number, 3] = of_two + 2 * ROUNDING, fourth_of_two
-
-
-@scalar
 def channel_thread_count(image, batch, maps):
     """Count the lights of three channels of an image with noise of channels."""
     return u32(3 * LIGHTS if image.height > 0 and batch.draws[image.draw].noisy > 0 else 0)
@@ -186,101 +163,11 @@ def channel_step(number, place, batch, maps):
     c, k = i64(place) // LIGHTS, i64(place) % LIGHTS
     noise = noise_of(batch.draws[batch.images[number].draw], GAUSSIAN)
     own = noise.red if c == 0 else (noise.green if c == 1 else noise.blue)
-    curve = maps.levels[number], maps.hermite[0], maps.hermite[1]
+    curve = maps.levels[number], maps.normal[0], maps.normal[1]
     tail, factors = (maps.laguerre[0], maps.laguerre[1]), (f64(noise.wide), f64(noise.narrow))
-    variance, follows = noisy_level(light_of_place(k), own, factors, curve, tail)
-    maps.channels[number, c, 0, k], maps.channels[number, c, 1, k] = variance, follows
-
-
-@scalar
-def _moments(number, y, x, batch, maps):
-    """Return `quad_moments` of a pixel of the picture, and its mean electrons."""
-    image = batch.images[number]
-    draw = batch.draws[image.draw]
-    light = light_of(number, batch)
-    place = u32((y - image.span_top) * image.span_columns + x - image.span_left)
-    kept = 1.0, 1.0, 1.0
-    if draw.method >= BILINEAR:
-        own = maps.kept[draw.method - BILINEAR]
-        kept = own[0], own[1], own[2]
-        top, left = u32(y - image.span_top), u32(x - image.span_left)
-        columns = u32(image.span_columns)
-        mosaic = Mosaic(image.span_top, image.span_left, columns, image.mosaic, light)
-        red, greens, blue = demosaiced(mosaic, draw.method, top, left, batch)
-        electrons = red, greens * f32(0.5), blue
-    else:
-        electrons = mean_electrons(light, place, y, x, levels_at(light, y, x, batch), batch)
-    site = maps.sites[number]
-    noise = SiteNoise(site[0], site[1], site[2], site[3])
-    sensor = draw.method, f64(draw.camera_sensor_gain), noise, kept
-    curve = maps.levels[number], maps.hermite[0], maps.hermite[1]
-    channels = noise_of(draw, GAUSSIAN)
-    made = maps.channels[number]
-    return quad_moments(electrons, sensor, colour_of(draw), channels, made, curve), electrons
-
-
-@scalar
-def _slope(variance, light_variance):
-    """Return levels for each unit of light."""
-    return np.sqrt(max(variance, 1e-12) / max(light_variance, 1e-30))
-
-
-@scalar
-def _in_light(draw, red, green, blue):
-    """Return light of the channels for DN of red, green and blue sites."""
-    colour = colour_of(draw)
-    unit = 1.0 / (f64(colour.white) - f64(colour.black))
-    r, g, b = red * colour.red_gain, green * colour.green_gain, blue * colour.blue_gain
-    return transformed(colour.to_srgb, r * unit, g * unit, b * unit)
-
-
-@scalar
-def _row_noise(draw, slopes):
-    """Return levels that noise of one row is worth, and of another one under quads."""
-    row = f64(draw.camera_sensor_row_sigma)
-    if draw.method == BINNED:
-        upper, lower = _in_light(draw, row, 0.5 * row, 0.0), _in_light(draw, 0.0, 0.5 * row, row)
-    else:
-        upper, lower = _in_light(draw, row, row, row), (0.0, 0.0, 0.0)
-    return (
-        (slopes[0] * upper[0], slopes[1] * upper[1], slopes[2] * upper[2]),
-        (slopes[0] * lower[0], slopes[1] * lower[1], slopes[2] * lower[2]),
-    )
-
-
-@scalar
-def _apart(c, share):
-    """Return what brightness and a share of the difference to it take of the channels."""
-    kept = 1.0 - share
-    return (
-        _LUMA[0] * kept + (share if c == 0 else 0.0),
-        _LUMA[1] * kept + (share if c == 1 else 0.0),
-        _LUMA[2] * kept + (share if c == 2 else 0.0),
-    )
-
-
-@scalar
-def _difference(c):
-    """Return what the difference of a channel to brightness takes of the channels."""
-    return (
-        (1.0 if c == 0 else 0.0) - _LUMA[0],
-        (1.0 if c == 1 else 0.0) - _LUMA[1],
-        (1.0 if c == 2 else 0.0) - _LUMA[2],
-    )
-
-
-@scalar
-def _dot(factors, values):
-    return factors[0] * values[0] + factors[1] * values[1] + factors[2] * values[2]
-
-
-@scalar
-def _variance_of(factors, variances, covariances):
-    """Return the variance of a sum of channels."""
-    a, b, c = factors
-    total = a * a * variances[0] + b * b * variances[1] + c * c * variances[2]
-    mixed = a * b * covariances[0] + b * c * covariances[1] + a * c * covariances[2]
-    return max(total + 2 * mixed, 0.0)
+    found = noisy_level(light_of_place(k), own, factors, curve, tail)
+    for i in range(3):
+        maps.channels[number, c, i, k] = found[i]
 
 
 @scalar
@@ -302,118 +189,73 @@ def mean_step(number, place, batch, maps):
 
 
 @scalar
-def _sites_across(draw):
-    """Return the sites that a pixel is made of, down and across."""
-    return 2 * (max(draw.taps - 1, 0) + BORDER) + 1
-
-
-@scalar
-def weight_thread_count(image, batch, maps):
-    """Count the weights of the blur of a mosaic's pixels, where chroma is smoothed."""
-    draw = batch.draws[image.draw]
-    there = draw.taps > 0 and draw.method >= BILINEAR
-    return u32(12 * _sites_across(draw) ** 2 if there else 0)
-
-
-@scalar
-def weight_step(number, place, batch, maps):
-    """Find what the blur of a pixel takes of a site; see `mosaic_noise._blurred_weights`."""
+def _of_mosaic(number, y, x, batch, maps):
+    """Return mean electrons of a pixel behind a mosaic, and of what scatters there."""
     image = batch.images[number]
-    draw, blur = batch.draws[image.draw], batch.blur[image.draw]
-    across = i64(_sites_across(draw))
-    of_site, kind = i64(place) % (across * across), i64(place) // (across * across)
-    parity, colour = kind // 3, kind % 3
-    own, middle, total = maps.demosaic[draw.method - BILINEAR], across // 2, 0.0
-    for y in range(2 * BORDER + 1):
-        down = of_site // across - middle - (y - BORDER)
-        for x in range(2 * BORDER + 1):
-            right = of_site % across - middle - (x - BORDER)
-            if abs(down) < draw.taps and abs(right) < draw.taps:
-                # The neighbour's own parity.
-                weight = own[(parity // 2 + down) & 1, (parity + right) & 1, colour, y, x]
-                total += f64(blur[abs(down)]) * f64(blur[abs(right)]) * weight
-    maps.weights[number, place] = total
+    draw = batch.draws[image.draw]
+    gain, pattern = f64(draw.camera_sensor_gain), pattern_of(draw, GAUSSIAN)
+    full = f32((draw.camera_sensor_white - draw.camera_sensor_black) / draw.camera_sensor_gain)
+    columns, parity = i64(image.span_columns + 2 * BORDER), 2 * (y & 1) + (x & 1)
+    first = i64(image.mosaic) + i64(y - image.span_top) * columns + i64(x - image.span_left)
+    taken, scatter = maps.around[draw.method - BILINEAR, 0], maps.around[draw.method - BILINEAR, 1]
+    red = green = blue = count_red = count_green = count_blue = 0.0
+    for i in range(2 * BORDER + 1):
+        for j in range(2 * BORDER + 1):
+            electrons = batch.mosaic[first + i * columns + j]
+            mean, count = f64(min(electrons, full)), f64(electrons) if electrons < full else 0.0
+            if pattern.there:
+                index = mosaic_sample(y + i, x + j, image.width + 2 * BORDER)
+                count += hot_counts(0, index, draw.method, gain, pattern)
+            red += taken[parity, 0, i, j] * mean
+            green += taken[parity, 1, i, j] * mean
+            blue += taken[parity, 2, i, j] * mean
+            count_red += scatter[parity, 0, i, j] * count
+            count_green += scatter[parity, 1, i, j] * count
+            count_blue += scatter[parity, 2, i, j] * count
+    return (red, green, blue), (count_red, count_green, count_blue)
 
 
 @scalar
-def product_thread_count(image, batch, maps):
-    """Count the matrices of an image behind a mosaic."""
-    return u32(PRODUCTS // 6 if batch.draws[image.draw].method >= BILINEAR else 0)
+def _of_sites(number, y, x, batch):
+    """Return mean electrons of a pixel without mosaic, and of what scatters there."""
+    image = batch.images[number]
+    draw, light = batch.draws[image.draw], light_of(number, batch)
+    place = u32((y - image.span_top) * image.span_columns + x - image.span_left)
+    r, g, b = mean_electrons(light, place, y, x, levels_at(light, y, x, batch), batch)
+    red, green, blue = f64(r), f64(g), f64(b)
+    means, pattern = (red, green, blue), pattern_of(draw, GAUSSIAN)
+    if pattern.there:
+        gain, method = f64(draw.camera_sensor_gain), draw.method
+        pixel, pixels = u32(y * image.width + x), u32(image.height * image.width)
+        red += hot_counts(0, channel_sample(0, pixel, pixels), method, gain, pattern)
+        green += hot_counts(1, channel_sample(1, pixel, pixels), method, gain, pattern)
+        blue += hot_counts(2, channel_sample(2, pixel, pixels), method, gain, pattern)
+    return means, (red, green, blue)
 
 
 @scalar
-def _taken(draw, parity, c, row, column, demosaic, weights):
-    """Return what three slopes, times the noise of a site, add to a channel's level.
+def _at_edge(place, size, taps, weights):
+    """Return a pixel's own weight in its blur along a line of so many, and the sum of squares.
 
-    row, column: of the site among those that a pixel is made of. demosaic, weights: of its image.
+    Both of those far from the line's ends, beyond which its last pixels are repeated.
     """
-    across, own = i64(_sites_across(draw)), demosaic[parity // 2, parity % 2]
-    y, x = row - (across // 2 - BORDER), column - (across // 2 - BORDER)
-    near = y >= 0 and y <= 2 * BORDER and x >= 0 and x <= 2 * BORDER
-    red = own[0, y, x] if near else 0.0
-    green = own[1, y, x] if near else 0.0
-    blue = own[2, y, x] if near else 0.0
-    alone = _in_light(draw, red, green, blue)
-    if draw.taps == 0:
-        factors = _apart(c, 1.0)
-        return factors[0] * alone[0], factors[1] * alone[1], factors[2] * alone[2]
-    strength = f64(draw.isp_chroma_strength)
-    first, step = 3 * parity * across * across + row * across + column, across * across
-    smooth = _in_light(
-        draw,
-        f64(weights[first]),
-        f64(weights[first + step]),
-        f64(weights[first + 2 * step]),
-    )
-    factors, apart = _apart(c, 1.0 - strength), _difference(c)
-    return (
-        factors[0] * alone[0] + strength * apart[0] * smooth[0],
-        factors[1] * alone[1] + strength * apart[1] * smooth[1],
-        factors[2] * alone[2] + strength * apart[2] * smooth[2],
-    )
-
-
-@scalar
-def product_step(number, place, batch, maps):
-    """Find what pairs of slopes make of the variance of sites; see `mosaic_noise`."""
-    draw = batch.draws[batch.images[number].draw]
-    across, which = i64(_sites_across(draw)), i64(place) % 4
-    parity, c, at = i64(place) // 12, i64(place) // 4 % 3, 6 * i64(place)
-    demosaic, aa = maps.demosaic[draw.method - BILINEAR], 0.0
-    bb = cc = ab = bc = ac = 0.0
-    for row in range(across):
-        down = (row - across // 2 + parity // 2) & 1
-        red = green = blue = 0.0
-        for column in range(across):
-            colour = down + ((column - across // 2 + parity) & 1)
-            if which < 3 and colour != which:
-                continue
-            a, b, d = _taken(draw, parity, c, row, column, demosaic, maps.weights[number])
-            if which < 3:
-                aa, bb, cc = aa + a * a, bb + b * b, cc + d * d
-                ab, bc, ac = ab + a * b, bc + b * d, ac + a * d
-            red, green, blue = red + a, green + b, blue + d
-        if which == 3:
-            aa, bb, cc = aa + red * red, bb + green * green, cc + blue * blue
-            ab, bc, ac = ab + red * green, bc + green * blue, ac + red * blue
-    products = maps.products[number]
-    products[at], products[at + 1], products[at + 2] = aa, bb, cc
-    products[at + 3], products[at + 4], products[at + 5] = ab, bc, ac
-
-
-@scalar
-def _mosaic_variance(draw, parity, c, electrons, slopes, products, single):
-    """Return the variance of a channel's level behind a mosaic; single: of a site without light."""
-    gain, row = f64(draw.camera_sensor_gain), f64(draw.camera_sensor_row_sigma)
-    first, total = 6 * 4 * (3 * parity + c), 0.0
-    for which in range(4):
-        at, site = first + 6 * which, row * row
-        if which < 3:
-            site = gain * gain * max(f64(electrons[which]), 0.0) + single
-        squares = products[at], products[at + 1], products[at + 2]
-        mixed = products[at + 3], products[at + 4], products[at + 5]
-        total += site * _variance_of(slopes, squares, mixed)
-    return total
+    beneath = size - 1 - place
+    if min(place, beneath) >= taps - 1:
+        return 1.0, 1.0
+    before = after = full = squares = 0.0
+    for d in range(taps):
+        weight = f64(weights[d])
+        full += weight * weight * (1 if d == 0 else 2)
+        before += weight if d > place else 0.0
+        after += weight if d > beneath else 0.0
+    own = 0.0
+    for d in range(-min(place, taps - 1), min(beneath, taps - 1) + 1):
+        weight = f64(weights[abs(d)])
+        weight += before if d == -place else 0.0
+        weight += after if d == beneath else 0.0
+        squares += weight * weight
+        own = weight if d == 0 else own
+    return own / f64(weights[0]), squares / full
 
 
 @scalar
@@ -426,43 +268,38 @@ def moment_thread_count(image, batch, maps):
 def moment_step(number, place, batch, maps):
     """Find the moments of a pixel; see `noise_map._smoothed` where chroma is smoothed."""
     image = batch.images[number]
-    draw, weights = batch.draws[image.draw], batch.blur[image.draw]
+    draw, at = batch.draws[image.draw], PLANES * (maps.first[number] + i64(place))
     y = i32(place) // image.span_columns
     x = i32(place) - y * image.span_columns
     y, x = i32(y + image.span_top), i32(x + image.span_left)
-    found, electrons = _moments(number, y, x, batch, maps)
-    light, light_variance, level, variance, covariances = found
-    slopes = (
-        _slope(variance[0], light_variance[0]),
-        _slope(variance[1], light_variance[1]),
-        _slope(variance[2], light_variance[2]),
-    )
-    first, second = _row_noise(draw, slopes)
-    strength, middle = f64(draw.isp_chroma_strength), f64(weights[0])
-    squares = middle * middle
-    for d in range(1, draw.taps):
-        squares += 2 * f64(weights[d]) * f64(weights[d])
-    others = strength * strength * (squares - middle * middle)
-    products, single = maps.products[number], maps.sites[number, 0]
-    parity = 2 * (y & 1) + (x & 1)
-    at = PLANES * (maps.first[number] + i64(place))
+    if draw.method >= BILINEAR:
+        means, counts = _of_mosaic(number, y, x, batch, maps)
+    else:
+        means, counts = _of_sites(number, y, x, batch)
+    parity, own = 2 * (y & 1) + (x & 1), maps.sites[number]
+    squares, powers = maps.squares[number, parity], maps.powers[number, parity]
+    site = SiteNoise(f64(draw.camera_sensor_gain), own, own[5], squares, powers)
+    curve = maps.levels[number], maps.normal[0], maps.normal[1]
+    channels = noise_of(draw, GAUSSIAN), maps.channels[number]
+    found = moments_of(means, counts, site, colour_of(draw), channels, curve)
     for c in range(3):
-        maps.pixels[at + c], maps.pixels[at + 9 + c] = level[c], slopes[c]
-        if draw.method >= BILINEAR:
-            maps.pixels[at + 3 + c] = 0.0 if draw.taps > 0 else light[c]
-            total = _mosaic_variance(draw, parity, c, electrons, slopes, products, single)
-            maps.pixels[at + 6 + c] = _NAN if draw.noisy > 0 else total
-        elif draw.taps > 0:
-            own, difference = _apart(c, 1 - strength + strength * middle * middle), _difference(c)
-            along = _apart(c, 1 - strength + strength * middle)
-            total = _variance_of(own, variance, covariances)
-            total += _dot(along, first) ** 2 + others * _dot(difference, first) ** 2
-            total += _dot(along, second) ** 2 + others * _dot(difference, second) ** 2
-            maps.pixels[at + 3 + c] = _variance_of(difference, variance, covariances)
-            maps.pixels[at + 6 + c] = total
-        else:
-            maps.pixels[at + 3 + c] = light[c]
-            maps.pixels[at + 6 + c] = variance[c] + first[c] ** 2 + second[c] ** 2
+        maps.pixels[at + c], maps.pixels[at + 3 + c] = found[2][c], found[0][c]
+        maps.pixels[at + 6 + c] = maps.pixels[at + 12 + c] = found[3][c]
+        maps.pixels[at + 9 + c] = found[1][c]
+    if draw.taps > 0:
+        by_source = scattered(counts, site)
+        if draw.noisy > 0:
+            by_source = 1.0, 1.0, 1.0, 0.0, 0.0
+        moments, taken = (found[4], found[5], found[6]), maps.taken[number, parity]
+        strength, weights = f64(draw.isp_chroma_strength), batch.blur[image.draw]
+        alone = smoothed_parts(0, by_source, moments, taken, strength)
+        mixed = smoothed_parts(1, by_source, moments, taken, strength)
+        blurred = smoothed_parts(2, by_source, moments, taken, strength)
+        down, _ = _at_edge(i64(y), i64(image.height), draw.taps, weights)
+        across, _ = _at_edge(i64(x), i64(image.width), draw.taps, weights)
+        for c in range(3):
+            maps.pixels[at + 3 + c] = blurred[c]
+            maps.pixels[at + 6 + c] = alone[c] + mixed[c] * (down * across)
 
 
 @scalar
@@ -506,8 +343,8 @@ def _along_row(k, at, beside, taps, weights, blurred):
 
 
 @scalar
-def _light_of_level(level, levels):
-    """Return the light of a level, between the encoding table's places."""
+def _place_of_level(level, levels):
+    """Return the encoding table's cell of a level, and the share of the way to the next one."""
     first, end = 0, levels.shape[0]  # of the places above it
     while first < end:
         middle = (first + end) // 2
@@ -518,8 +355,44 @@ def _light_of_level(level, levels):
     cell = min(max(first - 1, 0), levels.shape[0] - 2)
     rise = f64(levels[cell + 1]) - f64(levels[cell])
     share = (level - f64(levels[cell])) / rise if rise > 0.0 else 1.0  # of the last one
-    root = (cell + min(max(share, 0.0), 1.0)) / (levels.shape[0] - 1)
+    return cell, min(max(share, 0.0), 1.0)
+
+
+@scalar
+def _light_of_level(level, levels):
+    """Return the light of a level."""
+    cell, share = _place_of_level(level, levels)
+    root = (cell + share) / (levels.shape[0] - 1)
     return root * root
+
+
+@scalar
+def _edge_of_level(level, levels):
+    """Return the light of a level, on a straight line within a cell."""
+    cell, share = _place_of_level(level, levels)
+    last = f64(levels.shape[0] - 1)
+    below, above = cell / last, (cell + 1) / last
+    return below * below + (above * above - below * below) * share
+
+
+@scalar
+def _level_width(level, levels):
+    """Return the light that a level is wide; see `noise_map.lights_of_levels`."""
+    nearest = np.rint(f64(f32(level)))
+    return max(_edge_of_level(nearest + 0.5, levels) - _edge_of_level(nearest - 0.5, levels), 1e-9)
+
+
+@scalar
+def _in_light(c, level, at, levels, pixels):
+    """Return the variance of light for each of the level's, before chroma is smoothed."""
+    width = _level_width(level, levels)
+    own = f64(pixels[at + 9 + c]) + ROUNDING * width * width
+    return own / (f64(pixels[at + 12 + c]) + ROUNDING)
+
+
+@scalar
+def _dot(factors, values):
+    return factors[0] * values[0] + factors[1] * values[1] + factors[2] * values[2]
 
 
 @scalar
@@ -529,17 +402,16 @@ def _three(values, at):
 
 @scalar
 def _pixel(number, y, x, batch, maps):
-    """Return level, light, variance and slope of the channels of a pixel."""
+    """Return level, light and variance of the channels of a pixel, and where its numbers lie."""
     image = batch.images[number]
     draw, weights = batch.draws[image.draw], batch.blur[image.draw]
     pixel = i64(y - image.span_top) * image.span_columns + i64(x - image.span_left)
     place, levels, pixels = maps.first[number] + pixel, maps.levels[number], maps.pixels
     at = PLANES * place
-    own, slopes = _three(pixels, at), _three(pixels, at + 9)
-    around, variance = _three(pixels, at + 3), _three(pixels, at + 6)
+    own, variance = _three(pixels, at), _three(pixels, at + 6)
     if draw.taps == 0:
-        return own, around, variance, slopes
-    strength, middle = f64(draw.isp_chroma_strength), f64(weights[0]) ** 4
+        return own, _three(pixels, at + 3), variance, at
+    strength = f64(draw.isp_chroma_strength)
     beside, taps, blurred = (i64(x), i64(image.width - 1 - x)), draw.taps, maps.blurred
     smooth = (
         _along_row(0, place, beside, taps, weights, blurred),
@@ -562,13 +434,18 @@ def _pixel(number, y, x, batch, maps):
         _light_of_level(level[1], levels),
         _light_of_level(level[2], levels),
     )
-    share = strength * strength
+    _, down = _at_edge(i64(y), i64(image.height), taps, weights)
+    _, across = _at_edge(i64(x), i64(image.width), taps, weights)
+    squares = f64(weights[0]) ** 2
+    for d in range(1, taps):
+        squares += 2 * f64(weights[d]) ** 2
+    share = down * across / (squares * squares)
     variance = (
-        variance[0] + share * max(spread[0] - middle * around[0], 0.0),
-        variance[1] + share * max(spread[1] - middle * around[1], 0.0),
-        variance[2] + share * max(spread[2] - middle * around[2], 0.0),
+        max(variance[0] + share * spread[0], 0.0),
+        max(variance[1] + share * spread[1], 0.0),
+        max(variance[2] + share * spread[2], 0.0),
     )
-    return level, light, variance, slopes
+    return level, light, variance, at
 
 
 @scalar
@@ -659,7 +536,7 @@ def _add_pixel(number, y, x, weight, at, batch, maps):
         if maps.emitter_light >= 0:
             _add(maps.into, at + maps.emitter_light * step, step, weight, (red, green, blue))
     if maps.clean >= 0 or maps.linear >= 0 or maps.noise >= 0 or maps.noise_linear >= 0:
-        level, light, variance, slopes = _pixel(number, y, x, batch, maps)
+        level, light, variance, own = _pixel(number, y, x, batch, maps)
         deviation = (
             np.sqrt(variance[0] + ROUNDING),
             np.sqrt(variance[1] + ROUNDING),
@@ -673,9 +550,10 @@ def _add_pixel(number, y, x, weight, at, batch, maps):
         if maps.noise >= 0:
             _add(maps.into, at + maps.noise * step, step, weight * maps.scale, deviation)
         if maps.noise_linear >= 0:
+            levels, pixels = maps.levels[number], maps.pixels
             in_light = (
-                deviation[0] / slopes[0],
-                deviation[1] / slopes[1],
-                deviation[2] / slopes[2],
+                deviation[0] * np.sqrt(_in_light(0, level[0], own, levels, pixels)),
+                deviation[1] * np.sqrt(_in_light(1, level[1], own, levels, pixels)),
+                deviation[2] * np.sqrt(_in_light(2, level[2], own, levels, pixels)),
             )
             _add(maps.into, at + maps.noise_linear * step, step, weight, in_light)

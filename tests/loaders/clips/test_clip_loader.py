@@ -17,7 +17,7 @@ from gloam.cli.main import gloam as command
 from gloam.errors import LoaderError
 from gloam.loaders.clips import backend, clip_bytes, dali_clips
 from gloam.loaders.clips.videos import reading
-from gloam.manifests.clips.video import decoded_frames
+from gloam.manifests.clips.video import decode_frames
 from gloam.manifests.clips.windows import video_and_times
 from gloam.synth.clips import frames_of, render_clip
 from gloam.synth.models import draw
@@ -339,7 +339,7 @@ def test_pyav_decodes_videos_exactly(tmp_path):
         for lows, normals, keys in loaded:
             for low, normal, key in zip(lows.numpy(), normals.numpy(), keys, strict=True):
                 seen.append(key)
-                exact = decoded_frames(*video_and_times(places[key]))
+                exact = decode_frames(*video_and_times(places[key]))
                 np.testing.assert_array_equal(normal, exact)
                 wanted = render_clip(exact, draw(load_recipe("even"), 1, key))
                 np.testing.assert_array_equal(low, wanted)

@@ -15,7 +15,7 @@ from gloam import judge
 from gloam.errors import ConfigError, SourceError
 from gloam.loaders.judging import metrics
 from gloam.loaders.judging.intervals import interval
-from gloam.loaders.judging.page import judged_page
+from gloam.loaders.judging.page import render_page
 from gloam.manifests.images.encode import encode
 
 
@@ -88,10 +88,13 @@ def test_tables_pages_and_numbers(pairs):
     assert "| blind gain |" in text
     assert "| dark less better | -" in text
     assert "GT-mean scales" in text
+    narrow = [line for line in found.text().splitlines() if not line.startswith("- ")]
+    assert max(map(len, narrow)) < 80
+    assert sum(line.startswith("dark less better  ") for line in narrow) == 3
     rows = list(csv.DictReader(io.StringIO(found.csv())))
     assert len(rows) == 16
     assert float(rows[2]["PSNR"]) == pytest.approx(found.values["better"][0, 0], abs=1e-5)
-    page = judged_page(found)
+    page = render_page(found)
     assert page.count("<strong>worst</strong>") == 6
     assert "http" not in page.replace("http-equiv", "")
     assert found.as_json()["scenes"] == 4

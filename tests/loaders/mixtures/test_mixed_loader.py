@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
+import pickle
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 import gloam
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader, mix, pairs_in
+from gloam.loaders.devices import converted
 from gloam.manifests.images.encode import encode
 from gloam.manifests.sets.stage import stage
 
@@ -81,10 +85,11 @@ def samples(loaders, epochs=1):
     return found
 
 
-def ranks(mixture, world, state=None, **options):
+def ranks(mixture, world, state=None, backend="torch", **options):
     made = [
-        TorchLoader(
+        PairLoader(
             mixture,
+            backend=backend,
             rank=rank,
             world_size=world,
             last_batch="partial",
@@ -113,6 +118,24 @@ def test_what_is_left_does_not_depend_on_the_number_of_ranks(mixture):
         left = samples(ranks(mixture, world, states[world % 4]), 3)
         assert left == whole[taken:]
     assert samples(ranks(mixture, 2, states[1], batch_size=3), 3) == whole[taken:]
+
+
+def test_dali_gives_the_same_and_goes_on_where_torch_was(mixture):
+    options = {"dtype": "uint8", "crop": "random-resized"}
+    mixture = replace(mixture, epoch=60)
+    both = [ranks(mixture, 2, backend=backend, **options) for backend in ("torch", "dali")]
+    runs = [[iter(loader) for loader in loaders] for loaders in both]
+    wanted, made = (samples([itertools.islice(run, 3) for run in own]) for own in runs)
+    states = [loader.state_dict() for loaders in both for loader in loaders]
+    assert all(state == states[0] for state in states)
+    wanted += samples(runs[0])
+    made += samples(ranks(mixture, 3, states[0], "dali", **options))
+    for one, other in zip(made, wanted, strict=True):
+        assert one[:2] == other[:2]
+        most = 3 if one[0] == "sice" else 0  # JPEGs, by another decoder
+        for image in (2, 3):
+            levels = (np.frombuffer(own[image], np.uint8).astype(int) for own in (one, other))
+            assert abs(np.subtract(*levels)).max() <= most
 
 
 def test_every_sample_of_a_component_comes_once_before_any_comes_twice(mixture):
@@ -150,21 +173,44 @@ def test_identity_gives_the_normal_twice_and_unpaired_pictures_nothing_in_common
     assert len(set(darks)) == len(darks)
 
 
-def test_weights_and_sizes_change_by_step(shards):
+@pytest.mark.parametrize("backend", ["torch", "dali"])
+def test_weights_and_sizes_change_by_step(shards, backend):
     changing = mix({"a": (shards, {0: 1, 3: 0}), "b": ([*PAIRS], {0: 0, 3: 1})}, epoch=40)
-    options = PLAIN | {"size": {0: 32, 2: (24, 40)}}
-    loader = TorchLoader(changing, give=["component"], **options)
+    options = PLAIN | {"backend": backend, "size": {0: 32, 2: (24, 40)}}
+    loader = PairLoader(changing, give=["component"], **options)
     batches = list(loader)
     assert [set(given["component"]) for *_, given in batches] == [{"a"}] * 3 + [{"b"}] * 7
     shapes = [tuple(low.shape[2:]) for low, *_ in batches]
     assert shapes == [(32, 32)] * 2 + [(24, 40)] * 8
-    begun = iter(TorchLoader(changing, give=["component"], **options))
+    begun = iter(PairLoader(changing, give=["component"], **options))
     for _ in range(4):
         next(begun)
-    other = TorchLoader(changing, give=["component"], **options)
+    other = PairLoader(changing, give=["component"], **options)
     other.load_state_dict(json.loads(json.dumps(begun._loader.state_dict())))
     for (low, *_), (wanted, *_) in zip(other, batches[4:], strict=True):
         assert torch.equal(low, wanted)
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_epochs_that_are_left_count_for_dali_too(shards, shuffle):
+    lit = {"data": PAIRS, "weight": 2, "identity": True}
+    data = mix({"set": (shards, 1), "lit": lit}, epoch=24)
+    given = PLAIN | {"dtype": "uint8", "shuffle": shuffle, "keys": True}
+    found = []
+    for backend in ("torch", "dali"):
+        with PairLoader(data, backend=backend, **given) as loader:
+            next(iter(loader))
+            epochs = [list(loader), next(iter(loader))]
+            loader.set_epoch(1)
+            parts = loader.dataset, loader.batch_sampler, loader.collate_fn
+            data_loader = torch.utils.data.DataLoader(
+                parts[0], batch_sampler=parts[1], collate_fn=parts[2]
+            )
+            epochs += [list(loader), list(data_loader), list(pickle.loads(pickle.dumps(loader)))]
+            found.append([loader.epoch, *epochs])
+    (epoch, *made), (epoch2, *made2) = found
+    assert epoch == epoch2
+    assert converted(made, torch.Tensor.tolist) == converted(made2, torch.Tensor.tolist)
 
 
 def test_a_file_says_the_same(shards, photos, tmp_path):
@@ -183,6 +229,7 @@ def test_a_file_says_the_same(shards, photos, tmp_path):
         PairLoader(tmp_path / "mix.yaml", **PLAIN) as one,
         PairLoader(plain, **PLAIN) as other,
     ):
+        assert one.reader == "torch"  # of "auto"
         for (low, normal), (low2, normal2) in zip(one, other, strict=True):
             assert torch.equal(low, low2)
             assert torch.equal(normal, normal2)
@@ -222,6 +269,19 @@ def test_what_cannot_be_opened_is_named(shards, tmp_path):
     for data in ({"real": "lol-v1"}, {"low": 5, "normal": 6}):
         with pytest.raises(LoaderError, match="mix: a: data: "):
             TorchLoader(mix({"a": {"data": data, "weight": 1}}), **PLAIN)
+    dali = PLAIN | {"backend": "dali"}
+    for option in ({"give": ["ev"]}, {"reader": "file"}, {"decoder": "pillow"}):
+        with pytest.raises(LoaderError, match=f"^{next(iter(option))} .*(torch|leave it out)"):
+            PairLoader(mix({"good": (shards, 1)}), **dali, **option)
+    small = encode(numbered(1, 30, 40), "png")
+    for image, message in ((b"no image", "pair 1, low cannot be decoded"), (small, "in size")):
+        torn = mix({"good": (shards, 5), "torn": ([PAIRS[0], (image, PAIRS[1][1])], 1)})
+        with (
+            PairLoader(torn, **dali) as loader,
+            pytest.raises(LoaderError, match=message) as caught,
+        ):
+            list(loader)
+        assert "\n" not in str(caught.value)
     with pytest.raises(LoaderError, match="labels goes with one set"):
         TorchLoader(mix({"good": (shards, 1)}), labels=True, **PLAIN)
     state = TorchLoader(mix({"good": (shards, 1)}), **PLAIN).state_dict()

@@ -21,7 +21,7 @@ from gloam.errors import ImageRefused, SourceError
 from gloam.manifests.clips.cuts import is_cut, refuse_cut
 from gloam.manifests.clips.listing import list_clips
 from gloam.manifests.clips.load_clip import load_clip
-from gloam.manifests.clips.video import decoded_frames, frame_times, video_facts
+from gloam.manifests.clips.video import decode_frames, frame_times, probe_video
 from gloam.manifests.clips.windows import Windows, frame_files, video_and_times
 from gloam.manifests.sources.containers import list_container
 
@@ -87,7 +87,7 @@ def frames_of(path, stride=1):
     """The frames of all clips of one frame: every frame of a video as gloam has it."""
     times = frame_times(next(one.location for one in list_container(path.parent)))
     place = next(one.location for one in list_container(path.parent))
-    return times, [decoded_frames(place, [time])[0] for time in times[::stride]]
+    return times, [decode_frames(place, [time])[0] for time in times[::stride]]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_frames_are_those_that_pyav_decodes(tmp_path, how):
         np.testing.assert_array_equal(one, other)
     (clip,) = list_clips(str(path.parent), Windows(5, 3, 100), Counter())
     place, chosen = video_and_times(clip.location)
-    for one, number in zip(decoded_frames(place, chosen), range(0, 15, 3), strict=True):
+    for one, number in zip(decode_frames(place, chosen), range(0, 15, 3), strict=True):
         np.testing.assert_array_equal(one, wanted[number])
 
 
@@ -187,7 +187,7 @@ def test_frames_are_shown_as_the_whole_display_matrix_says(tmp_path, how):
     shown[down - down.min(), right - right.min()] = coded
     np.testing.assert_array_equal(frames_of(path)[1][0], shown)
     (file,) = list_container(path.parent)
-    assert video_facts(file.location).upright == (how == "as coded")
+    assert probe_video(file.location).upright == (how == "as coded")
 
 
 def test_cover_art_is_no_video_wherever_it_stands(tmp_path):

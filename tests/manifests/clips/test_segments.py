@@ -13,10 +13,10 @@ from gloam.errors import ImageRefused
 from gloam.manifests.clips import segments
 from gloam.manifests.clips.segments import Segments, cut_segment
 from gloam.manifests.clips.video import (
-    decoded_frames,
-    decoded_sequence,
+    decode_frames,
+    decode_sequence,
     frame_times,
-    video_facts,
+    probe_video,
 )
 from gloam.manifests.sources import Location
 
@@ -58,7 +58,7 @@ def test_frames_of_a_part_are_those_of_the_video(tmp_path, form):
         assert part.size == part.coded
         assert not part.astray(place)
         found = frames_in(part.data)
-        for number, frame in zip(numbers, decoded_frames(place, wanted), strict=True):
+        for number, frame in zip(numbers, decode_frames(place, wanted), strict=True):
             np.testing.assert_array_equal(found[number], frame)
 
 
@@ -68,7 +68,7 @@ def test_frames_at_uneven_times(tmp_path):
     shown = frame_times(place)
     part, numbers = Segments().frames(place, shown[11:17])
     found = frames_in(part.data)
-    for number, frame in zip(numbers, decoded_frames(place, shown[11:17]), strict=True):
+    for number, frame in zip(numbers, decode_frames(place, shown[11:17]), strict=True):
         np.testing.assert_array_equal(found[number], frame)
 
 
@@ -93,7 +93,7 @@ def test_few_bytes_are_kept(tmp_path, monkeypatch):
         part, numbers = kept.frames(place, times[first : first + 4])
         assert numbers == [0, 1, 2, 3]
         np.testing.assert_array_equal(
-            frames_in(part.data)[:4], decoded_frames(place, times[first : first + 4])
+            frames_in(part.data)[:4], decode_frames(place, times[first : first + 4])
         )
         assert len(kept._kept) == sum(map(len, kept._begins.values()))
         assert kept._bytes == sum(len(segment.data) for segment in kept._kept.values())
@@ -124,7 +124,7 @@ def test_frames_keep_their_margins(tmp_path, codec, size, coded):
         assert not part.astray(place)
         found = np.stack([frames_in(part.data)[number] for number in numbers])
         assert found.shape[1:3] == part.coded
-        exact = decoded_frames(place, times[first : first + 8])
+        exact = decode_frames(place, times[first : first + 8])
         np.testing.assert_array_equal(found[:, : size[0], : size[1]], exact)
 
 
@@ -140,7 +140,7 @@ def test_margins_at_the_left_are_told(tmp_path):
                 made.mux(changed)
     place = Location(str(tmp_path), moved.name, -1, moved.stat().st_size, 0)
     times = frame_times(place)
-    assert decoded_frames(place, times[:1])[0].shape == (72, 32, 3)
+    assert decode_frames(place, times[:1])[0].shape == (72, 32, 3)
     part, _ = Segments(margins=True).frames(place, times[:4])
     assert part.astray(place) == "has margins above its frames or at their left"
 
@@ -153,8 +153,8 @@ def test_sequences_fill_the_room_that_they_are_given(tmp_path):
         rooms.append(np.zeros(shape, np.uint8))
         return rooms[-1]
 
-    made = decoded_sequence(place, times, room)
-    np.testing.assert_array_equal(made, decoded_frames(place, times))
+    made = decode_sequence(place, times, room)
+    np.testing.assert_array_equal(made, decode_frames(place, times))
     assert len(rooms) == 1
     assert made is rooms[0]
 
@@ -169,10 +169,10 @@ def test_what_is_not_there_is_refused(tmp_path):
 
 
 def test_facts_of_videos(tmp_path):
-    facts = video_facts(video(tmp_path))
+    facts = probe_video(video(tmp_path))
     assert (facts.codec, facts.form, facts.size) == ("h264", "yuv420p", (72, 96))
     assert facts.upright
-    assert video_facts(video(tmp_path, "b.mkv", "libvpx-vp9", 3)).codec == "vp9"
+    assert probe_video(video(tmp_path, "b.mkv", "libvpx-vp9", 3)).codec == "vp9"
 
 
 def test_colours_of_videos(tmp_path):
@@ -190,7 +190,7 @@ def test_colours_of_videos(tmp_path):
             for packet in stream.encode():
                 made.mux(packet)
         place = Location(str(tmp_path), path.name, -1, path.stat().st_size, 0)
-        assert video_facts(place).bt601 is known
+        assert probe_video(place).bt601 is known
 
 
 def test_a_video_that_is_refreshed_bit_by_bit_is_told(tmp_path):

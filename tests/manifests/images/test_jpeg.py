@@ -11,7 +11,7 @@ import pytest
 from gloam.errors import ImageRefused
 from gloam.manifests.images.decode import decode
 from gloam.manifests.images.header import read_header
-from gloam.manifests.images.jpeg import MAX_SCANS
+from gloam.manifests.images.jpeg import MAX_SCANS, jpeg_quality
 from gloam.manifests.images.load_normal import load_normal, load_undecoded
 from gloam.manifests.selection.measures import measure
 
@@ -139,3 +139,11 @@ def test_thousands_of_scans_are_refused(photograph: Any, encoded: Any) -> None:
     with pytest.raises(ImageRefused, match="scans") as refused:
         load_normal(data)
     assert refused.value.reason == "damaged"
+
+
+@pytest.mark.parametrize("quality", [20, 49, 50, 75, 95, 99])
+def test_the_quality_is_read_from_the_table_of_luminance(
+    photograph: Any, encoded: Any, quality: int
+) -> None:
+    assert jpeg_quality(encoded(photograph(1), "JPEG", quality=quality)) == quality
+    assert jpeg_quality(encoded(photograph(1), "PNG")) == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gloam.manifests.labels.voc import read_labels
+from gloam.manifests.labels.voc import read_voc_labels
 
 GOOD = "<object><name>cat</name>{}</object>".format(
     "<bndbox><xmin>11</xmin><ymin>11</ymin><xmax>30</xmax><ymax>30</ymax></bndbox>"
@@ -19,7 +19,7 @@ def read(folder: Path, text: str | bytes, *photographs: str):
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     names = photographs or ("JPEGImages/a.jpg",)
-    return list(read_labels(str(folder), names, names))
+    return list(read_voc_labels(str(folder), names, names))
 
 
 def around(*objects: str, size: str = "") -> str:

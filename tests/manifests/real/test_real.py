@@ -212,11 +212,25 @@ def test_other_layouts_of_the_field(tmp_path):
                 (tmp_path / name / path).parent.mkdir(parents=True, exist_ok=True)
                 (tmp_path / name / path).touch()
         assert relative(tmp_path / name, real(name, tmp_path / name, "train")) == samples
+    for side in ("input", "expertC"):
+        (tmp_path / "short" / side).mkdir(parents=True)
+        (tmp_path / "short" / side / "a0001.png").touch()
+    assert len(real("fivek-c", tmp_path / "short", "train")) == 1
 
 
 def test_a_folder_of_the_sets_own_name_may_be_given_itself(tmp_path):
     planted(tmp_path, "sdsd-indoor")
     assert len(real("sdsd-indoor", tmp_path / "indoor_np", "test")) == 2
+
+
+def test_of_two_forms_of_the_same_frames_one_is_taken(tmp_path):
+    planted(tmp_path, "sdsd-indoor")
+    before = real("sdsd-indoor", tmp_path, "train")
+    for side in ("input", "GT"):
+        path = tmp_path / "indoor_png" / side / "pair2" / "0001.png"
+        path.parent.mkdir(parents=True)
+        path.touch()
+    assert real("sdsd-indoor", tmp_path, "train") == before
 
 
 def test_trees_that_do_not_fit_say_what_is_missing(tmp_path):
@@ -238,7 +252,7 @@ def test_trees_that_do_not_fit_say_what_is_missing(tmp_path):
     with pytest.raises(SourceError, match=r"eval15/low/179\.png: no eval15/high/\{name\}\.png"):
         real("lol-v1", root, "test")
     (planted(tmp_path / "c", "exdark") / "imageclasslist.txt").unlink()
-    with pytest.raises(SourceError, match=r"imageclasslist\.txt, which says the splits"):
+    with pytest.raises(SourceError, match=r"no imageclasslist\.txt, which says the splits"):
         real("exdark", tmp_path / "c")
     with pytest.raises(SourceError, match="nowhere: not a folder"):
         real("lol-v1", tmp_path / "nowhere")

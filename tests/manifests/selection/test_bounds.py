@@ -12,7 +12,7 @@ from PIL import Image, ImageFilter
 
 from gloam.errors import ConfigError
 from gloam.manifests.images.header import MAX_PIXELS
-from gloam.manifests.selection.bounds import EVERYTHING, KEPT, Profile, judge, load_profile
+from gloam.manifests.selection.bounds import EVERYTHING, KEPT, Profile, load_profile, refusal_of
 from gloam.manifests.selection.candidates import MEASURE_SCHEMA
 from gloam.manifests.selection.measures import FIELDS, measure
 
@@ -36,7 +36,7 @@ def table(*rows: dict[str, Any]) -> pa.Table:
 
 
 def reasons(profile: Profile, *rows: dict[str, Any]) -> list[str]:
-    return list(judge(table(*rows), profile))
+    return list(refusal_of(table(*rows), profile))
 
 
 def test_the_shipped_profile_sets_every_bound_but_the_largest_size() -> None:
@@ -104,7 +104,7 @@ def test_one_breach_is_enough_and_the_first_of_several_is_named() -> None:
 def test_judging_changes_no_candidate() -> None:
     candidates = table({"mean": 0.0}, {})
     before = candidates.to_pydict()
-    judge(candidates, load_profile())
+    refusal_of(candidates, load_profile())
     assert candidates.to_pydict() == before
 
 
@@ -141,7 +141,7 @@ def test_the_shipped_profile_keeps_good_photographs_and_refuses_what_was_spoilt(
     candidates = pa.table(
         [list(column) for column in zip(*rows, strict=True)], schema=MEASURE_SCHEMA
     )
-    assert list(judge(candidates, load_profile())) == list(spoilt)
+    assert list(refusal_of(candidates, load_profile())) == list(spoilt)
 
 
 # Reading profiles

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from gloam.errors import SetError
-from gloam.manifests.sets.rows import schema_of, table_of
+from gloam.manifests.sets.rows import schema_of, unit_table
 from gloam.manifests.sets.sample import Sample
 
 FIELDS = [pa.field("camera.iso", pa.float64())]
@@ -18,12 +18,12 @@ FIELDS = [pa.field("camera.iso", pa.float64())]
 def test_values_that_no_draw_has_are_refused_with_the_key(pairs: list[Sample], value: Any) -> None:
     schema = schema_of(pairs[0].record["members"], False, FIELDS)
     records = [pair.record | {"draw": {"camera": {"iso": 800.0}}} for pair in pairs]
-    assert len(table_of(records, "train", 0, schema)) == len(pairs)
+    assert len(unit_table(records, "train", 0, schema)) == len(pairs)
     records[3]["draw"] = {"camera": {"iso": value}}
     if value == {"a": 1}:  # another column, which the set has not
-        assert table_of(records, "train", 0, schema)["draw_camera_iso"].null_count == 1
+        assert unit_table(records, "train", 0, schema)["draw_camera_iso"].null_count == 1
         return
     with pytest.raises(
         SetError, match=f"{pairs[3].key}: its record holds values that gloam does not"
     ):
-        table_of(records, "train", 0, schema)
+        unit_table(records, "train", 0, schema)

@@ -12,8 +12,8 @@ from gloam.manifests.selection.bounds import EVERYTHING
 from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sets.info import BuildNote
 from gloam.manifests.sets.layouts import LAYOUTS
-from gloam.manifests.sets.layouts.shard_files import index_path, shard_path
 from gloam.manifests.sets.layouts.shard_index import read_index
+from gloam.manifests.sets.layouts.shard_writer import index_path, shard_path
 from gloam.manifests.sets.publish_unit import publish_unit
 from gloam.manifests.sets.receipts import receipt_path
 from gloam.manifests.sets.sample import Sample

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gloam.manifests.sources.matching import bare, match, plain
+from gloam.manifests.sources.matching import match, normalize_name, strip_suffix
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,8 @@ from gloam.manifests.sources.matching import bare, match, plain
     ],
 )
 def test_the_longest_equal_tail_decides(names, paths, root, found):
-    assert match([plain(name) for name in names], paths, root).found == {
-        plain(name): path for name, path in found.items()
+    assert match([normalize_name(name) for name in names], paths, root).found == {
+        normalize_name(name): path for name, path in found.items()
     }
 
 
@@ -47,8 +47,12 @@ def test_what_fits_twice_is_said_and_is_nobody_s(names, paths, said):
 
 
 def test_names_are_read_alike_however_they_are_spelt():
-    assert plain(".\\a//b/./1.jpg") == "a/b/1.jpg"
-    assert [bare(name) for name in ("a.b.c", "a.JPEG", "a.jpg.txt")] == ["a.b.c", "a", "a.jpg.txt"]
+    assert normalize_name(".\\a//b/./1.jpg") == "a/b/1.jpg"
+    assert [strip_suffix(name) for name in ("a.b.c", "a.JPEG", "a.jpg.txt")] == [
+        "a.b.c",
+        "a",
+        "a.jpg.txt",
+    ]
 
 
 def test_many_photographs_of_one_name_are_not_compared_each_with_each():
@@ -58,4 +62,4 @@ def test_many_photographs_of_one_name_are_not_compared_each_with_each():
 
 
 def test_letters_and_accents_that_are_written_apart_are_one_name():
-    assert plain("Ma\u0308rz/1.jpg") == plain("M\u00e4rz/1.jpg")
+    assert normalize_name("Ma\u0308rz/1.jpg") == normalize_name("M\u00e4rz/1.jpg")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gloam.synth.analysis.photon_transfer import pooled, transfer_points
+from gloam.synth.analysis.photon_transfer import pool_points, transfer_points
 from gloam.synth.draws.record import CameraDraw
 from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe
@@ -30,7 +30,7 @@ def test_the_noise_of_a_low_is_what_the_camera_file_says(overrides):
         drawn = draw(recipe, 0, str(i))
         assert isinstance(drawn, CameraDraw)
         points += transfer_points(render(normal, drawn), normal, drawn)
-    joined = pooled(points)
+    joined = pool_points(points)
     ratio = np.average(
         [p.measured / p.expected for p in joined], weights=[p.pixels for p in joined]
     )
@@ -46,7 +46,7 @@ def test_twice_the_gain_is_noticed():
     )
     twice = {"camera.sensor.gain": 2 * drawn.camera.sensor.gain}
     noisier = render(normal, drawn.changed(twice))
-    (point,) = pooled(transfer_points(noisier, normal, drawn))
+    (point,) = pool_points(transfer_points(noisier, normal, drawn))
     assert point.measured > 1.5 * point.expected
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 
+import cv2
 import numpy as np
 import pytest
 
 from gloam.errors import SourceError
 from gloam.manifests.images.encode import encode
-from gloam.manifests.images.folders import image_files
+from gloam.manifests.sources.folders import image_files
 from gloam.synth.analysis.set_statistics import measure_folders
 
 
@@ -20,6 +21,9 @@ def test_folders_are_paired_by_name(tmp_path):
             path = tmp_path / folder / f"{name}.{suffix}"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(encode(rng.integers(0, 255, (60, 80, 3)).astype(np.uint8), suffix))
+    low = tmp_path / "low" / "sub" / "b.png"
+    np.save(low.with_suffix(".npy"), cv2.imread(str(low)))
+    low.unlink()
     measured = measure_folders(tmp_path / "low", tmp_path / "normal", 100)
     assert len(measured.rows) == 2
     assert json.loads(json.dumps(measured.as_json()))["pairs"] == 2

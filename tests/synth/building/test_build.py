@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from gloam.engines.engine import ignored
+from gloam.engines.engine import ignore_progress
 from gloam.errors import ConfigError, SetError, SourceError
 from gloam.manifests.selection.bounds import EVERYTHING, load_profile
 from gloam.manifests.selection.plan import PlanOptions
@@ -130,7 +130,7 @@ class Elsewhere:
     def __init__(self) -> None:
         self.done: list[str] = []
 
-    def map(self, function, jobs, at=ignored):
+    def map(self, function, jobs, at=ignore_progress):
         sent = [pickle.dumps((function, job)) for job in jobs]
         results = []
         for parcel in reversed(sent):
@@ -174,11 +174,11 @@ def test_records_that_were_kept_are_those_of_the_unit(
         return closed(root, *arguments, **options)
 
     def kept(*arguments):
-        taken.append(publish_unit.kept_records(*arguments))
+        taken.append(publish_unit.read_kept_records(*arguments))
         return taken[-1]
 
     monkeypatch.setattr(build_module, "finish_set", harmed)
-    monkeypatch.setattr(close, "kept_records", kept)
+    monkeypatch.setattr(close, "read_kept_records", kept)
     root = tmp_path / "set"
     build(request_for(photographs), root, workers=1)
     assert files_of(root) == files_of(reference)

@@ -13,7 +13,7 @@ from gloam.cli.main import gloam as command
 from gloam.errors import ConfigError, SetError
 from gloam.synth.analysis.clip_statistics import clip_statistics
 from gloam.synth.building.deep_verify import recheck_set
-from gloam.synth.building.regenerate import export, regenerate
+from gloam.synth.building.regenerate import export_layout, regenerate
 from gloam.synth.clips import frame_draw, frame_names, frames_of, render_clip
 from gloam.synth.models import draw, parse_draw, render
 from gloam.synth.publishing.video_files import export_videos
@@ -75,7 +75,7 @@ def test_workers_restarts_regenerating_and_layouts_change_no_byte(source, made, 
     assert files_of(tmp_path / "two") == files_of(made)
     regenerate(made, tmp_path / "same")
     assert files_of(tmp_path / "same") == files_of(made)
-    export(made, tmp_path / "files", "files")
+    export_layout(made, tmp_path / "files", "files")
     assert recheck_set(gloam.open_set(tmp_path / "files")) == []
     assert gloam.verify(tmp_path / "files") == []
     regenerate(tmp_path / "files", tmp_path / "noisy", overrides=["camera.iso=12800"])
@@ -90,7 +90,7 @@ def test_live_sets(source, made, tmp_path):
     gloam.build(tmp_path / "live", f"clips={source}", val=2, low_codec="none", **OPTIONS)
     live = gloam.open_set(tmp_path / "live")
     assert recheck_set(live) == []
-    export(tmp_path / "live", tmp_path / "stored", "shards")
+    export_layout(tmp_path / "live", tmp_path / "stored", "shards")
     stored = {clip.key: clip for clip in gloam.open_set(tmp_path / "stored").pairs()}
     for clip in gloam.open_set(made).pairs():
         assert stored[clip.key].members == clip.members
@@ -103,7 +103,7 @@ def test_live_sets(source, made, tmp_path):
 
 
 def test_a_changed_frame_is_found(made, tmp_path):
-    export(made, tmp_path / "files", "files")
+    export_layout(made, tmp_path / "files", "files")
     victim = sorted((tmp_path / "files" / "train" / "low").glob("*.002.png"))[0]
     other = victim.with_name(victim.name.replace(".002.", ".003."))
     victim.write_bytes(other.read_bytes())

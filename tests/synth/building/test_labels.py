@@ -17,11 +17,11 @@ from pycocotools.coco import COCO
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import ConfigError, SourceError
+from gloam.manifests.images.npy import npy_bytes
 from gloam.manifests.labels.runs import mask_of, runs_of
-from gloam.manifests.sets.label_members import npy
 from gloam.manifests.sets.verify import verify_set
 from gloam.synth.building.deep_verify import recheck_set
-from gloam.synth.building.regenerate import export, regenerate
+from gloam.synth.building.regenerate import export_layout, regenerate
 
 from ...labelled import (
     NAMES,
@@ -171,8 +171,8 @@ def test_a_labelled_set_is_verified_regenerated_and_exported(labelled, tmp_path)
     regenerate(labelled, tmp_path / "same")
     assert files_of(tmp_path / "same") == files_of(labelled.root)
     regenerate(labelled, tmp_path / "noisier", overrides=["camera.iso=6400"])
-    export(labelled, tmp_path / "files", "files")
-    export(tmp_path / "files", tmp_path / "back", "shards")
+    export_layout(labelled, tmp_path / "files", "files")
+    export_layout(tmp_path / "files", tmp_path / "back", "shards")
     for name in ("noisier", "files", "back"):
         assert verify_set(tmp_path / name) == []
     wanted = [record["labels"] for record in labelled.records()]
@@ -294,6 +294,6 @@ def test_annotations_of_the_upright_picture_are_left_as_they_are(tmp_path):
 @pytest.mark.parametrize("shape", [(0, 4), (3, 4), (0,), (100_000,)])
 def test_arrays_are_numpy_s(shape):
     made = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-    data = npy(made)
+    data = npy_bytes(made)
     assert len(data) == 128 + made.nbytes
     assert np.array_equal(array(data), made)

@@ -14,7 +14,7 @@ from gloam.errors import ConfigError, SetError
 from gloam.manifests.sets.stage import stage
 from gloam.manifests.sets.verify import verify_set
 from gloam.storage.tables import read_table
-from gloam.synth.building.regenerate import export, regenerate
+from gloam.synth.building.regenerate import export_layout, regenerate
 from gloam.synth.publishing.export_for import export_for
 from gloam.synth.publishing.publish import publish
 from gloam.synth.publishing.rebuild import rebuild
@@ -99,7 +99,7 @@ def test_loaders_load_it(sets, name):
 
 def test_it_goes_wherever_the_set_goes(sets, photographs, tmp_path):
     wanted = keys(sets["three"], "test")
-    export(sets["three"], tmp_path / "files", "files")
+    export_layout(sets["three"], tmp_path / "files", "files")
     regenerate(sets["three"], tmp_path / "other", seed=3)
     stage(sets["three"], tmp_path / "staged")
     stage(sets["three"], tmp_path / "staged")

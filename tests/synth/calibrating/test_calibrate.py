@@ -20,9 +20,9 @@ import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import SourceError
 from gloam.synth.calibrating.calibrate import calibrate
-from gloam.synth.calibrating.checks import cut_off
-from gloam.synth.calibrating.estimates import Transfer, gain_of, tukey_of
-from gloam.synth.calibrating.raw_files import find_raws, read_header
+from gloam.synth.calibrating.checks import clipped_share
+from gloam.synth.calibrating.estimates import Transfer, fit_gain, tukey_of
+from gloam.synth.calibrating.raw_files import find_raws, read_raw_header
 
 rawpy = pytest.importorskip("rawpy")
 SHAPE = (400, 600)
@@ -127,7 +127,7 @@ def test_raw_files_say_how_they_were_taken(tmp_path):
     camera = CAMERAS["full frame"]
     samples = exposed(np.random.default_rng(0), camera, 100.0)
     dng(tmp_path / "a.dng", samples, 1600, 1 / 50, camera)
-    header = read_header(tmp_path / "a.dng")
+    header = read_raw_header(tmp_path / "a.dng")
     assert header.camera == "Gloam Gloam One"
     assert (header.iso, header.seconds) == (1600, 0.02)
     assert (header.black, header.white) == (512, 16383)
@@ -226,9 +226,9 @@ def test_an_iso_of_65535_means_another_tag(tmp_path, rating, tags, iso):
         with pytest.raises(
             SourceError, match=r"a\.dng: does not say its ISO: 65535 is that or more"
         ):
-            read_header(tmp_path / "a.dng")
+            read_raw_header(tmp_path / "a.dng")
     else:
-        assert read_header(tmp_path / "a.dng").iso == iso
+        assert read_raw_header(tmp_path / "a.dng").iso == iso
 
 
 @pytest.mark.parametrize(("black", "told"), [(0, 0), (0, 64), (512, 512)])
@@ -253,7 +253,7 @@ def test_darks_that_are_whole_are_not_taken_for_cut_off(deviation):
     rng = np.random.default_rng(3)
     for black in (63.5, 64.0, 64.3, 70.0):
         darks = [np.rint(rng.normal(black, deviation, SHAPE)).astype(np.uint16) for _ in range(2)]
-        assert cut_off(darks, 64) == 0, black
+        assert clipped_share(darks, 64) == 0, black
 
 
 def test_damaged_raw_files_get_a_line(tmp_path):
@@ -270,7 +270,7 @@ def test_damaged_raw_files_get_a_line(tmp_path):
             data[place] = noise.integers(0, 256)
         path.write_bytes(data)
         try:
-            read_header(path).mosaic()
+            read_raw_header(path).mosaic()
         except SourceError as error:
             assert str(error).startswith(f"{path}: ")  # noqa: PT017
             said.add(type(error.__cause__).__name__)
@@ -287,7 +287,7 @@ def test_what_is_no_raw_file_but_is_called_so(tmp_path):
     assert find_raws(tmp_path) == [tmp_path / "a.dng"]
     (tmp_path / "empty.dng").write_bytes(b"")
     with pytest.raises(SourceError, match=r"empty\.dng: is no raw file"):
-        read_header(tmp_path / "empty.dng")
+        read_raw_header(tmp_path / "empty.dng")
 
 
 def flawed(tmp_path, change):
@@ -380,6 +380,6 @@ def test_l_moments_give_tukeys_parameters_back(shape, scale):
 def test_a_line_is_found_exactly(gain, intercept):
     signal = np.geomspace(20, 10_000, 40)
     points = Transfer(signal, gain * signal + intercept, np.full(40, 1024))
-    slope, left = gain_of(points)
+    slope, left = fit_gain(points)
     assert slope.value == pytest.approx(gain, rel=1e-9)
     assert left.value == pytest.approx(intercept, rel=1e-6, abs=1e-6)

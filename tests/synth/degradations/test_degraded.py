@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gloam.synth.analysis.photon_transfer import transfer_points
 from gloam.synth.clips import render_clip
 from gloam.synth.degradations.jpeg import JpegSetting, jpeg
-from gloam.synth.degradations.spread import spread
+from gloam.synth.degradations.point_spread import spread
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.models import draw, draw_many, draw_table, parse_draw, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import cv2
@@ -15,12 +16,17 @@ import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import SourceError
 from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.fitting.columns import COLUMNS, bounded, places, recipe_of
+from gloam.synth.fitting.columns import COLUMNS, clip_to_bounds, column_indices, recipe_of_columns
 from gloam.synth.fitting.fit import fit
+from gloam.synth.fitting.fitted_recipe import (
+    broad_recipe,
+    by_brightness,
+    distribution_values,
+    table_values,
+)
 from gloam.synth.fitting.pairs import read_pairs
 from gloam.synth.fitting.settings import settings
 from gloam.synth.fitting.tone import light_of_levels, tone_of
-from gloam.synth.fitting.written import broad_recipe, by_brightness, distributed, table
 from gloam.synth.models import draw, render
 from gloam.synth.recipes import load
 
@@ -43,7 +49,7 @@ def values(**changed: float) -> np.ndarray:
     """A row of `COLUMNS` with the hidden ones."""
     row = np.zeros(len(COLUMNS))
     for name, value in {**HIDDEN, **changed}.items():
-        row[places(name)] = value
+        row[column_indices(name)] = value
     return row
 
 
@@ -67,7 +73,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     lows.mkdir()
     normals.mkdir()
     for i, normal in enumerate(pictures(12)):
-        low = render(normal, draw(recipe_of(values(), 0.055), 3, str(i)))
+        low = render(normal, draw(recipe_of_columns(values(), 0.055), 3, str(i)))
         Image.fromarray(low).save(lows / f"{i}.png")
         Image.fromarray(normal).save(normals / f"{i}.png")
     return lows, normals
@@ -75,7 +81,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_tone_of_a_pair_is_found():
     normal = pictures(1)[0]
-    low = render(normal, draw(recipe_of(values(), 0.055), 0, "a"))
+    low = render(normal, draw(recipe_of_columns(values(), 0.055), 0, "a"))
     found = tone_of(low, normal, 0.055)
     np.testing.assert_allclose(found[:3], [3.7, 4.0, 4.0], atol=0.2)
     assert found[4] == pytest.approx(1.2, abs=0.3)
@@ -107,9 +113,11 @@ def test_what_was_hidden_is_found_and_written(folders, tmp_path):
     assert recipe.name == "mine"
     rows = np.array(recipe.together["pairs"].rows)
     for name in ("noise.read", "noise.shot"):
-        found = np.median(rows[:, places(name)], axis=0)
-        np.testing.assert_allclose(found, values()[places(name)], rtol=0.35)
-    assert np.median(rows[:, places("white_balance.error_ev.0")]) == pytest.approx(0.3, abs=0.1)
+        found = np.median(rows[:, column_indices(name)], axis=0)
+        np.testing.assert_allclose(found, values()[column_indices(name)], rtol=0.35)
+    assert np.median(rows[:, column_indices("white_balance.error_ev.0")]) == pytest.approx(
+        0.3, abs=0.1
+    )
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -120,7 +128,7 @@ def test_one_pair_is_enough_and_lows_alone_are(folders, tmp_path, count):
         for path in sorted(source.iterdir())[:count]:
             (target / path.name).write_bytes(path.read_bytes())
     found = fit(lows, normals if count == 1 else None)
-    assert any(f"{count} of them" in note for note in found.notes)
+    assert any(f"with {'1 pair' if count == 1 else '2 lows'} other" in note for note in found.notes)
     assert any("lows alone" in note for note in found.notes) == (count != 1)
     found.recipe()
 
@@ -128,16 +136,16 @@ def test_one_pair_is_enough_and_lows_alone_are(folders, tmp_path, count):
 @pytest.mark.parametrize("louder", [1, 8])
 def test_all_forms_are_recipes(louder):
     rng = np.random.default_rng(0)
-    rows = bounded(values() * rng.uniform(0.9, 1.1, (12, len(COLUMNS))))
-    rows[:, places("noise.read", "noise.shot")] *= louder
+    rows = clip_to_bounds(values() * rng.uniform(0.9, 1.1, (12, len(COLUMNS))))
+    rows[:, column_indices("noise.read", "noise.shot")] *= louder
     bright = rng.normal(0, 1, 12)
     rows[:, 0] += 0.5 * bright
     free, slope = by_brightness(rows, bright)
     assert slope == pytest.approx(0.5, abs=0.3)
     groups = np.repeat([0, 1], 6)
     for made in (
-        table(free, 0.04, slope),
-        distributed(free, 0.04, slope, groups),
+        table_values(free, 0.04, slope),
+        distribution_values(free, 0.04, slope, groups),
         broad_recipe(free, 0.04, slope),
     ):
         recipe = load.recipe_of({"model": "camera", **made}, (), "fit")
@@ -151,8 +159,27 @@ def test_the_quality_of_jpegs_is_read(folders, tmp_path):
             low.save(tmp_path / f"{path.stem}.jpg", quality=80)
     with Image.open(path) as low:  # `Image.open` does not know HEIC
         pillow_heif.from_pillow(low).save(tmp_path / "x.heic")
-    assert [pair.quality for pair in read_pairs(tmp_path, None)] == [80, 80, 0]
-    assert {pair.quality for pair in read_pairs(*folders)} == {0}
+    assert [pair.quality for pair in read_pairs(tmp_path, None, [])] == [80, 80, 0]
+    assert {pair.quality for pair in read_pairs(*folders, [])} == {0}
+
+
+def test_single_pairs_that_do_not_fit_are_left_out(folders, tmp_path):
+    names = [path.name for path in sorted(folders[0].iterdir())]
+    sides = [tmp_path / "low", tmp_path / "normal"]
+    for side, source in zip(sides, folders, strict=True):
+        shutil.copytree(source, side)
+    for side, source in zip(sides, reversed(folders), strict=True):
+        shutil.copy(source / names[0], side)
+    shutil.copy(folders[1] / names[1], sides[0])
+    left_out: list[str] = []
+    assert len(read_pairs(*sides, left_out)) == len(names) - 2
+    assert [line.split(", ")[0] for line in left_out] == [
+        "1 of 12 images are brighter than their normals",
+        "1 of 12 images are equal to their normals",
+    ]
+    left_out.clear()
+    assert len(read_pairs(sides[0], None, left_out)) == len(names) - 2
+    assert "daylight" in left_out[0]
 
 
 def test_wrong_folders_get_one_line(folders, tmp_path):
@@ -161,6 +188,8 @@ def test_wrong_folders_get_one_line(folders, tmp_path):
         fit(normals)
     with pytest.raises(SourceError, match="name the lows first"):
         fit(normals, lows)
+    with pytest.raises(SourceError, match="equal to their normals"):
+        fit(lows, lows)
     with pytest.raises(SourceError, match="not a folder"):
         fit(tmp_path / "nothing", normals)
     black = tmp_path / "black"
@@ -170,4 +199,4 @@ def test_wrong_folders_get_one_line(folders, tmp_path):
         fit(black)
     Image.fromarray(np.zeros((20, 80, 3), np.uint8)).save(black / "a.png")
     with pytest.raises(SourceError, match="64 are the least"):
-        read_pairs(black, None)
+        read_pairs(black, None, [])

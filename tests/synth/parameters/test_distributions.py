@@ -11,8 +11,8 @@ from scipy import stats
 from gloam.synth.parameters.distributions import (
     Choice,
     Constant,
+    Gaussian,
     LogUniform,
-    Normal,
     Uniform,
     parse,
 )
@@ -31,7 +31,7 @@ number = st.floats(-1e6, 1e6)
         ("uniform(3, 8)", Uniform(3, 8)),
         (" uniform( 3 ,8 ) ", Uniform(3, 8)),
         ("loguniform(100,6400)", LogUniform(100, 6400)),
-        ("normal(5.5, 1.3, 3, 8)", Normal(5.5, 1.3, 3, 8)),
+        ("normal(5.5, 1.3, 3, 8)", Gaussian(5.5, 1.3, 3, 8)),
         ("choice(1, 2, b)", Choice((1.0, 2.0, "b"))),
     ],
 )
@@ -71,14 +71,14 @@ def test_uniform_stays_within_its_bounds(a, b, u):
 
 @given(number, st.floats(0, 1e3), number, number, unit, unit)
 def test_normal_stays_within_its_bounds_and_rises(mean, deviation, a, b, u, v):
-    normal = Normal(mean, deviation, min(a, b), max(a, b))
+    normal = Gaussian(mean, deviation, min(a, b), max(a, b))
     low, high = normal.quantile(np.array([min(u, v), max(u, v)]))
     assert normal.low <= low <= high <= normal.high
 
 
 def test_normal_is_a_truncated_normal():
     u = (np.arange(20_000) + 0.5) / 20_000
-    values = Normal(5.5, 1.3, 3, 8).quantile(u)
+    values = Gaussian(5.5, 1.3, 3, 8).quantile(u)
     reference = stats.truncnorm((3 - 5.5) / 1.3, (8 - 5.5) / 1.3, 5.5, 1.3)
     assert np.abs(values - reference.ppf(u)).max() < 1e-6
 

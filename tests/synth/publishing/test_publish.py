@@ -64,9 +64,9 @@ def whole(mixed, tmp_path_factory) -> dict[str, gloam.PairSet]:
     if not mixed.live:
         return {pair.key: pair for pair in mixed.pairs()}
     root = tmp_path_factory.mktemp("whole") / "set"
-    from gloam.synth.building.regenerate import export
+    from gloam.synth.building.regenerate import export_layout
 
-    export(mixed, root, "shards")
+    export_layout(mixed, root, "shards")
     return {pair.key: pair for pair in gloam.open_set(root).pairs()}
 
 
@@ -240,7 +240,7 @@ def test_what_keeps_a_set_from_being_made_again_is_said(mixed, published, source
     given = [f"{kind}={path}" for kind, path in sources.items()]
     with pytest.raises(ConfigError, match="--source is missing for coco"):
         rebuild(published, tmp_path / "a", [given[0], given[2]])
-    with pytest.raises(ConfigError, match="is none of the set's, which are voc"):
+    with pytest.raises(ConfigError, match="is not a source of the set; it has voc"):
         rebuild(published, tmp_path / "a", [*given, "folder=x"])
     other = shutil.copytree(sources["classes"], tmp_path / "other")
     path = next(other.rglob("*.png"))

@@ -8,7 +8,7 @@ from scipy.stats import kstwo, norm
 
 from gloam.synth.analysis.all_statistics import ALL_LABELS
 from gloam.synth.realism.banks import BANKS
-from gloam.synth.realism.tells import kuiper, tells
+from gloam.synth.realism.tells import find_tells, kuiper
 
 
 def rows(seed: int, **values: tuple[float, float]) -> list[dict[str, float]]:
@@ -17,7 +17,7 @@ def rows(seed: int, **values: tuple[float, float]) -> list[dict[str, float]]:
 
 
 def words(real: dict, other: dict) -> list[str]:
-    return [tell.words for tell in tells(rows(0, **real), rows(1, **other))]
+    return [tell.words for tell in find_tells(rows(0, **real), rows(1, **other))]
 
 
 def test_kuipers_statistic_sees_shifts_and_spreads():
@@ -59,4 +59,4 @@ def test_differences_have_words(name, real, other, said):
 def test_what_is_the_same_is_not_said():
     names = dict.fromkeys([*BANKS["noise and tone"], *BANKS["registration"]], (0.0, 1.0))
     assert names.keys() < ALL_LABELS.keys()
-    assert tells(rows(5, **names), rows(6, **names)) == []
+    assert find_tells(rows(5, **names), rows(6, **names)) == []

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gloam.errors import ConfigError
-from gloam.synth.realism.comparison import compared_rows
-from gloam.synth.realism.two_sample import told
+from gloam.synth.realism.comparison import compare_rows
+from gloam.synth.realism.two_sample import two_sample_test
 
 pytest.importorskip("sklearn")
 SCENES = np.arange(60)
@@ -21,16 +21,16 @@ def features(seed: int, shift: float = 0.0) -> np.ndarray:
 
 
 def test_what_is_the_same_cannot_be_told():
-    found = told(features(0), features(1), (SCENES, SCENES))
+    found = two_sample_test(features(0), features(1), (SCENES, SCENES))
     assert 0.35 < found.accuracy < 0.62
     assert found.least < 0.5 < found.most + 0.05
 
 
 def test_what_differs_is_told_with_an_interval():
-    found = told(features(0), features(1, 4), (SCENES, SCENES))
+    found = two_sample_test(features(0), features(1, 4), (SCENES, SCENES))
     assert found.accuracy > 0.93
     assert found.least <= found.accuracy <= found.most <= 1
-    assert told(features(0), features(1, 4), (SCENES, SCENES)) == found
+    assert two_sample_test(features(0), features(1, 4), (SCENES, SCENES)) == found
 
 
 def test_scenes_are_never_learned_and_judged():
@@ -40,18 +40,18 @@ def test_scenes_are_never_learned_and_judged():
     marks = np.random.default_rng(2).normal(0, 1, (20, 8))[scene]
     chosen = np.random.default_rng(3).permutation(20)[:10]
     first = np.isin(scene, chosen)
-    found = told(marks[first], marks[~first], (scene[first], scene[~first]))
+    found = two_sample_test(marks[first], marks[~first], (scene[first], scene[~first]))
     assert found.accuracy < 0.75
 
 
 def test_too_few_scenes_are_refused():
     with pytest.raises(ConfigError, match="11 scenes"):
-        told(features(0)[:11], features(1)[:11], (SCENES[:11], SCENES[:11]))
+        two_sample_test(features(0)[:11], features(1)[:11], (SCENES[:11], SCENES[:11]))
 
 
 def test_features_that_few_have_are_left_out():
     empty = np.full((60, 3), np.nan)
-    assert told(empty, empty, (SCENES, SCENES)).accuracy == 0.5
+    assert two_sample_test(empty, empty, (SCENES, SCENES)).accuracy == 0.5
 
 
 def test_rows_are_compared_by_all_banks_with_halves_as_the_control():
@@ -60,7 +60,7 @@ def test_rows_are_compared_by_all_banks_with_halves_as_the_control():
         [{"deviation_g_4": rng.normal(level, 0.1), "tone_g_224": rng.normal()} for _ in range(40)]
         for level in (1.2, 0.8)
     )
-    found = compared_rows("mine", real, other)
+    found = compare_rows("mine", real, other)
     assert found.told["noise"].accuracy > 0.95
     assert found.told["noise"].accuracy > found.control["noise"].accuracy + 0.2
     assert "registration" not in found.told  # which the rows have nothing of

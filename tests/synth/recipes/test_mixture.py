@@ -21,7 +21,7 @@ from gloam.synth.draws.table import DrawTable, table_of_records
 from gloam.synth.models import component_of, draw, draw_table, render
 from gloam.synth.recipes.annotated import annotated_yaml
 from gloam.synth.recipes.load import load_recipe, recipe_of, recipe_yaml
-from gloam.synth.recipes.mixture import MixtureRecipe, joined_names
+from gloam.synth.recipes.mixture import MixtureRecipe, join_names
 
 KEYS = [f"key {i}" for i in range(4000)]
 
@@ -102,8 +102,8 @@ def test_sections_change_all_components_or_one(tmp_path):
         "uneven": (3, "3200", "1.5"),
     }
     assert recipe.mixture["uneven"].recipe.exposure.ev != load_recipe("uneven").exposure.ev
-    assert joined_names(["even:0.5", "mine.yaml"]) == "even:0.5,mine.yaml:1"
-    assert joined_names(["even"]) == "even"
+    assert join_names(["even:0.5", "mine.yaml"]) == "even:0.5,mine.yaml:1"
+    assert join_names(["even"]) == "even"
 
 
 @pytest.mark.parametrize(

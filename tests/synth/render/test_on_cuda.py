@@ -61,7 +61,7 @@ def test_refined_roots_and_reciprocals_are_those_of_the_compiler():
 
 @pytest.mark.skipif(GPU, reason="there is a CUDA GPU")
 def test_without_a_gpu_one_is_told_so():
-    with pytest.raises(ConfigError, match="device cuda: there is none; it needs an NVIDIA GPU"):
+    with pytest.raises(ConfigError, match="device cuda: no GPU found; it needs an NVIDIA GPU"):
         renderer_on("cuda")
     assert isinstance(renderer_on("auto"), CpuRenderer)
 

@@ -32,13 +32,13 @@ def test_a_process_fills_rooms_that_this_one_reads():
         process.join()
         assert process.exitcode == 0
     for number, size in zip(taken, (10_000, 1, 700), strict=True):
-        np.testing.assert_array_equal(rooms.lent(number, size), np.arange(size) % 251)
+        np.testing.assert_array_equal(rooms.view(number, size), np.arange(size) % 251)
 
 
 def test_rooms_are_free_when_no_array_shows_them():
     rooms = SharedMemoryArena(5000)
     number = rooms.take()
-    shown = rooms.lent(number, 4800).reshape(2, 20, 40, 3)
+    shown = rooms.view(number, 4800).reshape(2, 20, 40, 3)
     part = shown[1, :, 3]
     del shown
     gc.collect()
@@ -65,8 +65,8 @@ def test_free_rooms_are_emptied_when_all_take_too_much(monkeypatch):
     assert held() == 0
     for number in taken:
         rooms.memory(number)[:] = 1
-    lent = [rooms.lent(number, size) for number in taken]
-    stays = rooms.stay(taken[0])
+    lent = [rooms.view(number, size) for number in taken]
+    stays = rooms.pin(taken[0])
     assert held() == 5 * size
     kept = lent.pop()
     lent.clear()

@@ -9,7 +9,7 @@ from gloam.errors import ImageRefused
 from gloam.loaders.clips.stored_clips import clips_in
 from gloam.loaders.clips.videos.decoding import DecodedParts, runs_ahead
 from gloam.loaders.clips.videos.order import Groups, Runs, Schedule, group_clips
-from gloam.manifests.clips.video import decoded_frames
+from gloam.manifests.clips.video import decode_frames
 from gloam.manifests.clips.windows import Windows
 
 from ....clips import panned, write_video
@@ -45,7 +45,7 @@ def test_runs_come_one_after_the_other(clips, workers, device_id):
         assert len(made) == len(schedule.parts(own))
         for part, frames in zip(schedule.parts(own), made, strict=True):
             found = frames if device_id is None else frames.cpu().numpy()
-            np.testing.assert_array_equal(found, decoded_frames(part.video, part.times))
+            np.testing.assert_array_equal(found, decode_frames(part.video, part.times))
     parts.close()
 
 

@@ -15,7 +15,7 @@ from gloam.loaders.clips.videos import order as video_order
 from gloam.loaders.clips.videos.order import Groups, Runs, Schedule, group_clips
 from gloam.loaders.clips.videos.reading import PIPELINES, RECENT
 from gloam.manifests.clips.segments import Segments
-from gloam.manifests.clips.video import decoded_frames, frame_times
+from gloam.manifests.clips.video import decode_frames, frame_times
 from gloam.manifests.clips.windows import Windows, video_and_times
 
 from ....clips import panned, write_video
@@ -152,7 +152,7 @@ class Decoder:
         made = []
         for part in schedule.parts(run):
             bytes_of(part, self._kept)
-            made.append(np.stack(decoded_frames(part.video, part.times)))
+            made.append(np.stack(decode_frames(part.video, part.times)))
         return (Given(made),)
 
 
@@ -178,14 +178,14 @@ def test_batches_get_the_frames_of_their_clips(clips, turns):
         wanted = [
             frame
             for clip in own[batch]
-            for frame in decoded_frames(*video_and_times(clips[clip].place))
+            for frame in decode_frames(*video_and_times(clips[clip].place))
         ]
         assert len(frames) == len(wanted) == 3 * len(own[batch])
         for one, other in zip(frames, wanted, strict=True):
             np.testing.assert_array_equal(one, other)
     assert len(checked) == 1
     np.testing.assert_array_equal(
-        checked[0][1][0], decoded_frames(checked[0][0].video, checked[0][0].times[:1])[0]
+        checked[0][1][0], decode_frames(checked[0][0].video, checked[0][0].times[:1])[0]
     )
     assert len(source._held) < sum(decoder.done for decoder in decoders)
 
@@ -231,7 +231,7 @@ def test_a_gpu_gets_the_addresses_of_frames(clips):
     for batch in batches_of(groups.order(5, 0, True), 4):
         frames = source.next("stream")
         wanted = [
-            frame for clip in batch for frame in decoded_frames(*video_and_times(clips[clip].place))
+            frame for clip in batch for frame in decode_frames(*video_and_times(clips[clip].place))
         ]
         assert frames.sizes.tolist() == [[72, 96]] * len(wanted)
         for at, frame in zip(frames.at, wanted, strict=True):

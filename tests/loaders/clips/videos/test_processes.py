@@ -19,7 +19,7 @@ from gloam.errors import ImageRefused, LoaderError
 from gloam.loaders.clips.videos.order import VideoPart
 from gloam.loaders.clips.videos.processes import VideoProcesses
 from gloam.manifests.clips.segments import Segments
-from gloam.manifests.clips.video import decoded_frames, frame_times
+from gloam.manifests.clips.video import decode_frames, frame_times
 from gloam.manifests.sources import Location
 
 from ....clips import panned, write_video
@@ -50,7 +50,7 @@ def test_parts_are_those_of_pyav(video, processes):
     parts = [VideoPart(video, times[n : n + 9 : 2]) for n in range(0, 20, 3)]
     made = [processes.decode(part) for part in parts]  # all are held, none is filled again
     for part, frames in zip(parts, made, strict=True):
-        np.testing.assert_array_equal(frames, decoded_frames(video, part.times))
+        np.testing.assert_array_equal(frames, decode_frames(video, part.times))
 
 
 def test_threads_ask_side_by_side(video, processes):
@@ -60,7 +60,7 @@ def test_threads_ask_side_by_side(video, processes):
         for n in range(first, 20, 4):
             part = VideoPart(video, times[n : n + 5])
             frames = processes.decode(part)
-            if not np.array_equal(frames, decoded_frames(video, part.times)):
+            if not np.array_equal(frames, decode_frames(video, part.times)):
                 wrong.append(n)
 
     threads = [threading.Thread(target=ask, args=(first,)) for first in range(4)]
@@ -84,7 +84,7 @@ def test_rooms_are_locked_before_they_are_filled(video, processes):
 def test_what_is_larger_than_it_should_be_comes_all_the_same(video, processes):
     times = frame_times(video)
     frames = processes.decode(VideoPart(video, times))  # 30 frames in a room for 12
-    np.testing.assert_array_equal(frames, decoded_frames(video, times))
+    np.testing.assert_array_equal(frames, decode_frames(video, times))
 
 
 def test_damage_is_raised_and_the_room_is_free(video, processes):
@@ -92,12 +92,12 @@ def test_damage_is_raised_and_the_room_is_free(video, processes):
         processes.decode(VideoPart(video, [10**9]))
     with pytest.raises(ImageRefused):
         processes.cut(video, [10**9], margins=False)
-    number = processes._rooms.take()
-    processes._rooms.give(number)
+    number = processes._buffers.take()
+    processes._buffers.give(number)
     with pytest.raises(ImageRefused):
         processes.decode(VideoPart(video, [10**9]))
-    assert processes._rooms.take() == number
-    processes._rooms.give(number)
+    assert processes._buffers.take() == number
+    processes._buffers.give(number)
 
 
 @pytest.mark.parametrize("margins", [False, True])

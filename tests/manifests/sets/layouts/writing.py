@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gloam.manifests.sets.layouts.shard_files import ShardWriter
+from gloam.manifests.sets.layouts.shard_writer import ShardWriter
 from gloam.manifests.sets.receipts import Receipt
 from gloam.manifests.sets.sample import FORMAT, Sample
 

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 import gloam
 from gloam.manifests.sets.verify import verify_set
 from gloam.synth.building.cards import markdown
-from gloam.synth.building.regenerate import export, regenerate
+from gloam.synth.building.regenerate import export_layout, regenerate
 
 from ....clips import davis
 from ....labelled import class_source, voc_source
@@ -63,7 +63,7 @@ def test_shards_are_read_whole(which, streaming, request, tmp_path):
 
 
 def test_other_forms_are_read_too(labelled, tmp_path):
-    export(labelled, tmp_path / "files", "files")
+    export_layout(labelled, tmp_path / "files", "files")
     regenerate(labelled, tmp_path / "lows", seed=3, lows_only=True)
     found = loaded(tmp_path / "files", tmp_path / "cache")
     assert {split: len(rows) for split, rows in found.items()} == {"train": 10, "validation": 3}
@@ -120,9 +120,9 @@ MARKUP = [
 def test_texts_of_others_do_nothing_in_markdown(text):
     shown = " ".join(text.split())
     for written in (
-        f"# {markdown.plain(text)}",
+        f"# {markdown.escape_markdown(text)}",
         f"recipe {markdown.code(text)}, seed",
-        f"| a | {markdown.plain(text)} |\n| --- | --- |\n",
+        f"| a | {markdown.escape_markdown(text)} |\n| --- | --- |\n",
         markdown.block(text, "yaml"),
         markdown.front_matter({"name": text, "license": f"x {text}"}),
     ):
@@ -133,7 +133,7 @@ def test_texts_of_others_do_nothing_in_markdown(text):
     head = markdown.front_matter({"name": text, "license": f"x {text}"})
     assert yaml.safe_load(head.split("---\n")[1]) == {"name": text, "license": f"x {text}"}
     assert shown.replace(" ", "") in unescape(
-        re.sub("<.*?>", "", MarkdownIt().render(markdown.plain(text)))
+        re.sub("<.*?>", "", MarkdownIt().render(markdown.escape_markdown(text)))
     ).replace(" ", "")
     assert bibtex_depth(markdown.bibtex(text)) == 0
 
@@ -149,7 +149,7 @@ def bibtex_depth(text: str) -> int:
 
 
 def test_ordinary_names_stay_as_they_are():
-    assert markdown.plain("Night streets, 2.0") == "Night streets, 2.0"
+    assert markdown.escape_markdown("Night streets, 2.0") == "Night streets, 2.0"
     assert markdown.code("night-lights") == "`night-lights`"
     head = markdown.front_matter({"license": "cc-by-4.0", "tags": ["a"]})
     assert head == "---\nlicense: cc-by-4.0\ntags:\n- a\n---\n"

@@ -1,9 +1,9 @@
-"""What a draw of the camera model may hold: nothing that no recipe draws."""
+"""Bounds on the numbers of a camera draw: those that recipes can draw."""
 
 from __future__ import annotations
 
 from ..camera.recipe import MAX_CELLS, CameraRecipe
-from ..parameters.limits import check_numbers
+from ..parameters.checks import check_numbers
 from .record import CameraDraw
 
 _DN = (0.0, 1e12)
@@ -25,7 +25,7 @@ _REPEATED = ("illumination.lights", "illumination.lamps", "emitters")
 
 
 def check_camera(drawn: CameraDraw) -> None:
-    """Raise ValueError for what no recipe draws, with its path."""
+    """Raise ValueError, with its path, for a number that no recipe can draw."""
     lengths = check_numbers(drawn, CameraRecipe, _NUMBERS)
     field, sensor = drawn.illumination, drawn.camera.sensor
     lamps = drawn.emitters.count if drawn.emitters else 0

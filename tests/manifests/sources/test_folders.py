@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gloam.errors import SourceError
-from gloam.manifests.images.folders import files_below, image_files, is_hidden
+from gloam.manifests.sources.folders import files_below, image_files, is_hidden
 
 
 def below(root: Path, passed: Counter[str] | None = None) -> list[str]:

@@ -1,4 +1,4 @@
-"""From where light comes to a pixel of a blurred picture: a path of the camera, and a disc.
+"""Point spread of motion blur, defocus and misregistration: where a pixel's light comes from.
 
 Computed on the host in float64 from plain arithmetic, rounded once.
 """
@@ -18,7 +18,7 @@ _FINE = 8
 
 
 class Spread(NamedTuple):
-    """How light spreads.
+    """Point spread functions of images, as lists of offsets and weights.
 
     places: int32 array (P, 2), from how many rows and columns away it comes; none where nothing
     spreads.
@@ -46,7 +46,7 @@ NOTHING = Spread(np.empty((0, 2), np.int32), np.empty(0, np.float32))
 
 
 class Spreads:
-    """How the light of many images spreads: images that are blurred alike share one."""
+    """Point spreads of many images; equal ones are stored once."""
 
     def __init__(self) -> None:
         self._parts: list[Spread] = []

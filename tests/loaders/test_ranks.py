@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gloam.errors import LoaderError
-from gloam.loaders.ranks_and_order import Rank, find_rank
+from gloam.loaders.ranks import Rank, find_rank
 
 
 def test_ranks_are_found_in_the_environment(monkeypatch):

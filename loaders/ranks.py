@@ -1,11 +1,7 @@
-"""Which pairs this process reads, and in which order.
-
-It reads its part among ranks; each epoch's order is a function of (seed, epoch).
-"""
+"""Ranks of distributed training: which part of each epoch this process reads, on which cores."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import sys
@@ -143,20 +139,3 @@ def decoder_load(live: bool) -> float:
     of its key.
     """
     return 1.0 if live or local_ranks() >= _MANY_GPUS else 0.9
-
-
-def epoch_seed(seed: int, epoch: int, purpose: str) -> int:
-    """Return a 31-bit seed for one purpose of one epoch."""
-    digest = hashlib.blake2b(
-        f"{seed}\0{epoch}\0{purpose}".encode(), digest_size=8, person=b"gloam load"
-    ).digest()
-    return int.from_bytes(digest, "little") & 0x7FFFFFFF
-
-
-def epoch_order(count: int, seed: int, epoch: int, shuffle: bool) -> npt.NDArray[np.int64]:
-    """Return the numbers 0 to count - 1, shuffled or not; equal on all ranks."""
-    if not shuffle:
-        return np.arange(count)
-    return np.random.Generator(np.random.Philox(key=epoch_seed(seed, epoch, "order"))).permutation(
-        count
-    )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloam.synth.degradations.spread import NOTHING, spread
+from gloam.synth.degradations.point_spread import NOTHING, spread
 
 
 def moments(made):

@@ -1,4 +1,4 @@
-"""Recipes of what was fitted: a table of pairs, distributions, or a broad one to train on."""
+"""Recipes from fitted values: a table of pairs, distributions, or a broad one to train on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..camera.illumination import cell_luminance
 from ..kernels.arrays import Pixels
 from ..kernels.curves import toe_of
 from ..kernels.illumination import brightness_ev, mean_of
-from .columns import COLUMNS, TAIL_SHARE, bounded, places, recipe_values
+from .columns import COLUMNS, TAIL_SHARE, clip_to_bounds, column_indices, recipe_values
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -37,22 +37,26 @@ def by_brightness(values: FloatArray, bright: FloatArray) -> tuple[FloatArray, f
     spread = np.var(bright)
     if len(values) < 10 or spread < 0.01:
         return made, 0.0
-    exposure = places("exposure.ev")[0]
+    exposure = column_indices("exposure.ev")[0]
     slope = float(np.cov(bright, values[:, exposure])[0, 1] / np.var(bright, ddof=1))
     slope = float(_rounded(np.clip(slope, -2, 2)))
     made[:, exposure] -= slope * bright
     return made, slope
 
 
-def table(values: FloatArray, toe: float, slope: float) -> dict[str, Any]:
+def table_values(values: FloatArray, toe: float, slope: float) -> dict[str, Any]:
     """Return the recipe that takes one of the pairs' parameters (N, C) for each image."""
     return _shared(toe, slope) | {"together": {"pairs": _rows(COLUMNS, values)}}
 
 
-def distributed(values: FloatArray, toe: float, slope: float, groups: IntArray) -> dict[str, Any]:
+def distribution_values(
+    values: FloatArray, toe: float, slope: float, groups: IntArray
+) -> dict[str, Any]:
     """Return the recipe with settings and their shares, and means and covariances of the rest."""
-    of_setting = places("noise.read", "noise.shot", "noise.tail", "noise.rows", "noise.grain")
-    of_setting += places("degradations.jpeg")
+    of_setting = column_indices(
+        "noise.read", "noise.shot", "noise.tail", "noise.rows", "noise.grain"
+    )
+    of_setting += column_indices("degradations.jpeg")
     numbers, counts = np.unique(groups, return_counts=True)
     middles = [np.median(values[groups == number][:, of_setting], axis=0) for number in numbers]
     settings = _rows([COLUMNS[i] for i in of_setting], np.array(middles))
@@ -72,13 +76,15 @@ def broad_recipe(values: FloatArray, toe: float, slope: float) -> dict[str, Any]
     it is their white balance.
     """
     unit = 255 * toe_of(toe).slope
-    of_setting = places("noise.read", "noise.shot", "noise.tail", "noise.rows")
+    of_setting = column_indices("noise.read", "noise.shot", "noise.tail", "noise.rows")
     middle = np.median(values, axis=0)
-    read, shot, tail = (middle[places(f"noise.{part}")] for part in ("read", "shot", "tail"))
+    read, shot, tail = (
+        middle[column_indices(f"noise.{part}")] for part in ("read", "shot", "tail")
+    )
     strengths = np.geomspace(1, _STRONGEST, _STEPS)
     rows = np.tile(middle, (_STEPS, 1))
-    rows[:, places("noise.read", "noise.shot")] *= strengths[:, None]
-    rows = bounded(rows)[:, of_setting]
+    rows[:, column_indices("noise.read", "noise.shot")] *= strengths[:, None]
+    rows = clip_to_bounds(rows)[:, of_setting]
     black = read**2 * (1 + 2 * TAIL_SHARE * tail**2 - (TAIL_SHARE * tail) ** 2)
     # Green is the mean of two sites; gains raise shot noise's variance once, read noise's twice.
     gains = np.sqrt(shot / (2 * shot[1]) * np.sqrt(black / (2 * black[1])))

@@ -1,4 +1,4 @@
-"""The files of a shard: where they lie, and how they are written.
+"""Write the tars of shards, and name their files.
 
 A USTAR tar of samples whose headers carry no time, owner or name of a machine, and its index.
 """
@@ -48,7 +48,7 @@ def index_path(root: Path, unit: str) -> Path:
     return inside(root, index_name(unit))
 
 
-def padded(size: int) -> int:
+def padded_size(size: int) -> int:
     """Return the size of a tar of so many bytes, which ends with a whole record."""
     return -(-size // tarfile.RECORDSIZE) * tarfile.RECORDSIZE
 
@@ -93,7 +93,7 @@ class ShardWriter:
         Returns path, sha256 and size of both, as receipts hold them.
         """
         self._write(bytes(2 * BLOCK))
-        self._write(bytes(padded(self._offset) - self._offset))
+        self._write(bytes(padded_size(self._offset) - self._offset))
         self._pending.publish()
         index = f"{INDEX_VERSION} {len(self._lines)}\n" + "".join(
             f"{line}\n" for line in self._lines

@@ -12,7 +12,7 @@ import pytest
 
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
-from gloam.loaders.ranks_and_order import Rank
+from gloam.loaders.ranks import Rank
 
 from .numbered import TRAIN, VAL, epoch_numbers, numbers
 
@@ -96,13 +96,13 @@ def test_of_two_passes_the_older_one_ends_with_a_message(make):
         next(older)
         newer = iter(loader)
         next(newer)
-        with pytest.raises(LoaderError, match="another one was begun"):
+        with pytest.raises(LoaderError, match="another one has begun"):
             next(older)
         assert len(list(newer)) == LENGTH - 1
         current = iter(loader)
         next(current)
         loader.set_epoch(7)
-        with pytest.raises(LoaderError, match="its epoch was set"):
+        with pytest.raises(LoaderError, match="set_epoch was called"):
             next(current)
         assert len(list(loader)) == LENGTH
         assert loader.epoch == 8

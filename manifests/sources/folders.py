@@ -1,4 +1,4 @@
-"""Folders that are nobody's set: which files lie below one, and which of them are images."""
+"""List the files and images below a folder."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from ...errors import SourceError
 from ...storage.stores import Status, StorePath
-from .header import SUFFIXES
-from .npy import SUFFIX
+from ..images.header import SUFFIXES
+from ..images.npy import SUFFIX
 
 _SYSTEM_FOLDERS = frozenset({"__MACOSX", "@eaDir", "@Recycle", "#recycle", "$RECYCLE.BIN"})
 _MOST_LINKS = 100_000
@@ -146,7 +146,7 @@ def images_below(folder: Path, npy: bool = False) -> list[Path]:
     return sorted(path for path in files if path.suffix.lower() in known)
 
 
-def listed(folder: Path, npy: bool = False) -> list[Path]:
+def list_images(folder: Path, npy: bool = False) -> list[Path]:
     """List the images below a folder, with `npy` also those in `.npy` files; see `images_below`.
 
     Raises SourceError when there is no such folder, or no image in it.
@@ -155,18 +155,19 @@ def listed(folder: Path, npy: bool = False) -> list[Path]:
         raise SourceError.at(folder, "not a folder")
     found = images_below(folder, npy)
     if not found:
-        raise SourceError.at(folder, f"holds no images ({', '.join(sorted(SUFFIXES))})")
+        known = sorted({*SUFFIXES, SUFFIX} if npy else SUFFIXES)
+        raise SourceError.at(folder, f"holds no images ({', '.join(known)})")
     return found
 
 
-def image_files(folder: Path, npy: bool = False) -> dict[str, Path]:
-    """List the images below a folder, in the order of their paths.
+def image_files(folder: Path) -> dict[str, Path]:
+    """List the images below a folder, those in `.npy` files too, in the order of their paths.
 
     Each is under its relative path without suffix; see `images_below`. Raises SourceError when
     there is no such folder, no image in it, or two of one name.
     """
     found: dict[str, Path] = {}
-    for path in listed(folder, npy):
+    for path in list_images(folder, npy=True):
         name = path.relative_to(folder).with_suffix("").as_posix()
         if name in found:
             raise SourceError.at(
@@ -193,8 +194,10 @@ def image_pairs(lows: Path, normals: Path | None, most: int) -> list[tuple[str, 
         alone = sorted(files.keys() ^ partners.keys())
         if alone:
             where = lows if alone[0] in files else normals
+            more = f", nor have {len(alone) - 1} others" if len(alone) > 1 else ""
             raise SourceError(
-                f"{where}: {alone[0]} has no partner of that name, nor have {len(alone) - 1} others"
+                f"{where}: {alone[0]} has no partner of that name{more}; low and normal have equal"
+                " names but for the suffix"
             )
     names = list(files)
     chosen = np.unique(np.linspace(0, len(names) - 1, min(most, len(names))).astype(int))

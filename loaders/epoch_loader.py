@@ -1,12 +1,9 @@
-"""How a loader is gone through, alike for every loader of gloam.
+"""The base class of gloam's loaders: epochs, ranks, states, and the attributes of a DataLoader.
 
-Here are epochs, ranks, states and what trainers ask of a DataLoader.
-
-Each `iter()` begins an epoch of exactly `len(loader)` batches, whoever takes them and however many:
-an epoch that was left before its end counts as one, so the next pass has the next number (and the
-next order, and other crops). Only `load_state_dict` makes the next pass go on in mid-epoch. An
-epoch has begun when its first batch was asked for, and has ended when another one is asked for
-after its last: until then a state is one of its end, as torchdata has it.
+Each `iter()` begins an epoch of exactly `len(loader)` batches. An epoch that was left before its
+end counts as one, so the next pass has the next number (and the next order, and other crops). Only
+`load_state_dict` resumes in mid-epoch. An epoch begins when its first batch is requested, and ends
+when another one is requested after its last: until then a state is one of its end, as in torchdata.
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ from ..errors import LoaderError
 from .index import Contents
 from .live.lows import LiveLows
 from .options import Options
-from .ranks_and_order import Rank, find_rank, in_process_group
+from .ranks import Rank, find_rank, in_process_group
 from .state import check_state, fingerprint
 
 
@@ -31,23 +28,22 @@ class EpochLoader:
     ----------
     contents : Contents
     options : Options
-        Those that count for the next batch; see `Options.last_batch`.
+        The options in force for the next batch; see `Options.last_batch`.
     reader : str
-        Name of the reader, as states know it.
+        Name of the reader, as states record it.
     live : LiveLows, optional
-        How lows are made, where they are not stored.
+        Recipe and draws of lows that are not stored.
     epoch : int
         Number of the epoch that is running, or of the next one.
     dataset : sized
-        The pairs, for whoever wants to know how many there are.
+        The pairs of all ranks; `len` counts them.
     num_workers : int
         Processes that read beside this one.
     end_of_dataloader : bool
-        Whether the batch that was handed out last is its epoch's last one, as Accelerate's
-        `accumulate` asks.
+        True after the last batch of an epoch; Accelerate's `accumulate` reads it.
     padded : int
-        Pairs at the end of the batch that was handed out last that this epoch hands out elsewhere,
-        too: leave them out of metrics. See `Options.last_batch`.
+        Number of pairs at the end of the latest batch that repeat pairs of this epoch: leave them
+        out of metrics. See `Options.last_batch`.
     """
 
     # What a torch DataLoader has besides, and trainers look for.
@@ -69,8 +65,8 @@ class EpochLoader:
         self.epoch = 0
         self._given = None if rank is None and world_size is None else find_rank(rank, world_size)
         self._bound: Rank | None = None  # from the first batch on
-        self._batch = 0  # of the epoch: how many were handed out
-        self._loaded = False  # whether a state was, since the last pass began
+        self._batch = 0  # number of batches yielded in this epoch
+        self._loaded = False  # True if a state was loaded since the last pass began
         self._pass: _Pass | None = None
         self._closed = False
         self._process: int | None = None  # whose threads or processes make batches
@@ -79,7 +75,7 @@ class EpochLoader:
 
     @property
     def options(self) -> Options:
-        """Those that count for the next batch."""
+        """The options in force for the next batch."""
         if self._asked.last_batch is not None:
             return self._asked
         last_batch = "partial"
@@ -91,27 +87,24 @@ class EpochLoader:
 
     @property
     def rank(self) -> Rank:
-        """The part of this process: as given, or as found at the first batch.
-
-        Until then, as it would be found now.
-        """
+        """Rank of this process: as given, or as found at the first batch (before it, now)."""
         return self._given or self._bound or find_rank()
 
     @property
     def batch_size(self) -> int:
-        """Pairs a batch, of this rank."""
+        """Pairs in a batch of this rank."""
         return self.options.batch_size
 
     @property
     def drop_last(self) -> bool:
-        """Whether pairs that fill no whole batch are left out of an epoch."""
+        """True if an epoch leaves out pairs that do not fill a batch."""
         return self.options.last_batch == "drop"
 
     @property
     def remainder(self) -> int:
-        """Pairs of the last batches of all ranks that are no repetitions; 0 where all are.
+        """Number of pairs in the last batches of all ranks that repeat none; 0 if they are full.
 
-        For Accelerate, which takes so many of what it gathers.
+        Accelerate keeps that many of what it gathers.
         """
         if self.options.last_batch != "padded":
             return 0
@@ -121,7 +114,7 @@ class EpochLoader:
     def sampler(self) -> Any:
         """A SequentialSampler of a loader that does not shuffle; None of one that does.
 
-        Lightning asks for it where batches are to be the same ones again.
+        Lightning reads it to repeat the same batches.
         """
         if self.options.shuffle:
             return None
@@ -136,24 +129,21 @@ class EpochLoader:
 
     @property
     def dataset(self) -> Any:
-        """The pairs of all ranks: it has a length."""
+        """The pairs of all ranks; `len` counts them."""
         raise NotImplementedError
 
     @property
     def batch_sampler(self) -> Any:
-        """An iterable that begins an epoch of the loader.
-
-        It is for tools that skip batches by it (Accelerate's `skip_first_batches`).
-        """
+        """Iterable over an epoch's batches, for tools that skip some (`skip_first_batches`)."""
         raise NotImplementedError
 
     def __len__(self) -> int:
-        """Return how many batches an epoch has for this rank."""
+        """Return the number of batches in an epoch of this rank."""
         options = self.options
         return self.rank.batches(self.contents.count, options.batch_size, str(options.last_batch))
 
     def __getitem__(self, number: Any) -> Any:
-        """Refuse to be what it is not, for who puts a loader into a DataLoader.
+        """Refuse indexing: a loader is no map-style dataset for a DataLoader.
 
         Raises
         ------
@@ -166,10 +156,7 @@ class EpochLoader:
         )
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """Begin an epoch, or go on with the one of a loaded state.
-
-        A pass that is still under way ends.
-        """
+        """Begin an epoch, or resume the one of a loaded state; a running pass ends."""
         if self._closed:
             raise LoaderError("the loader is closed")
         self._check_process()
@@ -177,10 +164,9 @@ class EpochLoader:
         return self._pass
 
     def set_epoch(self, epoch: int) -> None:
-        """Begin epoch number `epoch` with the next pass; passes count up by themselves.
+        """Set the number of the next epoch, which otherwise counts up by itself.
 
-        The number of a state that was just loaded keeps the place in it. A pass that is under way
-        ends.
+        The number of a state that was just loaded keeps the position in it. A running pass ends.
         """
         self._pass = None
         self._end_epoch()
@@ -190,20 +176,21 @@ class EpochLoader:
         self._moved()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the loader is: a small dict of JSON values. Take it between batches.
+        """Return the position, a small dict of JSON values; call it between batches.
 
-        One that is taken after an epoch's last batch, before another one was asked for, goes on
-        with nothing, as the rest of that epoch; one that is taken later with the next epoch.
+        A state taken right after an epoch's last batch resumes with the empty rest of that epoch;
+        one taken after the pass has ended, with the next epoch.
         """
         return {"fingerprint": self._fingerprint(), "epoch": self.epoch, "batch": self._batch}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on, with the next pass, where another loader of the same set, options and rank was.
+        """Resume, with the next pass, the position of a loader of the same set, options and rank.
 
         Raises
         ------
         LoaderError
-            When the state is of something else, with what differs.
+            When the state is of another set, of other options or of another rank; it names the
+            difference.
         """
         check_state(state, self._fingerprint())
         self._pass = None
@@ -211,7 +198,7 @@ class EpochLoader:
         self._moved()
 
     def close(self) -> None:
-        """Free what the loader holds, and end its processes; it cannot be used afterwards."""
+        """Free memory and end worker processes; the loader cannot be used afterwards."""
         self._closed, self._pass = True, None
         if self._process in (None, os.getpid()):
             self._free()
@@ -225,7 +212,7 @@ class EpochLoader:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what pickle and copies take: the place, but no pass, process or pipeline.
+        """Return the state for pickle and copies: the position, but no pass, process or pipeline.
 
         Before its first batch a copy finds its own rank.
         """
@@ -246,7 +233,7 @@ class EpochLoader:
 
     @property
     def _name(self) -> str:
-        """Name that the loader was made by, whichever backend it has."""
+        """Public class name, whatever the backend."""
         return next(kind.__name__ for kind in type(self).__mro__ if kind.__name__[-6:] == "Loader")
 
     def _options(self, given: Mapping[str, Any], training: bool, live: bool) -> Options:
@@ -258,16 +245,16 @@ class EpochLoader:
         raise NotImplementedError
 
     def _copy_ahead(self) -> None:
-        """Begin to copy shards out of a store, where that is asked for."""
+        """Start copying shards out of a store if there is a cache folder."""
         if self.contents.cache is not None:
             self.contents.cache.begin()
 
     def _moved(self) -> None:
-        """Drop what was made ready: the place is another one now."""
+        """Drop prefetched batches: the position has changed."""
         raise NotImplementedError
 
     def _abandoned(self, left: int) -> None:
-        """Drop what was made ready: the last epoch was left with so many batches to come."""
+        """Drop prefetched batches: the last epoch was left `left` batches before its end."""
         self._moved()
 
     def _free(self) -> None:
@@ -287,7 +274,7 @@ class EpochLoader:
         if not rank.batches(count, self.batch_size, str(self.options.last_batch)):
             raise LoaderError.at(
                 self.contents.name,
-                f"{count} pairs give {rank.world} ranks no whole batch of"
+                f"{count} pairs give {rank.world} ranks no full batch of"
                 f" {self.batch_size}; take smaller batches or last_batch='partial'",
             )
 
@@ -301,10 +288,7 @@ class EpochLoader:
             )
 
     def _bind(self) -> None:
-        """Find this process's rank, now that batches are wanted.
-
-        It stays what it was at the first one.
-        """
+        """Find this process's rank at the first batch, and check that it stays the same."""
         found = self._given or find_rank()
         if self._bound is not None and found != self._bound:
             raise LoaderError.at(
@@ -317,12 +301,9 @@ class EpochLoader:
         self._bound = found
 
     def _converter(self) -> Any:
-        """Return what makes other arrays of tensors; None where torch's are asked for.
+        """Return the converter of tensors to `framework`; None for torch.
 
-        Raises
-        ------
-        LoaderError
-            When they cannot be had.
+        Raises LoaderError when its library is missing.
         """
         if self.options.framework == "torch":
             return None
@@ -331,7 +312,7 @@ class EpochLoader:
         return converter(self.options)
 
     def _end_epoch(self) -> None:
-        """Let the next epoch's turn come, where all batches of the last one were handed out."""
+        """Go to the next epoch if all batches of this one were yielded."""
         if self._batch >= len(self) and not self._loaded:
             self.epoch, self._batch = self.epoch + 1, 0
 
@@ -347,7 +328,7 @@ class EpochLoader:
         return self._begin()
 
     def _count(self) -> bool:
-        """Count a batch that was handed out; return whether it was the epoch's last one."""
+        """Count a yielded batch; return True if it was the epoch's last one."""
         places = self._places_of(self._batch)
         self.padded = int((places >= self.contents.count).sum())
         self._batch += 1
@@ -363,7 +344,7 @@ class EpochLoader:
 
 
 class _Pass:
-    """One way through a loader."""
+    """An iterator over one epoch."""
 
     def __init__(self, loader: EpochLoader) -> None:
         self._loader = loader
@@ -385,8 +366,8 @@ class _Pass:
                 "the loader is closed"
                 if loader._closed
                 else (
-                    "this pass over the loader has ended: another one was begun, or its epoch was"
-                    " set, since its last batch"
+                    "this pass over the loader has ended: another one has begun, or set_epoch was"
+                    " called, since its last batch"
                 )
             )
         loader._check_process()

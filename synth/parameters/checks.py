@@ -1,4 +1,4 @@
-"""What the numbers of a draw may be: nothing that no recipe draws.
+"""Check the numbers of a draw against the bounds of recipes.
 
 Kernels take a draw's numbers as they are, as places in tables and as lengths of loops; and the
 records of sets may be anybody's.
@@ -32,7 +32,7 @@ _DRAWN = {
 def check_numbers(
     drawn: Drawn, recipe: type[Section], others: Mapping[str, Bounds]
 ) -> dict[str, int]:
-    """Check the numbers of a draw against what recipes of a kind draw.
+    """Check the numbers of a draw against the bounds of its recipe's parameters.
 
     others: bounds of numbers by their paths, where no recipe says them.
 
