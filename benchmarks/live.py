@@ -1,6 +1,6 @@
 """Live lows on a GPU: that lows are the CPU's, and how fast they are.
 
-    python benchmarks/live.py FOLDER [--photographs 20000] [--record live-h200]
+    python benchmarks/live.py FOLDER [--photographs 20000] [--give] [--record live-h200]
 
 FOLDER takes 15 GB (/dev/shm, say): photographs of 500 x 375 cropped from those inside scikit-image,
 and sets of them. Built are sets with PNG, JPEG and no lows, and a small one before each, for what a
@@ -8,7 +8,8 @@ command takes to start; in shards as small as to give every worker many, as thos
 set do. Compared are pairs of the validation split: the live lows of exactly decoded normals with
 the stored ones, and those of normals that the GPU decoded with the CPU's lows of these very pixels.
 Timed are PairLoader at 192 with augmentation, batches of 256, decoding alone, and `darken_batch` of
-CUDA tensors, draws included. Needs a GPU, DALI and numba-cuda.
+CUDA tensors, draws included; and what `give=` costs, against the same loader that is asked for
+nothing (`--give` does that alone). Needs a GPU, DALI and numba-cuda.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from recording import options_of, recorded
 
 import gloam
 from gloam.engines.process import available_cores
+from gloam.loaders.options import GIVEN
 
 SIZE = 500, 375
 _REFERENCE = 153_856  # pairs
@@ -95,7 +97,7 @@ def speed(root: Path, title: str, seconds: float = 8.0, **options: Any) -> float
     )
     count, start = 0, 0.0
     while not start or time.perf_counter() - start < seconds:
-        for batch, (low, _) in enumerate(loader):
+        for batch, (low, *_) in enumerate(loader):
             if not start and batch == 3:
                 torch.cuda.synchronize()
                 start = time.perf_counter()
@@ -106,6 +108,23 @@ def speed(root: Path, title: str, seconds: float = 8.0, **options: Any) -> float
     loader.close()
     print(f"{title:32} {found:9,.0f} pairs a second", flush=True)
     return found
+
+
+def giving(root: Path) -> None:
+    """What asking for what draws know costs: ratios of pairs a second within this run."""
+    ways: dict[str, dict[str, Any]] = {
+        "live": {"live": True},
+        "live, recipe train": {"live": True, "recipe": "train"},
+        "stored": {},
+        "resident, live": {"live": True, "resident": True},
+    }
+    for name, options in ways.items():
+        options |= {"crop": "random", "backend": "dali"}
+        plain = speed(root, name, **options)
+        for asked in ((), ("draw", "ev"), ("noise",), GIVEN):
+            what = "all" if asked == GIVEN else ", ".join(asked) or "nothing"
+            found = speed(root, f"{name}, given {what}", give=asked, **options)
+            print(f"{name}: {found / plain:.2f} of its speed, given {what}", flush=True)
 
 
 def decoding(root: Path, seconds: float = 5.0) -> float:
@@ -174,6 +193,7 @@ def main() -> None:
     parser = options_of(__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--photographs", type=int, default=20_000)
+    parser.add_argument("--give", action="store_true", help="measure what give= costs, alone")
     args = parser.parse_args()
     with recorded(args.record):
         source = photographs(args.folder / "photographs", args.photographs)
@@ -184,8 +204,11 @@ def main() -> None:
             select=False,
             workers=available_cores(),
         )
-        png = built(args.folder, "PNG lows")
         jpeg = built(args.folder, "JPEG lows", low_codec="jpeg")
+        if args.give:
+            giving(jpeg)
+            return
+        png = built(args.folder, "PNG lows")
         built(args.folder, "no lows", low_codec="none")
         for exact, reader in ((True, "auto"), (True, "external"), (False, "auto")):
             compare(png, exact, reader)
@@ -209,6 +232,7 @@ def main() -> None:
             dtype="uint8",
         )
         batches(source)
+        giving(jpeg)
 
 
 if __name__ == "__main__":

@@ -31,13 +31,15 @@ def choose_backend(given: Mapping[str, Any]) -> str:
     asked = given.get("backend", "auto")
     if asked != "auto":
         return "torch" if asked == "torch" else "dali"
-    if given.get("decoder") in ("opencv", "pillow") or given.get("give"):
+    if given.get("decoder") in ("opencv", "pillow"):
         return "torch"
     if given.get("reader", "auto") != "auto" or given.get("resident", False):
         return "dali"
-    if not is_installed() or find_device(given.get("device", "auto")).kind == "mps":
+    kind = find_device(given.get("device", "auto")).kind
+    if not is_installed() or kind == "mps":
         return "torch"
-    return "dali"
+    # Maps of a CPU keep the interpreter busy: processes make them side by side, threads do not.
+    return "torch" if given.get("give") and kind == "cpu" else "dali"
 
 
 def class_of(loader: str, given: Mapping[str, Any]) -> Any:

@@ -159,7 +159,7 @@ class PairOptions(ImageOptions, total=False):
         "emitter-light" (what they add, linear, 1 is what the sensor holds), "component" (names, of
         mixtures). Maps are (N, C, H, W) in the images' layout, float32 (float16 with such images),
         moved as the pixels are; where a picture is resized, noise is that before. What is not known
-        (of lists, of real pairs) is NaN, or None. backend="torch" gives it.
+        (of lists, of real pairs) is NaN, or None. For device="cpu" backend="auto" takes torch then.
     unpaired : bool
         Give dark and bright pictures that have nothing to do with each other, each list in an order
         of its own: `data` is two lists, (DARK, BRIGHT), as `pairs_in` has them of one folder, and
@@ -308,6 +308,11 @@ class Options(BaseModel):
     def cuts(self) -> bool:
         """True if images are cropped."""
         return self.crop != "resize"  # which needs a size
+
+    @property
+    def maps(self) -> tuple[str, ...]:
+        """What is given of each pixel."""
+        return tuple(name for name in self.give if name not in ("component", "draw", "ev"))
 
     @property
     def changes(self) -> bool:

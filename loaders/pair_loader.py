@@ -67,7 +67,7 @@ class PairLoader(EpochLoader):
 
     _backend = "dali"
     _columns: LabelColumns | None
-    _drawn: LiveLows | None  # of stored lows, where something of their draws is asked for
+    _drawn: LiveLows | None  # how lows are or were drawn, where something of that is asked for
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """Choose the subclass: by backend, and for mixtures."""
@@ -108,7 +108,7 @@ class PairLoader(EpochLoader):
         contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
         lows = live_lows(held, recipe, draws, chosen.seed, split == "train") if live else None
         self._columns = label_columns(held, contents) if chosen.labels else None
-        self._drawn = stored_draws(held) if chosen.give else None
+        self._drawn = (lows or stored_draws(held)) if chosen.give else None
         return contents, chosen, lows
 
     def _reader(self, contents: Contents, given: Mapping[str, Any]) -> str:

@@ -17,12 +17,11 @@ from ..errors import GloamError
 from ..storage.stores import AT_ONCE, in_store
 from ..synth.kernels.arrays import Window
 from ..synth.kernels.resize import flip_normalize, normalize, resized
-from ..synth.models import LowMaker
 from .augment import CropFlip, check_sizes, crop_numbers, draw_crop
 from .columns import StoredPair, fetched
 from .dataset import PairDataset
 from .devices import converted
-from .given import Known, batch_known, known_of
+from .given import Known, Teller, batch_known, tellers
 from .labels import MovedLabels, PairLabels, together
 from .live.lows import LiveLows
 from .memory.reused import ReusedMemory
@@ -65,27 +64,14 @@ class Samples(PairDataset, Dataset[Any]):
             places = [place._replace(pair=pair) for place, pair in zip(places, read, strict=True)]
         keys, epoch = [place.pair.key for place in places], places[0].epoch
         maker = None if self._live is None else self._live.maker(keys, epoch)
-        known = self._knowing(keys, epoch, maker)
+        known: Sequence[Teller | None] = tellers(self._options, self._drawn, keys, epoch, maker)
+        known = known or [None] * len(places)
         return [
-            self._sample(place, numbers, None if maker is None else partial(maker.low, i), known(i))
+            self._sample(place, numbers, None if maker is None else partial(maker.low, i), known[i])
             for i, (place, numbers) in enumerate(
                 zip(places, crop_numbers(self._options, epoch, keys), strict=True)
             )
         ]
-
-    def _knowing(
-        self, keys: Sequence[str], epoch: int, maker: LowMaker | None
-    ) -> Callable[[int], Callable[[Pixels, CropFlip], Known] | None]:
-        """Return what tells of a sample what its draw knows; nothing where nobody asks."""
-        options, drawn = self._options, self._drawn
-        if not options.give:
-            return lambda i: None
-        draws: list[Any] = [None] * len(keys)
-        if drawn is not None:
-            maker = maker or drawn.maker(keys, epoch)
-            if {"draw", "ev", "mask", "emitter-light"} & set(options.give):
-                draws = drawn.draws_of(keys, epoch)
-        return lambda i: partial(known_of, maker, i, draws[i], options)
 
     def __getitem__(self, place: Any) -> Any:
         return self.__getitems__([place])[0]
@@ -95,7 +81,7 @@ class Samples(PairDataset, Dataset[Any]):
         place: Place,
         numbers: npt.NDArray[np.float64],
         made: Callable[[Pixels, Window], Pixels] | None,
-        known: Callable[[Pixels, CropFlip], Known] | None,
+        known: Teller | None,
     ) -> Sample:
         """Return the sample of a pair, whose low is made of its normal, or stored."""
         pair = place.pair

@@ -6,7 +6,7 @@ A recipe and (seed, key) give a draw, a draw and a normal give a low.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,15 @@ from .render.window import render_window
 
 Draw = CameraDraw | PowerLawDraw
 
+
+class DrawColumns(NamedTuple):
+    """Draws of one model: of which images, and their values by the parameters' paths."""
+
+    kind: type[CameraDraw] | type[PowerLawDraw]
+    places: npt.NDArray[np.int64]  # (n) of the images, among all that were asked for
+    columns: Columns
+
+
 MODEL = 2
 """Raised by every change that gives a plan, a draw or a low other bytes: sets begun with another
 one are refused, not mixed."""
@@ -57,7 +66,7 @@ def draw(recipe: Recipe, seed: int, key: str) -> Draw:
 def draw_many(recipe: Recipe, seed: int, keys: Sequence[str]) -> list[Draw]:
     """Draw the parameters of many images; see `draw`."""
     draws: list[Any] = [None] * len(keys)
-    for kind, places, columns in _drawn(recipe, seed, keys):
+    for kind, places, columns in draw_columns(recipe, seed, keys):
         for place, record in zip(places, records_of(kind, columns), strict=True):
             draws[place] = record
     return draws
@@ -68,22 +77,20 @@ def draw_table(recipe: Recipe, seed: int, keys: Sequence[str]) -> DrawTable:
 
     recipe: whose `model_of` is "camera". seed: of the set. keys: of the pairs, at least one.
     """
-    parts = [(places, table_of(columns)) for _, places, columns in _drawn(recipe, seed, keys)]
+    parts = [(places, table_of(columns)) for _, places, columns in draw_columns(recipe, seed, keys)]
     if len(parts) == 1:
         return parts[0][1]
     order = np.argsort(np.concatenate([places for places, _ in parts]))
     return concat([table for _, table in parts]).take(order)
 
 
-def _drawn(
-    recipe: Recipe, seed: int, keys: Sequence[str]
-) -> Iterator[tuple[type[CameraDraw] | type[PowerLawDraw], npt.NDArray[np.int64], Columns]]:
-    """Yield for each recipe of a mixture the images that it draws, and their columns."""
+def draw_columns(recipe: Recipe, seed: int, keys: Sequence[str]) -> Iterator[DrawColumns]:
+    """Draw the parameters of many images, for each recipe of a mixture those that it draws."""
     for part, places, random in _parts_of(recipe, KeyedColumns(seed, keys)):
         if isinstance(part, CameraRecipe):
-            yield CameraDraw, places, draw_camera(part, random)
+            yield DrawColumns(CameraDraw, places, draw_camera(part, random))
         else:
-            yield PowerLawDraw, places, draw_power_law(part, random)
+            yield DrawColumns(PowerLawDraw, places, draw_power_law(part, random))
 
 
 def component_of(recipe: Recipe, seed: int, key: str) -> str:

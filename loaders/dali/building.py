@@ -73,6 +73,7 @@ def built(pipeline: Any, name: str) -> Any:
 class PipelineBuilder:
     """Builds the pipelines of one loader and rank.
 
+    drawn: how lows are or were drawn, where something of that is given.
     device_id: number of the GPU.
     """
 
@@ -80,6 +81,7 @@ class PipelineBuilder:
     options: Options
     rank: Rank
     live: LiveLows | None
+    drawn: LiveLows | None
     reader: str
     device_id: int | None
 
@@ -140,13 +142,30 @@ class PipelineBuilder:
                 normal_root=roots[1],
                 crops=crops,
             )
-        return self.built(pipeline)
+        if not self.options.give:
+            return self.built(pipeline)
+        from .transforms.giving import StoredPipeline
+
+        stored = StoredPipeline(
+            self.built(pipeline),
+            self.drawn,
+            self.options,
+            self._keys,
+            self.epoch_of(epoch),
+            self.device_id,
+            self._all_keys,
+        )
+        if checkpoint is not None:
+            stored.begin_at((place[0] - epoch) * self.epoch_batches() + place[1])
+        return stored
 
     def common(self, epoch: int, checkpoint: bytes | None) -> dict[str, Any]:
         """Return what all pipelines are given."""
         from . import pipelines
 
         options = self._bounded
+        if self.live is not None or self.drawn is None:  # then they make no whole normals
+            options = options.model_copy(update={"give": ()})
         side_by_side = pipelines.SIDE_BY_SIDE if self.live is None else pipelines.DECODERS_ALONE
         return {
             "options": options,
@@ -202,7 +221,8 @@ class PipelineBuilder:
                     options.workers,
                     contents.name,
                 )
-            return ResidentPipeline(pools["host"], contents.pairs, live, options, course)
+            drawn = self.drawn
+            return ResidentPipeline(pools["host"], contents.pairs, live, drawn, options, course)
         if "gpu" not in pools:
             pools["gpu"] = self._filled(first, last)
         keys = [contents.pairs[number].key for number in range(first, last)]
@@ -211,6 +231,7 @@ class PipelineBuilder:
             keys,
             first,
             live=live,
+            drawn=self.drawn,
             options=options,
             course=course,
             device_id=self.device_id,
@@ -350,19 +371,24 @@ class PipelineBuilder:
             paths = str(contents.root), str(contents.list_path("normal"))
             normals = pipelines.file_normals(*paths, **common, part=self.part(epoch))
         batches = self.epoch_batches()
-        on_gpu = options.device == "gpu"
         pipeline = LivePipeline(
             self.built(normals),
             live,
             options,
             self._keys,
             self.epoch_of(epoch),
-            [contents.pairs[i].key for i in range(contents.count)] if on_gpu else [],
+            self._all_keys,
             self.device_id,
         )
         if resumed:
             pipeline.begin_at((place[0] - epoch) * batches + place[1])
         return pipeline
+
+    @property
+    def _all_keys(self) -> list[str]:
+        """The keys of all pairs, on a GPU, which has the draws of an epoch."""
+        on_gpu = self.options.device == "gpu"
+        return [self.contents.pairs[i].key for i in range(self.contents.count)] if on_gpu else []
 
     def _keys(self, labels: Any) -> list[str]:
         """Return the keys of a whole batch, by its labels."""

@@ -32,6 +32,7 @@ class DaliLoader(EpochLoader):
     _gives_tensors = True  # of torch, which must be installed then
 
     _wanted: Device
+    _drawn: Any = None  # how lows are or were drawn, where something of that is given
     _pipeline: Any = None
     _base = 0  # the epoch that the pipeline was built for; it goes on through the next
     # DALI's own state, of the place that a pipeline is to be built at
@@ -246,7 +247,7 @@ class DaliLoader(EpochLoader):
     def _builder(self) -> PipelineBuilder:
         device_id = self._wanted.current() if self.options.device == "gpu" else None
         return PipelineBuilder(
-            self.contents, self.options, self.rank, self.live, self.reader, device_id
+            self.contents, self.options, self.rank, self.live, self._drawn, self.reader, device_id
         )
 
     def _run(self) -> tuple[Any, ...]:

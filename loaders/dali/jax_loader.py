@@ -40,8 +40,9 @@ def jax_iterator(
     """
     if options.get("last_batch", "drop") != "drop":
         raise LoaderError("last_batch: DALI's iterator for JAX knows 'drop' alone")
-    if options.get("labels"):
-        raise LoaderError("labels: are not for JAX; take PairLoader or TorchLoader")
+    for name in ("labels", "give"):
+        if options.get(name):
+            raise LoaderError(f"{name}: is not for JAX; take PairLoader or TorchLoader")
     options = {"device": "cpu", **options, "last_batch": "drop"}
     loader = _Pipelines(data, split, **options)
     names = (

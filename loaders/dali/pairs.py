@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...errors import LoaderError
 from ..dataset import PairDataset
+from ..given import first_of
 from ..index import Contents
 from ..live.pool import DoesNotFit
 from ..pair_loader import PairLoader
@@ -31,8 +32,6 @@ class DaliPairs(PairLoader, DaliLoader):
             raise LoaderError(f"resident {resident!r}: must be True, False or 'auto'")
         if given.get("resident_side") is not None and not resident:
             raise LoaderError("resident_side goes with resident=True")
-        if given.get("give"):
-            raise LoaderError("give goes with backend='torch', which 'auto' takes for it")
         if given.get("decoder") is not None:
             raise LoaderError("decoder goes with backend='torch': leave it out")
         return _reader("external" if resident else given.get("reader", "auto"), contents)
@@ -87,13 +86,18 @@ class DaliPairs(PairLoader, DaliLoader):
             self._labels = None
 
     def _handed_out(self, outputs: tuple[Any, ...], count: int, done: int) -> tuple[Any, ...]:
+        known: tuple[Any, ...] = ()
+        if self.options.give:
+            outputs, known = outputs[:-1], outputs[-1:]
+            if count < self.options.batch_size:
+                known = (first_of(known[0], count),)
         made = self._batch_of(outputs, count)
         if self._labels is None:
-            return made
+            return (*made, *known)
         numbers = outputs[2] if self._resident else None
-        return (*made, self._labels.labels(done, count, numbers))
+        return (*made, self._labels.labels(done, count, numbers), *known)
 
-    def _batch_of(self, outputs: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+    def _batch_of(self, outputs: Sequence[Any], count: int) -> tuple[Any, ...]:
         low, normal, *labels = outputs
         by_number = self._builder.by_number
         if self.reader == "file" and self.live is None and not by_number:

@@ -98,11 +98,13 @@ def webdataset_pairs(
         there = {"paths": list(normals[0]), "index_paths": list(normals[1])}
         record, low = fn.readers.webdataset(ext=["json", LOW], **here, **common)
         other, normal = fn.readers.webdataset(ext=["json", NORMAL], **there, **common)
-        low, normal = processed([low, normal], options, crops)
-        return low, normal, fn.pad(record), fn.pad(other)
+        images = processed([low, normal], options, crops)
+        return (*images[:2], fn.pad(record), fn.pad(other), *images[2:])
     record, low, normal = fn.readers.webdataset(ext=["json", LOW, NORMAL], **here, **common)
-    low, normal = processed([low, normal], options, crops)
-    return low, normal, fn.pad(record) if options.keys else fn.constant(idata=0, dtype=types.INT32)
+    images = processed([low, normal], options, crops)
+    named = options.keys or options.give
+    label = fn.pad(record) if named else fn.constant(idata=0, dtype=types.INT32)
+    return (*images[:2], label, *images[2:])
 
 
 @pipeline_def(enable_conditionals=True)
@@ -131,8 +133,8 @@ def file_pairs(
     normal, normal_label = fn.readers.file(
         file_root=normal_root or file_root, file_list=normal_list, **common
     )
-    low, normal = processed([low, normal], options, crops)
-    return low, normal, low_label, normal_label
+    images = processed([low, normal], options, crops)
+    return (*images[:2], low_label, normal_label, *images[2:])
 
 
 @pipeline_def
@@ -239,8 +241,8 @@ def external_pairs(
     It returns lists of encoded lows and normals (uint8 arrays) and of numbers.
     """
     low, normal, label = fn.external_source(source=source, num_outputs=3, **BATCHES)
-    low, normal = processed([low, normal], options, crops)
-    return low, normal, label
+    images = processed([low, normal], options, crops)
+    return (*images[:2], label, *images[2:])
 
 
 @pipeline_def(enable_conditionals=True)

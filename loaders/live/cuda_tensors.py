@@ -5,6 +5,7 @@ Needs numba-cuda.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -150,3 +151,34 @@ def transformed_pairs(
         ),
     )
     return (made[0].half(), made[1].half()) if options.dtype == "float16" else (made[0], made[1])
+
+
+def moved_maps(
+    camera: CameraOnCuda,
+    sizes: Whole,
+    normals: Whole,
+    crops: Whole,
+    options: Options,
+    numbers: Whole,
+) -> dict[str, torch.Tensor]:
+    """Make maps of a batch, moved as its pixels are; see `given.batch_known`.
+
+    camera, sizes, normals, crops, numbers: as of `transformed_pairs`.
+    """
+    from ...synth.render.plan import MAP_CHANNELS, MapSpec
+
+    room, size = options.size, options.size
+    if room is None:
+        turned = crops[:, 6:] > 0
+        room = tuple(np.where(turned, crops[:, 3:1:-1], crops[:, 2:4]).max(axis=0).tolist())
+    spec = MapSpec(options.maps, room, size, *options.levels_to_values)
+    into = camera.maps(sizes, normals, spec, numbers, crops)
+    shape = len(sizes), spec.planes, *room
+    planes = torch.as_tensor(into, device="cuda")[: math.prod(shape)].view(shape)
+    made = {}
+    for name, first in spec.first_planes.items():
+        one = planes[:, first : first + MAP_CHANNELS[name]]
+        one = one.permute(0, 2, 3, 1) if options.layout == "HWC" else one
+        kind = torch.float16 if options.dtype == "float16" else torch.float32
+        made[name] = one.to(kind, copy=True, memory_format=torch.contiguous_format)
+    return made

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ...synth.kernels.arrays import Window
 from ..augment import CropFlip
+from ..given import Known, Teller, batch_known
 from ..options import Options
 from ..samples import BatchTensors, sized, turned_shape
 
@@ -24,6 +25,7 @@ class HostBatch:
     made: function of an image's number and its CropFlip; returns what the batch holds of it, each
       in the size that is asked for.
     members: how many those are.
+    told: function of the same; returns what is known of the sample.
 
     Raises LoaderError when images of one batch have different sizes, and nothing is said that makes
     them alike.
@@ -36,12 +38,13 @@ class HostBatch:
         crops: npt.NDArray[np.int32],
         made: Callable[[int, CropFlip], Sequence[Pixels]],
         members: int = 2,
+        told: Callable[[int, CropFlip], Known] | None = None,
     ) -> None:
-        self._made = made
+        self._options, self._made, self._told = options, made, told
         drawn = [CropFlip(*crop) for crop in crops.tolist()]
         shapes = [options.size or turned_shape((one.height, one.width), one) for one in drawn]
         self._batch = BatchTensors(options, shapes, members)
-        self._tasks: list[Future[None]] = [
+        self._tasks: list[Future[Known | None]] = [
             pool.submit(self._one, i, crop) for i, crop in enumerate(drawn)
         ]
 
@@ -51,8 +54,14 @@ class HostBatch:
             task.result()
         return self._batch.tensors()
 
-    def _one(self, i: int, crop: CropFlip) -> None:
+    def given(self) -> tuple[Any, ...]:
+        """Wait for the batch; return what is known of it, where that is asked for."""
+        known = [one for task in self._tasks if (one := task.result()) is not None]
+        return (batch_known(known, self._options),) if known else ()
+
+    def _one(self, i: int, crop: CropFlip) -> Known | None:
         self._batch.place(i, self._made(i, crop), crop)
+        return None if self._told is None else self._told(i, crop)
 
 
 def pair_of(
@@ -69,3 +78,12 @@ def pair_of(
         return low, sized(normals[i], crop, options)
 
     return made
+
+
+def told_of(
+    tellers: Sequence[Teller], normals: Sequence[Pixels]
+) -> Callable[[int, CropFlip], Known] | None:
+    """Return what tells a `HostBatch` what is known of its samples; None where nobody asks."""
+    if not tellers:
+        return None
+    return lambda i, crop: tellers[i](normals[i], crop)

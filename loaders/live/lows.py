@@ -15,7 +15,16 @@ from ...manifests.images.header import read_header
 from ...manifests.sets.pair_set import PairSet
 from ...storage.atomic import sha256_bytes
 from ...synth.kernels.arrays import Window
-from ...synth.models import MODEL, Draw, LowMaker, draw, draw_many, low_maker
+from ...synth.models import (
+    MODEL,
+    Draw,
+    DrawColumns,
+    LowMaker,
+    draw,
+    draw_columns,
+    draw_many,
+    low_maker,
+)
 from ...synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_yaml, recorded_recipe
 from ..columns import StoredPair, read_extent, undecodable
 from ..epoch_order import epoch_seed
@@ -49,6 +58,10 @@ class LiveLows:
     def draws_of(self, keys: Sequence[str], epoch: int) -> list[Draw]:
         """Draw the parameters of several pairs; see `draw`."""
         return draw_many(self.recipe, self.seed_of(epoch), keys)
+
+    def columns_of(self, keys: Sequence[str], epoch: int) -> list[DrawColumns]:
+        """Draw the parameters of several pairs, as columns; see `draw`."""
+        return list(draw_columns(self.recipe, self.seed_of(epoch), keys))
 
     def low(self, normal: Pixels, key: str, epoch: int, window: Window | None = None) -> Pixels:
         """Make the low of a normal, or a window of it; uint8 arrays (H, W, 3)."""

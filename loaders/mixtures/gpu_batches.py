@@ -16,7 +16,7 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from ...synth.models import model_of
-from ..dali.transforms.live_pipeline import LowsOnGpu
+from ..dali.transforms.lows_on_gpu import LowsOnGpu
 from ..dali.transforms.prefetch import CudaPrefetcher
 from ..dali.transforms.transform_pipeline import AHEAD, StartedBatch, TransformPipeline
 from ..live.cuda_tensors import addresses

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .compiling.compile import kernel, scalar
+from .curves import LUMA
 from .degradations.pattern import hot_offset
 from .demosaic import BILINEAR, BINNED, BORDER
 from .develop import TOP
@@ -24,6 +25,10 @@ from .exposure import between, expose_row, light_of_pixels, row_above, transform
 from .numbers.random_bits import HOT, HOT_BELOW, channel_sample, mosaic_sample
 from .types import u32
 
+DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
+ROUNDING = 1 / 12
+"""Variance of rounding to whole numbers."""
+_LUMA = float(LUMA[0]), float(LUMA[1]), float(LUMA[2])
 _LEAST = 1e-20  # variance of light that anything shows of
 LIGHTS, DARKEST = 520, 64
 """Lights that levels of noisy channels are integrated for, and how many of them are below 0."""
@@ -73,11 +78,21 @@ def expose_window(rgb, window, scene, means, light):
             light[i, x] = between(illumination[j, column], illumination[j + 1, column], share)
 
 
-@kernel
-def add_hot_sites(method, window, picture, pattern, gain, counts):
-    """Add to mean electrons (3, h, w) as many as scatter by what hot sites add.
+@scalar
+def hot_counts(c, index, method, gain, pattern):
+    """Return the electrons that scatter by what a hot site of a channel adds, mostly none.
 
     Where they are is known: that is no noise to a sensor, but to a low it is, and far from normal.
+    """
+    added = float(hot_offset(index, HOT, pattern))
+    if method == BINNED and c == 1:  # of two sites, which count half each
+        added = (added + hot_offset(index, HOT_BELOW, pattern)) * math.sqrt(0.5)
+    return (added / gain) ** 2
+
+
+@kernel
+def add_hot_sites(method, window, picture, pattern, gain, counts):
+    """Add `hot_counts` to mean electrons (3, h, w).
 
     window: of pixels, or for a mosaic of its sites. picture: height and width.
     """
@@ -90,10 +105,7 @@ def add_hot_sites(method, window, picture, pattern, gain, counts):
             for c in range(3):
                 if method < BILINEAR:
                     index = channel_sample(c, pixel, pixels)
-                added = float(hot_offset(index, HOT, pattern))
-                if method == BINNED and c == 1:  # of two sites, which count half each
-                    added = (added + hot_offset(index, HOT_BELOW, pattern)) * math.sqrt(0.5)
-                counts[c, y, x] += (added / gain) ** 2
+                counts[c, y, x] += hot_counts(c, index, method, gain, pattern)
 
 
 @scalar
@@ -172,46 +184,54 @@ def channel_variance(light, own):
     return variance * (1 + own.rows * own.rows) + spread
 
 
-@kernel
-def fill_channel_levels(noise, curve, tail_nodes, tail_weights, channel_levels):
-    """Fill, for the lights of `light_of`, what `encoded_moments` returns of a level.
+@scalar
+def noisy_level(light, own, factors, curve, tail):
+    """Return of a level of noisy light what `encoded_moments` returns.
 
     Noise of channels is integrated as `channel_noise.noisy_channel` draws it: Gaussian numbers of
     two widths, and for some samples an exponential tail, which no expansion in cumulants bears.
 
-    channel_levels: float64 array (3, 3, LIGHTS). tail_nodes, tail_weights: of Gauss and Laguerre's
-    rule.
+    own: its `OneChannel`. factors: wide and narrow. curve: as of `pixel_moments`. tail: nodes and
+    weights of Gauss and Laguerre's rule.
     """
     levels, nodes, weights = curve
+    tail_nodes, tail_weights = tail
+    share = own.tail_share * 2.0**-32
+    shot = own.shot * max(light, 0.0)
+    variance = max(own.read * own.read + shot, 1e-20)
+    deviation, bent = np.sqrt(variance), own.shot * shot / (6 * variance)
+    mean = square = first = second = 0.0
+    for wide in range(2):
+        factor = factors[0] if wide else factors[1]
+        width = np.sqrt(factor * factor + own.rows * own.rows)
+        share_of = factor / width
+        for i in range(nodes.shape[0]):
+            z = width * nodes[i]
+            value = light + deviation * z + bent * (z * z - 1) - own.tail_mean
+            plain = level_at(value, levels)
+            level, squared = (1 - share) * plain, (1 - share) * plain * plain
+            for j in range(tail_nodes.shape[0] if share > 0 else 0):
+                tailed = level_at(value + own.tail * tail_nodes[j], levels)
+                level += share * tail_weights[j] * tailed
+                squared += share * tail_weights[j] * tailed * tailed
+            z = nodes[i]
+            mean += 0.5 * weights[i] * level
+            square += 0.5 * weights[i] * squared
+            first += 0.5 * weights[i] * level * z * share_of
+            second += 0.5 * weights[i] * level * (z * z - 1) * share_of * share_of
+    return max(square - mean * mean, 0.0), first, second * math.sqrt(0.5)
+
+
+@kernel
+def fill_channel_levels(noise, curve, tail, channel_levels):
+    """Fill `noisy_level` for the lights of `light_of`: float64 array (3, 3, LIGHTS)."""
+    factors = float(noise.wide), float(noise.narrow)
     channels = noise.red, noise.green, noise.blue
     for c in range(3):
-        own = channels[c]
-        share = own.tail_share * 2.0**-32
         for k in range(channel_levels.shape[2]):
-            light = light_of(k)
-            shot = own.shot * max(light, 0.0)
-            variance = max(own.read * own.read + shot, 1e-20)
-            deviation, bent = np.sqrt(variance), own.shot * shot / (6 * variance)
-            mean = square = first = second = 0.0
-            for wide in range(2):
-                factor = float(noise.wide if wide else noise.narrow)
-                width = np.sqrt(factor * factor + own.rows * own.rows)
-                for i in range(nodes.shape[0]):
-                    z = width * nodes[i]
-                    value = light + deviation * z + bent * (z * z - 1) - own.tail_mean
-                    level = (1 - share) * level_at(value, levels)
-                    squared = (1 - share) * level_at(value, levels) ** 2
-                    for j in range(tail_nodes.shape[0] if share > 0 else 0):
-                        tailed = level_at(value + own.tail * tail_nodes[j], levels)
-                        level += share * tail_weights[j] * tailed
-                        squared += share * tail_weights[j] * tailed * tailed
-                    mean += 0.5 * weights[i] * level
-                    square += 0.5 * weights[i] * squared
-                    z, share_of = nodes[i], factor / width
-                    first += 0.5 * weights[i] * level * z * share_of
-                    second += 0.5 * weights[i] * level * (z * z - 1) * share_of * share_of
-            channel_levels[c, 0, k] = max(square - mean * mean, 0.0)
-            channel_levels[c, 1, k], channel_levels[c, 2, k] = first, second * math.sqrt(0.5)
+            found = noisy_level(light_of(k), channels[c], factors, curve, tail)
+            for i in range(3):
+                channel_levels[c, i, k] = found[i]
 
 
 @scalar
@@ -230,12 +250,188 @@ def between_lights(light, table):
 
 
 @scalar
-def scattered(counts, y, x, site, by_source):
-    """Fill (5) what the sites about a pixel scatter by; see `SiteNoise.shared`."""
+def scattered(counts, site):
+    """Return what the sites about a pixel scatter by; see `SiteNoise.shared`."""
+    square, shared = site.gain**2, site.shared
+    return (
+        shared[0] + square * max(float(counts[0]), 0.0),
+        shared[1] + square * max(float(counts[1]), 0.0),
+        shared[2] + square * max(float(counts[2]), 0.0),
+        shared[3],
+        shared[4],
+    )
+
+
+@scalar
+def _variance_by(shares, by_source):
+    """Return the sum of five variances by their shares."""
+    total = 0.0
     for a in range(5):
-        by_source[a] = site.shared[a]
-        if a < 3:
-            by_source[a] += site.gain**2 * max(float(counts[a, y, x]), 0.0)
+        total += shares[a] * by_source[a]
+    return total
+
+
+@scalar
+def _both(one, other, m):
+    """Return the covariance of two sums of red, green and blue with such weights.
+
+    m: their variances, and covariances of red and green, green and blue, red and blue.
+    """
+    return (
+        one[0] * (m[0] * other[0] + m[3] * other[1] + m[5] * other[2])
+        + one[1] * (m[3] * other[0] + m[1] * other[1] + m[4] * other[2])
+        + one[2] * (m[5] * other[0] + m[4] * other[1] + m[2] * other[2])
+    )
+
+
+@scalar
+def _cut_raw(electrons, step, variance, gains):
+    """Return balanced light of a channel of the sensor, cut at white, what is its noise's middle.
+
+    And which share of its deviation is left, and its third cumulant. gains: of the sensor, and that
+    of white balance.
+    """
+    limit, mean = min(float(gains[1]), 1.0), gains[0] * float(electrons) * step
+    middle, remains, skew = cut_at(limit, mean, variance)
+    return min(mean, limit), middle, np.sqrt(remains / max(variance, _LEAST)), skew
+
+
+@scalar
+def _channel_moments(c, row, raw, counts, site, curve):
+    """Return the level's variance and two coefficients, and its slope, of a channel.
+
+    row: of the colour matrix. raw: light's middle, variance cut and uncut, and skews of red, green
+    and blue.
+    """
+    levels, nodes, weights = curve
+    centre, variance, uncut, skews = raw
+    third = fourth = 0.0
+    for d in range(3):
+        counted = max(float(counts[d]), 0.0) * site.gain**3
+        third += site.powers[0, c, d] * counted
+        fourth += site.powers[1, c, d] * (counted * site.gain + site.fourth)
+    share = np.sqrt(variance / max(uncut, _LEAST))
+    third *= share**3
+    for d in range(3):
+        third += skews[d] * row[d] ** 3
+    cumulants = variance, third, fourth * share**4
+    found = encoded_moments(float(centre), cumulants, levels, nodes, weights)
+    return found[0], found[1], found[2], found[1] / np.sqrt(max(uncut, _LEAST))
+
+
+@scalar
+def _noisy_moments(mean, channel_levels):
+    """Return what `_channel_moments` does where a channel has noise of its own."""
+    variance = between_lights(mean, channel_levels[0])
+    first = between_lights(mean, channel_levels[1])
+    return variance, first, between_lights(mean, channel_levels[2]), first
+
+
+@scalar
+def moments_of(means, counts, site, colour, channels, curve):
+    """Return moments of a pixel: see `pixel_moments`.
+
+    means, counts: three numbers each. site: SiteNoise, of a pixel's parity.
+    """
+    noise, channel_levels = channels
+    unit = 1.0 / (float(colour.white) - float(colour.black))
+    m, mixing, there, squares = colour.to_srgb, noise.mixing, noise.there, site.squares
+    steps = colour.red_gain * unit, colour.green_gain * unit, colour.blue_gain * unit
+    by = scattered(counts, site)
+    raw = (
+        _variance_by(squares[0, 0], by) * steps[0] * steps[0],
+        _variance_by(squares[1, 1], by) * steps[1] * steps[1],
+        _variance_by(squares[2, 2], by) * steps[2] * steps[2],
+        _variance_by(squares[0, 1], by) * steps[0] * steps[1],
+        _variance_by(squares[1, 2], by) * steps[1] * steps[2],
+        _variance_by(squares[0, 2], by) * steps[0] * steps[2],
+    )
+    red = _cut_raw(means[0], steps[0], raw[0], (site.gain, colour.red_gain))
+    green = _cut_raw(means[1], steps[1], raw[1], (site.gain, colour.green_gain))
+    blue = _cut_raw(means[2], steps[2], raw[2], (site.gain, colour.blue_gain))
+    light = transformed(m, red[0], green[0], blue[0])
+    centre = transformed(m, red[1], green[1], blue[1])
+    left, skews = (red[2], green[2], blue[2]), (red[3], green[3], blue[3])
+    cut = (
+        raw[0] * left[0] * left[0],
+        raw[1] * left[1] * left[1],
+        raw[2] * left[2] * left[2],
+        raw[3] * left[0] * left[1],
+        raw[4] * left[1] * left[2],
+        raw[5] * left[0] * left[2],
+    )
+    rows = (
+        (float(m.rr), float(m.rg), float(m.rb)),
+        (float(m.gr), float(m.gg), float(m.gb)),
+        (float(m.br), float(m.bg), float(m.bb)),
+    )
+    if there:  # the sensor has as good as none then
+        lights = (
+            float(light[0]) + noise.red.offset,
+            float(light[1]) + noise.green.offset,
+            float(light[2]) + noise.blue.offset,
+        )
+        variances = (
+            channel_variance(lights[0], noise.red),
+            channel_variance(lights[1], noise.green),
+            channel_variance(lights[2], noise.blue),
+        )
+        r = _noisy_moments(lights[0], channel_levels[0])
+        g = _noisy_moments(lights[1], channel_levels[1])
+        b = _noisy_moments(lights[2], channel_levels[2])
+        green_blue = mixing.gr * mixing.br + mixing.gg * mixing.bg
+        shared = float(mixing.gr), float(green_blue), float(mixing.br)
+    else:
+        lights = float(light[0]), float(light[1]), float(light[2])
+        variances = (
+            max(_both(rows[0], rows[0], cut), 0.0),
+            max(_both(rows[1], rows[1], cut), 0.0),
+            max(_both(rows[2], rows[2], cut), 0.0),
+        )
+        uncut = (
+            _both(rows[0], rows[0], raw),
+            _both(rows[1], rows[1], raw),
+            _both(rows[2], rows[2], raw),
+        )
+        of_red = centre[0], variances[0], uncut[0], skews
+        of_green = centre[1], variances[1], uncut[1], skews
+        of_blue = centre[2], variances[2], uncut[2], skews
+        r = _channel_moments(0, rows[0], of_red, counts, site, curve)
+        g = _channel_moments(1, rows[1], of_green, counts, site, curve)
+        b = _channel_moments(2, rows[2], of_blue, counts, site, curve)
+        shared = (
+            _both(rows[0], rows[1], cut) / max(np.sqrt(variances[0] * variances[1]), _LEAST),
+            _both(rows[1], rows[2], cut) / max(np.sqrt(variances[1] * variances[2]), _LEAST),
+            _both(rows[0], rows[2], cut) / max(np.sqrt(variances[0] * variances[2]), _LEAST),
+        )
+    levels = curve[0]
+    return (
+        (
+            min(max(lights[0], 0.0), 1.0),
+            min(max(lights[1], 0.0), 1.0),
+            min(max(lights[2], 0.0), 1.0),
+        ),
+        variances,
+        (level_at(lights[0], levels), level_at(lights[1], levels), level_at(lights[2], levels)),
+        (r[0], g[0], b[0]),
+        (
+            max(r[0] - r[1] * r[1], 0.0),
+            max(g[0] - g[1] * g[1], 0.0),
+            max(b[0] - b[1] * b[1], 0.0),
+        ),
+        (
+            shared[0] * shared[0] * r[2] * g[2],
+            shared[1] * shared[1] * g[2] * b[2],
+            shared[2] * shared[2] * r[2] * b[2],
+        ),
+        (r[3], g[3], b[3]),
+    )
+
+
+@scalar
+def _at(values, y, x):
+    """Return three numbers of a pixel."""
+    return values[0, y, x], values[1, y, x], values[2, y, x]
 
 
 @kernel
@@ -256,120 +452,115 @@ def pixel_moments(means, counts, site, colour, channels, curve, out):
         line; covariances of that of red and green, green and blue, red and blue; and the slope of
         that line, in levels for each unit of light, or each deviation of noise of channels.
     """
-    levels, nodes, weights = curve
-    noise, channel_levels = channels
     lights, light_variances, clean, variances, rests, covariances, slopes = out
-    unit = 1.0 / (float(colour.white) - float(colour.black))
-    m = colour.to_srgb
-    gains = float(colour.red_gain), float(colour.green_gain), float(colour.blue_gain)
-    rows = (m.rr, m.rg, m.rb), (m.gr, m.gg, m.gb), (m.br, m.bg, m.bb)
-    own = noise.red, noise.green, noise.blue
-    mixing = noise.mixing
-    together = (mixing.gr, mixing.gr * mixing.br + mixing.gg * mixing.bg, mixing.br)
-    raw, cut, left = np.empty(3), np.empty(3), np.empty(3)
-    skews, seconds, by_source = np.empty(3), np.empty(3), np.empty(5)
-    of_raw, of_light = np.empty((3, 3)), np.empty((3, 3))
     for y in range(means.shape[1]):
         for x in range(means.shape[2]):
             squares, powers = site.squares[y & 1, x & 1], site.powers[y & 1, x & 1]
-            scattered(counts, y, x, site, by_source)
+            own = SiteNoise(site.gain, site.shared, site.fourth, squares, powers)
+            electrons = _at(means, y, x)
+            found = moments_of(electrons, _at(counts, y, x), own, colour, channels, curve)
             for c in range(3):
-                step = gains[c] * unit
-                for d in range(3):
-                    of_raw[c, d] = 0.0
-                    for a in range(5):
-                        of_raw[c, d] += squares[c, d, a] * by_source[a] * step * gains[d] * unit
-                limit, mean = min(gains[c], 1.0), site.gain * float(means[c, y, x]) * step
-                raw[c] = min(mean, limit)
-                cut[c], remains, skews[c] = cut_at(limit, mean, of_raw[c, c])
-                left[c] = np.sqrt(remains / max(of_raw[c, c], _LEAST))
-            light = transformed(m, raw[0], raw[1], raw[2])
-            centre = transformed(m, cut[0], cut[1], cut[2])
-            for c in range(3):
-                mean = float(light[c])
-                uncut = third = fourth = 0.0
-                for d in range(3):
-                    of_light[c, d] = 0.0
-                    for i in range(3):
-                        half = half_cut = 0.0
-                        for j in range(3):
-                            one = rows[d][j] * of_raw[i, j]
-                            half += one
-                            half_cut += one * left[j]
-                        of_light[c, d] += rows[c][i] * left[i] * half_cut
-                        uncut += rows[c][i] * half if c == d else 0.0
-                    if c == d:
-                        of_light[c, c] = max(of_light[c, c], 0.0)
-                    counted = max(float(counts[d, y, x]), 0.0) * site.gain**3
-                    third += powers[0, c, d] * counted
-                    fourth += powers[1, c, d] * (counted * site.gain + site.fourth)
-                if noise.there:  # the sensor has as good as none then
-                    mean += own[c].offset
-                    of_light[c, c] = channel_variance(mean, own[c])
-                    variance = between_lights(mean, channel_levels[c, 0])
-                    first = between_lights(mean, channel_levels[c, 1])
-                    seconds[c] = between_lights(mean, channel_levels[c, 2])
-                    slopes[c, y, x] = first
-                else:
-                    share = np.sqrt(of_light[c, c] / max(uncut, _LEAST))
-                    third *= share**3
-                    for d in range(3):
-                        third += skews[d] * rows[c][d] ** 3
-                    cumulants = of_light[c, c], third, fourth * share**4
-                    of_level = encoded_moments(float(centre[c]), cumulants, levels, nodes, weights)
-                    variance, first, seconds[c] = of_level
-                    slopes[c, y, x] = first / np.sqrt(max(uncut, _LEAST))
-                lights[c, y, x] = min(max(mean, 0.0), 1.0)
-                light_variances[c, y, x] = of_light[c, c]
-                clean[c, y, x] = level_at(mean, levels)
-                variances[c, y, x] = variance
-                rests[c, y, x] = max(variance - first * first, 0.0)
-            for c in range(3):
-                a, b = (0, 1) if c == 0 else ((1, 2) if c == 1 else (0, 2))
-                shared = together[c]
-                if not noise.there:
-                    shared = of_light[a, b]
-                    shared /= max(np.sqrt(of_light[a, a] * of_light[b, b]), _LEAST)
-                covariances[c, y, x] = shared * shared * seconds[a] * seconds[b]
+                lights[c, y, x], light_variances[c, y, x] = found[0][c], found[1][c]
+                clean[c, y, x], variances[c, y, x] = found[2][c], found[3][c]
+                rests[c, y, x], covariances[c, y, x] = found[4][c], found[5][c]
+                slopes[c, y, x] = found[6][c]
+
+
+@scalar
+def _total(i, j, by_source, slopes, shares, shared):
+    """Return the covariance of two levels: what follows the sites, and what does not.
+
+    shared: see `_both`.
+    """
+    following = 0.0
+    for a in range(5):
+        following += by_source[a] * shares[a, i, j]
+    pair = 3 if i + j == 1 else (4 if i + j == 3 else 5)
+    own = shared[i] if i == j else shared[pair]
+    return following * slopes[i] * slopes[j] + shares[5, i, j] * own
+
+
+@scalar
+def _mixed(c, strength):
+    """Return what a level takes of a share of its difference to brightness."""
+    red, green, blue = -strength * _LUMA[0], -strength * _LUMA[1], -strength * _LUMA[2]
+    return (
+        red + (strength if c == 0 else 0.0),
+        green + (strength if c == 1 else 0.0),
+        blue + (strength if c == 2 else 0.0),
+    )
+
+
+@scalar
+def _unmixed(c, strength):
+    """Return what a level takes of the channels beside `_mixed`."""
+    taken = _mixed(c, strength)
+    return (
+        (1.0 if c == 0 else 0.0) - taken[0],
+        (1.0 if c == 1 else 0.0) - taken[1],
+        (1.0 if c == 2 else 0.0) - taken[2],
+    )
+
+
+@scalar
+def smoothed_parts(part, by_source, moments, taken, strength):
+    """Return variances of three levels after chroma noise reduction.
+
+    part: 0 of what is not blurred, 1 of that with the blur, 2 of the blur alone. by_source: see
+    `scattered`. moments: of `moments_of`, from the fifth on. taken: float64 array (3, 6, 3, 3) of
+    `render.mosaic_noise.smoothed_products`.
+    """
+    rests, covariances, slopes = moments
+    shared = (*rests, *covariances)
+    shares = taken[part]
+    total = (
+        (
+            _total(0, 0, by_source, slopes, shares, shared),
+            _total(0, 1, by_source, slopes, shares, shared),
+            _total(0, 2, by_source, slopes, shares, shared),
+        ),
+        (
+            _total(1, 0, by_source, slopes, shares, shared),
+            _total(1, 1, by_source, slopes, shares, shared),
+            _total(1, 2, by_source, slopes, shares, shared),
+        ),
+        (
+            _total(2, 0, by_source, slopes, shares, shared),
+            _total(2, 1, by_source, slopes, shares, shared),
+            _total(2, 2, by_source, slopes, shares, shared),
+        ),
+    )
+    return (
+        _part(0, part, total, strength),
+        _part(1, part, total, strength),
+        _part(2, part, total, strength),
+    )
+
+
+@scalar
+def _part(c, part, total, strength):
+    one = _unmixed(c, strength) if part < 2 else _mixed(c, strength)
+    other = _mixed(c, strength) if part > 0 else _unmixed(c, strength)
+    variance = 0.0
+    for i in range(3):
+        for j in range(3):
+            variance += one[i] * other[j] * total[i][j]
+    return 2 * variance if part == 1 else variance
 
 
 @kernel
-def smoothed_variances(counts, site, slopes, alone, taken, mixing, out):
-    """Fill variances of levels after chroma noise reduction.
+def smoothed_variances(counts, site, moments, taken, strength, out):
+    """Fill `smoothed_parts` of pixels.
 
-    They are of what is not blurred, of that with the blur, and of the blur alone.
-
-    alone: float32 arrays (3, h, w), `rests` and `covariances` of `pixel_moments`. taken: float64
-    array (2, 2, 3, 6, 3, 3) of `render.mosaic_noise.smoothed_products`. mixing: float64 arrays
-    (3, 3), what a channel takes of levels unblurred and blurred. out: float32 array (3, 3, h, w),
-    by part and channel.
+    moments: float32 arrays (3, h, w) of `pixel_moments`, from the fifth on. taken: float64 array
+    (2, 2, 3, 6, 3, 3). out: float32 array (3, 3, h, w), by part and channel.
     """
-    rests, covariances = alone
-    own, blurred = mixing
-    by_source, shared, total = np.empty(5), np.empty((3, 3)), np.empty((3, 3))
+    rests, covariances, slopes = moments
     for y in range(counts.shape[1]):
         for x in range(counts.shape[2]):
-            scattered(counts, y, x, site, by_source)
-            for i in range(3):
-                shared[i, i] = rests[i, y, x]
-            # Red and green have the first covariance, green and blue the second.
-            shared[0, 1] = shared[1, 0] = covariances[0, y, x]
-            shared[1, 2] = shared[2, 1] = covariances[1, y, x]
-            shared[0, 2] = shared[2, 0] = covariances[2, y, x]
+            by_source = scattered(_at(counts, y, x), site)
+            own = _at(rests, y, x), _at(covariances, y, x), _at(slopes, y, x)
             for part in range(3):
-                shares = taken[y & 1, x & 1, part]
-                for i in range(3):
-                    for j in range(3):
-                        following = 0.0
-                        for a in range(5):
-                            following += by_source[a] * shares[a, i, j]
-                        following *= slopes[i, y, x] * slopes[j, y, x]
-                        total[i, j] = following + shares[5, i, j] * shared[i, j]
-                one = own if part < 2 else blurred
-                other = blurred if part > 0 else own
+                found = smoothed_parts(part, by_source, own, taken[y & 1, x & 1], strength)
                 for c in range(3):
-                    variance = 0.0
-                    for i in range(3):
-                        for j in range(3):
-                            variance += one[c, i] * other[c, j] * total[i, j]
-                    out[part, c, y, x] = 2 * variance if part == 1 else variance
+                    out[part, c, y, x] = found[c]

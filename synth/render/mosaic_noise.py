@@ -85,14 +85,12 @@ def smoothed_products(weights: Floats, step: int, blur: Floats) -> Floats:
     """
     reach = len(blur) - 1
     alone = np.pad(weights, [(0, 0)] * 4 + [(step * reach,) * 2] * 2)
-    smooth = np.zeros(alone.shape)
-    size = weights.shape[-1]
-    for i in range(-reach, reach + 1):
-        for j in range(-reach, reach + 1):
-            top, left = step * (reach + i), step * (reach + j)
-            turned = np.roll(weights, (-i, -j), (0, 1))  # the neighbour's own parity
-            part = blur[abs(i)] * blur[abs(j)] * turned
-            smooth[..., top : top + size, left : left + size] += part
+    smooth = alone
+    for parity, line in ((0, -2), (1, -1)):  # a neighbour has its own parity
+        smooth = sum(
+            blur[abs(i)] * np.roll(smooth, (-i, step * i), (parity, line))
+            for i in range(-reach, reach + 1)
+        )
     middle, squares = blur[0] ** 2, (2 * (blur**2).sum() - blur[0] ** 2) ** 2
     parts = [
         np.concatenate([products(one, other), np.full((2, 2, 1, 3, 3), own)], 2)

@@ -5,7 +5,6 @@ From the model alone: no low is made. JPEG is left out.
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -15,38 +14,31 @@ import numpy.typing as npt
 
 from ..camera.illumination import exposure_of
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
-from ..kernels.channel_noise import ChannelNoise
 from ..kernels.curves import LUMA, encoding
 from ..kernels.degradations.pattern import Pattern
-from ..kernels.demosaic import BILINEAR, BORDER, FULL
+from ..kernels.demosaic import BILINEAR, BORDER
 from ..kernels.exposure import Scene
 from ..kernels.moments import (
     LIGHTS,
-    SiteNoise,
+    ROUNDING,
     add_hot_sites,
     expose_window,
     fill_channel_levels,
     pixel_moments,
     smoothed_variances,
 )
-from ..kernels.numbers.quantiles import CENTRE, OCTAVES, PER_HALF
 from ..kernels.sensor import Sensor
 from .kernel_args import KernelArgs
 from .mosaic_noise import (
     demosaic_weights,
     demosaiced,
-    products,
     scatter_weights,
-    site_weights,
-    smoothed_products,
 )
+from .site_noise import ALIKE, site_noise
 from .window import cut, scene_of, span_of
 
 Floats = npt.NDArray[np.float32]
 _NODES, _FAR, _TAIL_NODES = 40, 5, 6
-ROUNDING = 1 / 12  # variance of rounding to whole numbers
-_ALIKE = np.array([1.0, 1, 1, 0, 0])
-"""`SiteNoise.shared` of noise of channels, in its own deviations."""
 
 
 class NoiseMap(NamedTuple):
@@ -94,25 +86,16 @@ def noise_map(
     curve = levels, *quadrature()
     channel_levels = np.zeros((3, 3, LIGHTS))
     if args.noise.there:
-        fill_channel_levels(args.noise, curve, *_tail_quadrature(), channel_levels)
-    weights = site_weights(FULL if args.noise.there else args.sensor.method)
-    units = np.array([colour.red_gain, colour.green_gain, colour.blue_gain])
-    to_light = np.reshape(colour.to_srgb, (3, 3)) * units / (colour.white - colour.black)
-    of_light = np.einsum("jc,pqcayx->pqjayx", to_light, weights)
-    site = _site_noise(args, products(weights, weights), of_light)
+        fill_channel_levels(args.noise, curve, tail_quadrature(), channel_levels)
+    site, taken = site_noise(args)
     out = lights, light_variances, clean, variances, rests, covariances, slopes
     pixel_moments(means, counts, site, colour, (args.noise, channel_levels), curve, out)
     before = variances
     if len(blur):
         if args.noise.there:
-            of_light, site = _grain_weights(args.noise), site._replace(gain=0.0, shared=_ALIKE)
-        step = 2 if weights.shape[-1] == 2 else 1
-        taken = smoothed_products(of_light, step, blur.astype(np.float64))
-        blurred = strength * (np.eye(3) - LUMA)
+            site = site._replace(gain=0.0, shared=ALIKE)
         parts = np.empty((3, 3, *shape), np.float32)
-        smoothed_variances(
-            counts, site, slopes, (rests, covariances), taken, (np.eye(3) - blurred, blurred), parts
-        )
+        smoothed_variances(counts, site, out[4:], taken, strength, parts)
         clean, variances = _smoothed(clean, parts, blur, strength, (span, height, width))
         places: Any = np.interp(clean, levels, np.arange(len(levels))) / (len(levels) - 1)
         lights = places * places
@@ -229,57 +212,6 @@ def _at_edges(
     return weights[:, reach] / taps[reach], (weights**2).sum(1) / (taps @ taps)
 
 
-def _site_noise(
-    args: KernelArgs, squares: npt.NDArray[np.float64], of_light: npt.NDArray[np.float64]
-) -> SiteNoise:
-    """Return the cumulants of what sites add to their electrons, and what pixels take of them.
-
-    squares: of `mosaic_noise.products`. of_light: weights of sites in a channel's light.
-    """
-    sensor, pattern = args.sensor, args.pattern
-    read, fourth = _cumulants(tuple(sensor.noise.read.tolist()))
-    read += ROUNDING
-    columns = float(pattern.columns) ** 2 if pattern.there else 0.0
-    shared = np.array([read, read, read, float(sensor.row_sigma) ** 2, columns])
-    powers = np.stack([(of_light**power).sum((-1, -2)) for power in (3, 4)], 2)
-    squares = np.moveaxis(squares, 2, -1)
-    return SiteNoise(
-        float(sensor.gain),
-        shared,
-        fourth,
-        np.ascontiguousarray(squares),
-        np.ascontiguousarray(powers),
-    )
-
-
-def _grain_weights(noise: ChannelNoise) -> npt.NDArray[np.float64]:
-    """Return what noise of channels takes of independent numbers; see `site_weights`."""
-    mixing, grain = noise.mixing, noise.grain
-    mixed = np.array([[1, 0, 0], [mixing.gr, mixing.gg, 0], [mixing.br, mixing.bg, mixing.bb]])
-    down, across = (np.array([one, 1.0, one]) for one in (grain.down, grain.across))
-    weights = mixed[..., None, None] * float(grain.scale) * np.outer(down, across)
-    return np.broadcast_to(weights, (2, 2, *weights.shape))
-
-
-@lru_cache(maxsize=1024)
-def _cumulants(coefficients: tuple[float, ...]) -> tuple[float, float]:
-    """Return the second and fourth cumulant of a symmetric distribution, by its quantiles.
-
-    The fourth is that whose expansion has the distribution's mean deviation: far tails, which are
-    most of a heavy one's own, do not tell of its shape.
-    """
-    depth = np.linspace(1, OCTAVES + 1, 4801)
-    quantiles = np.polyval(coefficients[::-1], (np.sqrt(depth) - CENTRE) * PER_HALF)
-    weights = 2.0 ** (1 - depth) * math.log(2) * (depth[1] - depth[0])
-    weights[[0, -1]] /= 2
-    second = float(weights @ quantiles**2)
-    if second == 0:
-        return 0.0, 0.0
-    excess = np.linspace(4, -1, 501)
-    mean = (1 - excess / 24) * math.sqrt(2 / math.pi) / np.sqrt(1 + excess * excess / 96)
-    return second, second**2 * float(np.interp(weights @ quantiles / second**0.5, mean, excess))
-
-
 @lru_cache(maxsize=1)
 def quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return nodes and weights for a standard normal distribution.
@@ -292,7 +224,7 @@ def quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
 
 
 @lru_cache(maxsize=1)
-def _tail_quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def tail_quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return nodes and weights of Gauss and Laguerre's rule for an exponential of mean 1."""
     nodes, weights = np.polynomial.laguerre.laggauss(_TAIL_NODES)
     return nodes, weights

@@ -16,10 +16,21 @@ from numba import cuda
 from ..draws.table import DrawTable
 from ..kernels.arrays import Pixels, check_normal
 from ..kernels.batch.device_memory import DeviceMemory, Graphs, address_of
-from ..kernels.batch.launch_cuda import blocks_of, launch
+from ..kernels.batch.launch_cuda import blocks_of, launch, launch_maps
 from ..kernels.batch.resize_steps import OutputLayout, Resizing
 from ..kernels.taps import tap_count
-from .plan import BatchPlan, IntArray, lay_out, plan_batch, upload_draws, upload_tables
+from .plan import (
+    BatchPlan,
+    IntArray,
+    MapSpec,
+    lay_out,
+    lay_out_maps,
+    map_places,
+    map_tables,
+    plan_batch,
+    upload_draws,
+    upload_tables,
+)
 from .self_test import check_once
 
 Samples = npt.NDArray[np.uint8]
@@ -52,6 +63,7 @@ class CameraOnCuda:
             cuda.select_device(device)
         self._memory, self._graphs = DeviceMemory(stream), Graphs()
         self._tables = upload_tables(self._memory.upload)
+        self._map_tables = map_tables(self._memory.upload)
         # Images lie anywhere; their places are counted from here.
         self._anchor = cuda.device_array(1, np.uint8)
         self._float_anchor = cuda.device_array(1, np.float32)
@@ -162,14 +174,55 @@ class CameraOnCuda:
             change = np.float32(formed.shift), np.float32(formed.scale)
             steps = (1, 3) if formed.channels_last else (pixels, 1)
             forms = OutputLayout(into, into, *change, *steps)
-        if self._memory.generation != self._generation:
-            self._memory.wait()
-            self._graphs.clear()
-            self._generation = self._memory.generation
+        self._forget_moved()
         launched = partial(launch, batch, len(sizes), blocks, forms=forms, resizing=resizing)
         most = None if resizing is None else resizing.most
         key = len(sizes), blocks, most, None if formed is None else formed[2:]
         self._graphs.run(key, lambda stream: launched(stream=stream), self._memory)
+
+    def maps(
+        self,
+        sizes: IntArray,
+        normals: IntArray,
+        spec: MapSpec,
+        numbers: IntArray,
+        windows: IntArray,
+    ) -> Any:
+        """Begin to make the maps of a batch of N images, without waiting for them.
+
+        sizes, normals, numbers, windows: as of `launch`.
+
+        Returns a float32 device array (N * planes * rows * columns), or longer, which the next call
+        fills anew.
+        """
+        table = self._table
+        assert table is not None, "draws are loaded first"
+        places = self._from_anchor(normals)
+        plan = plan_batch(table, sizes, (places, places), numbers=numbers, windows=windows)
+        images = self._memory.upload("images", plan.images)
+        both = self._anchor, self._anchor
+        batch = lay_out(plan, images, both, self._tables | self._draws, self._memory.room)
+        into = self._memory.room(
+            "maps", (len(sizes) * spec.planes * int(np.prod(spec.room)),), np.float32
+        )
+        room, upload = self._memory.room, self._memory.upload
+        maps = lay_out_maps(plan, spec, table, into, self._map_tables, room, upload)
+        self._memory.uploaded()
+        every = plan.places | map_places(plan, spec, table)
+        blocks = tuple((name, blocks_of(places)) for name, places in every.items())
+        self._forget_moved()
+        self._memory.clear(into)
+        launched = partial(launch_maps, batch, len(sizes), blocks, maps)
+        key = "maps", len(sizes), blocks, spec
+        self._graphs.run(key, lambda stream: launched(stream=stream), self._memory)
+        return into
+
+    def _forget_moved(self) -> None:
+        """Forget what was recorded of arrays that have moved."""
+        if self._memory.generation != self._generation:
+            self._memory.wait()
+            self._graphs.clear()
+            self._generation = self._memory.generation
 
     def _resizing(self, plan: BatchPlan, size: tuple[int, int]) -> Resizing:
         """Return room for the filters of a batch's windows."""

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.curves import encoding, srgb_to_linear
 from ..kernels.demosaic import BILINEAR, BORDER
-from ..kernels.moments import fill_encoded
+from ..kernels.moments import ROUNDING, fill_encoded
 from ..power_law.draw import PowerLawDraw
 from ..power_law.render import curve_table
 from .mosaic_noise import demosaic_weights, demosaiced
-from .noise_map import ROUNDING, NoiseMap, as_rounded, lights_of_levels, quadrature
+from .noise_map import NoiseMap, as_rounded, lights_of_levels, quadrature
 
 
 def power_law_map(

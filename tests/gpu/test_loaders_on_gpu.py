@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import gloam
+from gloam.loaders.options import GIVEN
 from gloam.manifests.images.encode import encode
 from gloam.synth.clips import frames_of
 
@@ -91,6 +92,56 @@ def test_batches_are_cropped_and_turned_alike(pairs):
     options = {**PLAIN, "batch_size": 4, "size": 40, "augment": True, "crop": "random"}
     for low, normal, _ in gloam.PairLoader(pairs, live=True, recipe=recipe, **options):
         assert torch.equal(low, normal)
+
+
+KNOWN = {
+    "fresh": {"live": True, "exact": True, "size": 48, "augment": True},
+    "train": {"live": True, "exact": True, "recipe": "train", "size": (40, 64), "crop": "resize"},
+    "lamps": {"live": True, "exact": True, "recipe": "night-lights", "pad": True, "augment": True},
+    "curves": {"live": True, "exact": True, "recipe": "gamma", "size": 48},
+    "stored": {"size": 48, "augment": True, "layout": "HWC"},
+    "stored, external": {"size": 48, "crop": "random-resized", "reader": "external"},
+    "resident": {"resident": True, "size": 48, "augment": True},
+    "resident, live": {"resident": True, "live": True, "size": 48, "dtype": "float16"},
+}
+
+
+@pytest.mark.parametrize("way", KNOWN)
+def test_draws_know_on_a_gpu_what_they_know_on_a_cpu(pairs, way):
+    more = {"value_range": (-1, 1), "last_batch": "partial", "keys": True, "give": GIVEN}
+    options = {"batch_size": 4, "seed": 3, **more, **KNOWN[way]}
+    found = known_by_key(gloam.PairLoader(pairs, device="gpu", backend="dali", **options), "cuda")
+    for name in ("resident", "reader"):
+        options.pop(name, None)
+    wanted = known_by_key(gloam.TorchLoader(pairs, device="cpu", workers=0, **options), "cpu")
+    assert found.keys() == wanted.keys()
+    half = options.get("dtype") == "float16"
+    near = {"rtol": 2e-3, "atol": 2e-3} if half else {"rtol": 1e-3, "atol": 1e-3 / 128}
+    for key, given in wanted.items():
+        for name, value in given.items():
+            own = found[key][name]
+            if not isinstance(value, torch.Tensor):
+                assert own == value, f"{name} of {key}"
+                continue
+            own, value = own.float().cpu(), value.float()
+            if value.ndim:  # rooms are as large as the largest of a batch
+                value = value[: own.shape[0], : own.shape[1], : own.shape[2]]
+                own = own[: value.shape[0], : value.shape[1], : value.shape[2]]
+            message = f"{way}: {name} of {key}"
+            torch.testing.assert_close(own, value, equal_nan=True, **near, msg=message)
+
+
+def known_by_key(loader, device):
+    found = {}
+    for _, _, keys, given in loader:
+        maps = [one for one in given.values() if isinstance(one, torch.Tensor)]
+        assert {one.device.type for one in maps} == {device}
+        for i, key in enumerate(keys):
+            found[key] = {
+                name: value["records"][i] if name == "draw" else value[i]
+                for name, value in given.items()
+            }
+    return found
 
 
 def test_ranks_share_the_pairs(pairs):

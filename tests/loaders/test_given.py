@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+import gloam
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
+from gloam.loaders.backend import choose_backend
+from gloam.loaders.options import GIVEN
 from gloam.manifests.images.encode import encode
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
@@ -25,6 +28,16 @@ def picture(seed):
 
 
 PHOTOS = [encode(picture(i), "png") for i in range(4)]
+
+
+@pytest.fixture(scope="module")
+def camera_set(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("given")
+    (folder / "photos").mkdir()
+    for i, photo in enumerate(PHOTOS):
+        (folder / "photos" / f"{i}.png").write_bytes(photo)
+    options = {"val": 0, "select": False, "recipe": "uneven", "workers": 1}
+    return gloam.build(folder / "set", [f"folder={folder / 'photos'}"], **options).root
 
 
 BEHIND_A_DEMOSAIC = load_recipe("even", ["isp.demosaic=malvar", "isp.chroma.strength=0.6"])
@@ -113,6 +126,54 @@ def test_stored_draws_are_the_records_and_lists_know_nothing(photos, tmp_path):
 def test_what_nobody_knows_is_refused():
     with pytest.raises(LoaderError, match=r"give 'depth': must be some of"):
         TorchLoader(PHOTOS, give=["depth"], **PLAIN)
+
+
+@pytest.mark.parametrize("more", [{}, {"live": True, "draws": "set"}, {"resident": True}])
+def test_dali_gives_what_torch_gives(camera_set, more):
     pytest.importorskip("nvidia.dali")
-    with pytest.raises(LoaderError, match="give goes with backend='torch'"):
-        PairLoader(PHOTOS, backend="dali", give=["ev"], **PLAIN | {"workers": 1})
+    options = {"device": "cpu", "batch_size": 3, "size": 64, "augment": True, "keys": True}
+    options |= {"give": GIVEN, "value_range": (-1, 1), "workers": 1, "last_batch": "partial"}
+    found = by_key(PairLoader(camera_set, backend="dali", **options, **more))
+    more = {name: value for name, value in more.items() if name != "resident"}
+    wanted = by_key(TorchLoader(camera_set, **options | more | {"workers": 0}))
+    assert found.keys() == wanted.keys()
+    for key, given in wanted.items():
+        for name, value in given.items():
+            if isinstance(value, torch.Tensor):
+                torch.testing.assert_close(found[key][name], value, equal_nan=True)
+            else:
+                assert found[key][name] == value, name
+
+
+def by_key(loader):
+    """What is given of each sample."""
+    return {
+        key: {n: v["records"][i] if n == "draw" else v[i] for n, v in given.items()}
+        for _, _, keys, given in loader
+        for i, key in enumerate(keys)
+    }
+
+
+def test_dali_knows_nothing_of_lists():
+    pytest.importorskip("nvidia.dali")
+    options = {"device": "cpu", "workers": 1, "batch_size": 2, "give": ["noise", "draw"]}
+    pairs = [(photo, photo) for photo in PHOTOS]
+    for low, _, given in PairLoader(pairs, backend="dali", **options):
+        assert given["noise"].shape == low.shape
+        assert given["noise"].isnan().all()
+        assert given["draw"] == {"records": [None] * 2, "table": {}}
+
+
+def test_auto_takes_processes_for_maps_of_a_cpu_and_dali_for_a_gpus():
+    pytest.importorskip("nvidia.dali")
+    assert choose_backend({"give": ["noise"], "device": "cpu"}) == "torch"
+    assert choose_backend({"give": ["noise"], "device": "cpu", "resident": True}) == "dali"
+    assert choose_backend({"give": ["noise"], "device": "cuda"}) == "dali"
+
+
+def test_units_are_those_of_the_images_in_worker_processes_too():
+    loader = TorchLoader(PHOTOS, give=["clean"], size=48, **PLAIN)
+    samples = loader.dataset.__getitems__(next(loader._places()))
+    levels = loader.options.model_copy(update={"dtype": "uint8"})
+    *_, given = loader._collate(levels, None)(samples)
+    assert given["clean"].max() <= 1

@@ -17,22 +17,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ....synth.kernels.arrays import Window
 from ....synth.models import model_of
 from ...augment import draw_crops
-from ...live.draws import EpochDraws
-from ...live.host_batch import HostBatch, pair_of
+from ...given import tellers
+from ...live.host_batch import HostBatch, pair_of, told_of
 from ...live.lows import LiveLows
 from ...live.stream_keepalive import StreamKeepAlive
 from ...options import Options
+from .giving import Giver, addresses_of, device_of, sizes_of
+from .lows_on_gpu import LowsOnGpu, OnGpu
 from .transform_pipeline import AHEAD, StartedBatch, TransformPipeline
 
 if TYPE_CHECKING:
     from .prefetch import CudaPrefetcher
 
-Whole = npt.NDArray[np.integer[Any]]
 _AHEAD = 2  # batches that are made while one is used
 _HELD = 4  # batches whose lows may be under way
 
@@ -70,6 +70,7 @@ class LivePipeline:
         self._state: Any = None
         self._begun: deque[StartedBatch] = deque()
         self._held = StreamKeepAlive(_HELD)
+        self._giver = Giver(options, live, self._pool, device_of(device_id), self._on_gpu)
 
     def checkpoint(self) -> Any:
         """Return the state of the reader, at the last batch that was given."""
@@ -80,7 +81,7 @@ class LivePipeline:
         self._done = done
 
     def run(self, stream: Any = None) -> tuple[Any, ...]:
-        """Make the next batch: lows, normals, labels."""
+        """Make the next batch: lows, normals, labels, and what is known where that is asked."""
         if self._device is None:
             return self._on_cpu()
         if self._ahead is None:
@@ -89,7 +90,8 @@ class LivePipeline:
             self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, self._device)
         made = self._ahead.next()
         self._state = made.state
-        return (*made.images, made.labels)
+        low, normal, *given = made.images
+        return (low, normal, made.labels, *given)
 
     def close(self) -> None:
         """End the threads that make batches and draw."""
@@ -102,7 +104,7 @@ class LivePipeline:
     def _on_cpu(self) -> tuple[Any, ...]:
         normals, _, labels = self._normals.run()
         keys, epoch = self._read(labels)
-        crops = draw_crops(self._options, epoch, keys, _sizes(normals))
+        crops = draw_crops(self._options, epoch, keys, sizes_of(normals))
         arrays = [np.asarray(normals.at(i)) for i in range(len(keys))]
 
         maker = self._live.maker(keys, epoch)
@@ -111,8 +113,9 @@ class LivePipeline:
             return maker.low(i, arrays[i], window)
 
         made = pair_of(self._options, arrays, low_of)
-        batch = HostBatch(self._options, self._pool, crops, made)
-        return (*batch.images(), labels)
+        told = told_of(tellers(self._options, self._live, keys, epoch, maker), arrays)
+        batch = HostBatch(self._options, self._pool, crops, made, told=told)
+        return (*batch.images(), labels, *batch.given())
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
         """Make the next batch as torch's own tensors; and the state after it."""
@@ -122,27 +125,27 @@ class LivePipeline:
         assert self._transform is not None
         self._transform.finish(first, stream)
         self._held.keep(first.inputs, stream)
-        return first.images, first.labels, first.state
+        return (*first.images, *first.given), first.labels, first.state
 
     def _begin(self, stream: Any) -> StartedBatch:
         """Begin a batch."""
         normals, lows, labels = self._normals.run(stream)
         begun = StartedBatch(labels, self._normals.checkpoint(), (normals, lows))
-        (keys, epoch), sizes = self._read(labels), _sizes(normals)
+        (keys, epoch), sizes = self._read(labels), sizes_of(normals)
         if self._on_gpu is None:
             import torch
 
             crops = draw_crops(self._options, epoch, keys, sizes)
             arrays = [np.asarray(one) for one in normals.as_cpu()]
+            begun.given = self._giver.given(keys, epoch, crops, arrays.__getitem__)
             made = self._pool.map(partial(self._live.low, epoch=epoch), arrays, keys)
             lows = [torch.from_numpy(low).cuda() for low in made]
         else:
-            from ...live.cuda_tensors import addresses
-
             places = self._on_gpu.draws.numbers(keys)
             known = self._on_gpu.draws.keys.take(places)
             crops = draw_crops(self._options, epoch, known, sizes)
-            at = addresses([normals[i] for i in range(len(keys))])
+            at = addresses_of(normals)
+            begun.given = self._giver.given(keys, epoch, crops, OnGpu(places, sizes, at))
             if self._options.size is not None:
                 begun.images = self._on_gpu.pairs(places, epoch, sizes, at, crops)
                 return begun
@@ -156,54 +159,3 @@ class LivePipeline:
         keys, epoch = self._keys_of(labels), self._epoch_of(self._done)
         self._done += 1
         return keys, epoch
-
-
-def _sizes(images: Any) -> npt.NDArray[np.int64]:
-    """Return height and width of images of DALI (N, 2)."""
-    return np.array(images.shape(), np.int64)[:, :2]
-
-
-class LowsOnGpu:
-    """Lows that a GPU makes, on the stream of the thread that asks first.
-
-    live: lows of a recipe of the camera model.
-    keys: those of all pairs that may come.
-    """
-
-    def __init__(self, live: LiveLows, options: Options, keys: Sequence[str]) -> None:
-        self._options = options
-        self.draws = EpochDraws(live, keys, options.workers)
-        self._camera: Any = None
-        self._loaded: Any = None
-
-    def whole(
-        self, places: Whole, epoch: int, sizes: Whole, normals: Whole, lows: Sequence[Any]
-    ) -> None:
-        """Fill whole lows of pairs, by their places among all keys."""
-        from ...live.cuda_tensors import addresses
-
-        self._ready(epoch).launch(sizes, normals, addresses(lows), numbers=places)
-
-    def pairs(
-        self, places: Whole, epoch: int, sizes: Whole, normals: Whole, crops: Whole
-    ) -> tuple[Any, Any]:
-        """Make lows and normals of a size; see `cuda_tensors.transformed_pairs`."""
-        from ...live.cuda_tensors import transformed_pairs
-
-        return transformed_pairs(self._ready(epoch), sizes, normals, crops, self._options, places)
-
-    def close(self) -> None:
-        """End the threads that draw."""
-        self.draws.close()
-
-    def _ready(self, epoch: int) -> Any:
-        """Return the camera, with an epoch's draws loaded."""
-        if self._camera is None:
-            from ...live.cuda_tensors import new_camera
-
-            self._camera = new_camera()
-        table = self.draws.table(epoch)
-        if table is not self._loaded:
-            self._camera.load(table)
-            self._loaded = table
-        return self._camera

@@ -99,10 +99,14 @@ def decoded_by_two(images: Any, options: Options) -> Any:
 def processed(images: list[Any], options: Options, crops: Crops | None) -> list[Any]:
     """Decode, crop, resize and flip encoded images of one size, all alike.
 
+    The last one is given whole besides, where maps are made of it.
+
     Raises LoaderError when images are to be cropped or flipped, and `crops` does not say how.
     """
     window, flips = cropped(images[-1], options, crops)
-    return transform(_alike(decoded, images, options=options), window, flips, options)
+    images = _alike(decoded, images, options=options)
+    made = transform(images, window, flips, options)
+    return [*made, images[-1]] if options.maps else made
 
 
 @plain

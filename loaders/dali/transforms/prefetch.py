@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ...devices import converted
+
 
 class PrefetchedBatch(NamedTuple):
     """A batch that is ready once `event` has passed on its GPU, or what went wrong."""
 
-    images: tuple[torch.Tensor, ...] = ()
+    images: tuple[Any, ...] = ()
     labels: Any = None
     state: Any = None
     event: Any = None
@@ -30,7 +32,7 @@ class CudaPrefetcher:
     """Batches of a function, a few of them made ahead.
 
     make: method of a CUDA stream; returns (images, labels, state) of the next batch; images are
-      torch tensors on that stream.
+      torch tensors on that stream, and dicts of them.
     depth: batches made ahead.
     device: number of the GPU.
     """
@@ -53,8 +55,7 @@ class CudaPrefetcher:
             raise made.error
         current = torch.cuda.current_stream(self._device)
         current.wait_event(made.event)
-        for images in made.images:
-            images.record_stream(current)
+        converted(made.images, lambda one: one.record_stream(current))
         return made
 
     def close(self) -> None:

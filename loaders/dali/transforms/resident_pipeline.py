@@ -19,12 +19,14 @@ from ....synth.models import model_of
 from ....synth.parameters.columns import Keys
 from ...augment import draw_crops
 from ...columns import Pairs
+from ...given import tellers
 from ...live.draws import MadeAhead
-from ...live.host_batch import HostBatch, pair_of
+from ...live.host_batch import HostBatch, pair_of, told_of
 from ...live.lows import LiveLows
 from ...live.pool import ResidentPool
 from ...options import Options
-from .live_pipeline import LowsOnGpu
+from .giving import Giver, device_of
+from .lows_on_gpu import LowsOnGpu, OnGpu
 from .transform_pipeline import AHEAD, StartedBatch, TransformPipeline
 
 if TYPE_CHECKING:
@@ -62,6 +64,7 @@ class ResidentPipeline:
     """A stand-in for a DALI pipeline of pairs, where everything is in host memory.
 
     live: where the pool holds normals alone.
+    drawn: how lows are or were drawn.
     """
 
     def __init__(
@@ -69,10 +72,12 @@ class ResidentPipeline:
         pool: ResidentPool,
         pairs: Pairs,
         live: LiveLows | None,
+        drawn: LiveLows | None,
         options: Options,
         course: ResidentOrder,
     ) -> None:
         self._pool, self._pairs, self._live, self._options = pool, pairs, live, options
+        self._drawn = drawn
         self._course, self._done = course, 0
         self._threads = ThreadPoolExecutor(max(options.workers, 1))
         self._begun: deque[tuple[HostBatch, list[int]]] = deque()
@@ -82,11 +87,11 @@ class ResidentPipeline:
         return b""
 
     def run(self, stream: Any = None) -> tuple[Any, ...]:
-        """Make the next batch: lows, normals, numbers."""
+        """Make the next batch: lows, normals, numbers, and what is known where that is asked."""
         while len(self._begun) <= _AHEAD:
             self._begun.append(self._begin())
         batch, numbers = self._begun.popleft()
-        return (*batch.images(), numbers)
+        return (*batch.images(), numbers, *batch.given())
 
     def close(self) -> None:
         """End the threads that make batches."""
@@ -110,7 +115,8 @@ class ResidentPipeline:
             return images[i][0][top : top + height, left : left + width]
 
         made = pair_of(self._options, normals, low_of)
-        return HostBatch(self._options, self._threads, crops, made), numbers
+        told = told_of(tellers(self._options, self._drawn, keys, epoch, maker), normals)
+        return HostBatch(self._options, self._threads, crops, made, told=told), numbers
 
 
 class _Epoch(NamedTuple):
@@ -126,6 +132,7 @@ class ResidentOnGpu:
     pool: the pairs from number `first` on.
     keys: those of its pairs.
     live: where the pool holds normals alone.
+    drawn: how lows are or were drawn.
     """
 
     def __init__(
@@ -135,18 +142,23 @@ class ResidentOnGpu:
         first: int,
         *,
         live: LiveLows | None,
+        drawn: LiveLows | None,
         options: Options,
         course: ResidentOrder,
         device_id: int,
     ) -> None:
         self._pool, self._keys, self._first = pool, keys, first
         self._live, self._options, self._course, self._done = live, options, course, 0
-        by_gpu = live is not None and model_of(live.recipe) == "camera"
-        self._lows = LowsOnGpu(live, options, keys) if live is not None and by_gpu else None
+        maker = live or (drawn if options.maps else None)
+        by_gpu = maker is not None and model_of(maker.recipe) == "camera"
+        on_gpu = LowsOnGpu(maker, options, keys) if maker is not None and by_gpu else None
+        self._lows, self._on_gpu = on_gpu if live is not None else None, on_gpu
         self._known = Keys(keys) if self._lows is None else self._lows.draws.keys
         self._epochs = MadeAhead(self._epoch)
         self._transform = TransformPipeline(options, device_id)
         self._device = device_id
+        self._threads = ThreadPoolExecutor(max(options.workers, 1))
+        self._giver = Giver(options, drawn, self._threads, device_of(device_id), on_gpu)
         self._ahead: CudaPrefetcher | None = None
         self._begun: deque[StartedBatch] = deque()
 
@@ -155,21 +167,23 @@ class ResidentOnGpu:
         return b""
 
     def run(self, stream: Any = None) -> tuple[Any, ...]:
-        """Make the next batch: lows, normals, numbers."""
+        """Make the next batch: lows, normals, numbers, and what is known where that is asked."""
         if self._ahead is None:
             from .prefetch import CudaPrefetcher
 
             self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, self._device)
         made = self._ahead.next()
-        return (*made.images, made.labels)
+        low, normal, *given = made.images
+        return (low, normal, made.labels, *given)
 
     def close(self) -> None:
         """End the threads that make batches and draw."""
         if self._ahead is not None:
             self._ahead.close()
-        if self._lows is not None:
-            self._lows.close()
+        if self._on_gpu is not None:
+            self._on_gpu.close()
         self._epochs.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _epoch(self, epoch: int) -> _Epoch:
         crops = draw_crops(self._options, epoch, self._known, self._pool.sizes)
@@ -180,7 +194,7 @@ class ResidentOnGpu:
             self._begun.append(self._begin(stream))
         first = self._begun.popleft()
         self._transform.finish(first, stream)
-        return first.images, first.labels, b""
+        return (*first.images, *first.given), first.labels, b""
 
     def _begin(self, stream: Any) -> StartedBatch:
         """Begin a batch."""
@@ -191,6 +205,15 @@ class ResidentOnGpu:
         begun, places = StartedBatch(numbers), numbers - self._first
         sizes = self._pool.sizes[places]
         crops = of_epoch.crops[places]
+        keys = [self._keys[place] for place in places]
+
+        def image(i: int) -> Any:
+            return self._pool.image("normal", int(places[i])).cpu().numpy()
+
+        own = (
+            image if self._on_gpu is None else OnGpu(places, sizes, self._pool.at["normal"][places])
+        )
+        begun.given = self._giver.given(keys, epoch, crops, own)
         if self._lows is not None and self._options.size is not None:
             at = self._pool.at["normal"][places]
             begun.images = self._lows.pairs(places, epoch, sizes, at, crops)

@@ -23,12 +23,14 @@ class StartedBatch:
     labels, state: what goes with it.
     inputs: what keeps the memory that it is made from.
     images: (low, normal); once they are there.
+    given: what is known of it, in a tuple; empty where nobody asks.
     """
 
     labels: Any
     state: Any = None
     inputs: Any = None
     images: Any = None
+    given: tuple[Any, ...] = ()
 
 
 class TransformPipeline:

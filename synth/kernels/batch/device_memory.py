@@ -15,7 +15,7 @@ from cuda.bindings import driver
 from numba import cuda
 
 _MORE = 1.25  # an array that is too short is made anew with room to grow
-_RING = 4  # buffers that copies lie in until they are done
+_RING = 8  # buffers that copies lie in until they are done, two of each batch
 _LARGE = 16 << 20  # bytes; what is larger is copied at once
 _GRAPHS = 32
 _ALIGNED = 256
@@ -85,6 +85,10 @@ class DeviceMemory:
             )
         )
         return held
+
+    def clear(self, array: Any) -> None:
+        """Begin to fill an array of 32 bits with zeros."""
+        checked(driver.cuMemsetD32Async(address_of(array), 0, array.size, self.address))
 
     def copy_in(self, to: Any, array: npt.NDArray[Any]) -> None:
         """Copy a host array to a device array, which may be longer; its memory is free then."""

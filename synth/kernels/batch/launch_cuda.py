@@ -13,10 +13,12 @@ from . import chroma_steps as chroma
 from . import degradation_steps as degraded
 from . import illumination_steps as field
 from . import jpeg_steps as jpeg
+from . import map_steps as mapping
 from . import pixel_steps as pixels
 from . import resize_steps as forming
 from .arrays import Batch
 from .image_state import next_place, pixel_state, row_and_column, site_state
+from .map_steps import Maps
 from .resize_steps import OutputLayout, Resizing
 
 THREADS = 128
@@ -158,6 +160,32 @@ JPEG = (
     _over("decodes", jpeg.decode_thread_count, jpeg.decode_step),
 )
 
+
+def _mapping(name: str, places_of: Any, step_of: Any) -> Step:
+    """Make the kernel of a step as `_over`, that has maps to fill besides."""
+    places, step = device(places_of), device(step_of)
+
+    def run(batch, maps, blocks):
+        number = cuda.blockIdx.x // blocks
+        count = u32(places(batch.images[number], batch, maps))
+        place = u32(u32(cuda.blockIdx.x - number * blocks) * u32(THREADS) + u32(cuda.threadIdx.x))
+        while place < count:
+            step(number, place, batch, maps)
+            place = u32(place + u32(blocks * THREADS))
+
+    run.__name__ = run.__qualname__ = name
+    return Step(name, kernel(run))
+
+
+MAPS = (
+    _mapping("levels", mapping.level_thread_count, mapping.level_step),
+    _mapping("channels", mapping.channel_thread_count, mapping.channel_step),
+    _mapping("site_means", mapping.mean_thread_count, mapping.mean_step),
+    _mapping("moments", mapping.moment_thread_count, mapping.moment_step),
+    _mapping("column_blurs", mapping.column_thread_count, mapping.column_step),
+    _mapping("maps", mapping.map_thread_count, mapping.map_step),
+)
+
 _form_thread_count, _form_step = device(forming.flip_thread_count), device(forming.flip_step)
 
 
@@ -240,3 +268,17 @@ def launch(
             resize_flipped[all_of * count, THREADS, stream](batch, forms, resizing, all_of)
         elif forms is not None:
             form[of["forms"] * count, THREADS, stream](batch, forms, of["forms"])
+
+
+def launch_maps(
+    batch: Batch, count: int, blocks: Iterable[tuple[str, int]], maps: Maps, stream: Any = 0
+) -> None:
+    """Run the steps of a batch that maps need, as `launch` does; no low is made."""
+    of = dict(blocks)
+    with plain_arithmetic():
+        for name, step in (*FIELDS, PIXELS[0]):
+            if name in of:
+                step[of[name] * count, THREADS, stream](batch, of[name])
+        for name, step in MAPS:
+            if name in of:
+                step[of[name] * count, THREADS, stream](batch, maps, of[name])

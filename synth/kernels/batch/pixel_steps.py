@@ -223,14 +223,21 @@ def site_levels(image, local, across, batch):
 
 
 @scalar
+def site_mean(image, site, local, across, levels, batch):
+    """Return the mean electrons of a site of a mosaic."""
+    y, x = _under_site(image, local, across)
+    red, green, blue = mean_electrons(image.light, site, y, x, levels, batch)
+    odd = (i32(local) + image.top) & 1
+    column = i32(across) + image.left
+    return green if ((column + odd) & 1) == 1 else (blue if odd else red)
+
+
+@scalar
 def site_step(image, site, local, across, levels, batch):
     """Fill a site of a mosaic, two sites wider to each side than the span."""
     row, column = i32(local) + image.top, i32(across) + image.left
     width = image.light.width
-    y, x = _under_site(image, local, across)
-    red, green, blue = mean_electrons(image.light, site, y, x, levels, batch)
-    odd = row & 1
-    mean = green if ((column + odd) & 1) == 1 else (blue if odd else red)
+    mean = site_mean(image, site, local, across, levels, batch)
     index = mosaic_sample(row, column, u32(width + 2 * BORDER))
     offset = batch.rows[image.row + u64(local)]
     if image.patterned:
@@ -246,8 +253,8 @@ def mosaic_thread_count(image, batch):
 
 
 @scalar
-def mosaic_step(image, pixel, y, x, batch):
-    """Make a pixel out of a mosaic."""
+def demosaiced(image, method, y, x, batch):
+    """Return red, twice green and blue of a pixel of a span, out of its mosaic."""
     m, first, w = batch.mosaic, image.sites, u32(image.columns + u32(2 * BORDER))
     two = u32(BORDER)
     c = u32((y + two) * w + x + two)
@@ -262,9 +269,15 @@ def mosaic_step(image, pixel, y, x, batch):
         m[own - u64(2)] + m[own + u64(2)],
         (m[north - one] + m[north + one]) + (m[south - one] + m[south + one]),
     )
-    down = i32(y + u32(image.top))
+    odd = i32(y + u32(image.top)) & 1
     across = i32(x + u32(image.left))
-    odd = down & 1
-    sharp = f32(1) if image.sensor.method == MALVAR else f32(0)
-    samples = demosaic_site(m[own], around, ((across + odd) & 1) == 1, odd, sharp)
+    sharp = f32(1) if method == MALVAR else f32(0)
+    return demosaic_site(m[own], around, ((across + odd) & 1) == 1, odd, sharp)
+
+
+@scalar
+def mosaic_step(image, pixel, y, x, batch):
+    """Make a pixel out of a mosaic."""
+    samples = demosaiced(image, image.sensor.method, y, x, batch)
+    down, across = i32(y + u32(image.top)), i32(x + u32(image.left))
     develop_to(image, pixel, down, across, samples, batch)

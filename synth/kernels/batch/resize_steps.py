@@ -68,15 +68,13 @@ def _taken_from(image, place, rows, columns):
 
 
 @scalar
-def _goes_to(image, y, x, rows, columns):
-    """Return the place that a pixel (y, x) of a picture comes to, flipped and turned."""
+def goes_to(image, y, x, rows, columns):
+    """Return row and column that a pixel (y, x) of a picture comes to, flipped and turned."""
     if image.down:
         y = u32(rows - u32(1) - y)
     if image.across:
         x = u32(columns - u32(1) - x)
-    if image.turned:
-        return u32(u32(x * rows) + y)
-    return u32(u32(y * columns) + x)
+    return (x, y) if image.turned else (y, x)
 
 
 @scalar
@@ -176,8 +174,9 @@ def resized_step(number, place, batch, forms, resizing):
         blue = fma(share, blue_down, blue)
         column, beside, i = i32(column + i32(1)), beside + columns, u32(i + u32(1))
     lows, normals = (r, g, b), (red, green, blue)
-    goes = _goes_to(image, y, x, u32(resizing.rows), u32(resizing.columns))
-    to = u64(u32(forms.pixel) * goes)
+    goes_y, goes_x = goes_to(image, y, x, u32(resizing.rows), u32(resizing.columns))
+    across = u32(resizing.rows if image.turned else resizing.columns)
+    to = u64(u32(forms.pixel) * u32(u32(goes_y * across) + goes_x))
     for channel in range(3):
         into = to + u64(u32(forms.channel) * u32(channel))
         value = _level(lows[channel])

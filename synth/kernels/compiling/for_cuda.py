@@ -119,17 +119,22 @@ def _floor64(x):
     return libdevice.floor(x)
 
 
-def _numpy_on_device(sqrt: Any, rint: Any, floor: Any) -> ModuleType:
+@device_function
+def _cbrt64(x):
+    return libdevice.cbrt(x)
+
+
+def _numpy_on_device(**functions: Any) -> ModuleType:
     """Make what scalar functions take from NumPy."""
     module = ModuleType("numpy_on_device")
-    module.__dict__.update(sqrt=sqrt, rint=rint, floor=floor)
+    module.__dict__.update(functions)
     kinds = "float32", "float64", "int16", "int32", "int64", "uint8", "uint32", "uint64"
     module.__dict__.update({name: getattr(np, name) for name in kinds})
     return module
 
 
-_SINGLE = _numpy_on_device(_sqrt, _rint, _floor)
-_DOUBLE = _numpy_on_device(_sqrt64, _rint64, _floor64)
+_SINGLE = _numpy_on_device(sqrt=_sqrt, rint=_rint, floor=_floor)
+_DOUBLE = _numpy_on_device(sqrt=_sqrt64, rint=_rint64, floor=_floor64, cbrt=_cbrt64)
 
 
 _TWINS = {id(compiling.fma): fma, id(compiling.reciprocal): reciprocal}

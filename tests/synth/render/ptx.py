@@ -12,6 +12,7 @@ from numba.cuda import dispatcher
 
 from gloam.synth.kernels.args import DRAW
 from gloam.synth.kernels.batch.arrays import IMAGE, Batch
+from gloam.synth.kernels.batch.map_steps import Maps
 from gloam.synth.kernels.batch.resize_steps import OutputLayout, Resizing
 from gloam.synth.kernels.compiling.for_cuda import plain_arithmetic
 
@@ -66,6 +67,30 @@ DIMENSIONS = {
     "cosines": ("f4", 1),
 }
 BATCH = numba.types.NamedTuple([array_type(*DIMENSIONS[name]) for name in Batch._fields], Batch)
+OF_MAPS = {
+    "into": ("f4", 1),
+    "levels": ("f4", 2),
+    "sites": ("f8", 2),
+    "squares": ("f8", 5),
+    "powers": ("f8", 5),
+    "taken": ("f8", 6),
+    "channels": ("f8", 4),
+    "first": ("i8", 1),
+    "pixels": ("f4", 1),
+    "blurred": ("f4", 1),
+    "normal": ("f8", 2),
+    "laguerre": ("f8", 2),
+    "around": ("f8", 6),
+    "shift": ("f8", 0),
+    "scale": ("f8", 0),
+}
+MAPS = numba.types.NamedTuple(
+    [
+        array_type(*kind) if kind[1] else numba.from_dtype(np.dtype(kind[0]))
+        for kind in (OF_MAPS.get(name, ("i8", 0)) for name in Maps._fields)
+    ],
+    Maps,
+)
 FORMS = numba.types.NamedTuple(
     [*[array_type("f4", 1)] * 2, *[numba.float32] * 2, *[numba.int64] * 2], OutputLayout
 )

@@ -71,10 +71,11 @@ def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additi
     pytest.importorskip("nvidia.cuda_nvcc", reason="NVIDIA's compiler is not installed")
     from gloam.synth.kernels.batch import launch_cuda as steps
 
-    from .ptx import BATCH, FORMS, RESIZING, ptx_of
+    from .ptx import BATCH, FORMS, MAPS, RESIZING, ptx_of
 
     all_of = *steps.FIELDS, *steps.PIXELS, *steps.JPEG
     kernels = {step.name: (step.kernel, BATCH) for step in all_of}
+    kernels |= {step.name: (step.kernel, BATCH, MAPS) for step in steps.MAPS}
     kernels["form"] = steps.form, BATCH, FORMS
     kernels["taps"] = steps.taps, BATCH, RESIZING
     kernels["resized"] = steps.resize_flipped, BATCH, FORMS, RESIZING
@@ -97,7 +98,10 @@ def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additi
         "blurs",
         "merges",
         "resized",
+        "moments",
+        "maps",
     }
     asked |= {"samples", "transforms", "quantisations", "restorations", "returns", "decodes"}
     assert {name for name, count in joined.items() if count} == asked
-    assert refined == {"quads", "sites", "spreads"}  # reciprocals, which `reciprocal` makes exact
+    # Reciprocals, which `reciprocal` makes exact.
+    assert refined == {"quads", "sites", "spreads", "moments", "maps"}

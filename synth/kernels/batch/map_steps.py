@@ -1,0 +1,559 @@
+"""What the draws of a batch know of its pixels: maps, moved as the pixels are.
+
+It is what `render.noise_map` and `render.emitters` do for one image.
+
+    level_step, channel_step     curves and noise of channels of an image
+    mean_step                    where there is a mosaic: its sites
+    moment_step -> column_step   its pixels; where chroma is smoothed, blurred down
+    map_step                     each place of what comes out
+
+Steps follow those of `illumination_steps`, and where light is spread, of `degradation_steps`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..args import colour_of, glare_of, noise_of, pattern_of
+from ..compiling.compile import scalar
+from ..curves import LUMA, Toe, encoded
+from ..demosaic import BILINEAR, BORDER
+from ..develop import ENCODE_CELLS
+from ..emitters import shine
+from ..exposure import row_above
+from ..illumination import CELLS
+from ..moments import (
+    LIGHTS,
+    ROUNDING,
+    SiteNoise,
+    hot_counts,
+    moments_of,
+    noisy_level,
+    scattered,
+    smoothed_parts,
+)
+from ..moments import (
+    light_of as light_of_place,
+)
+from ..numbers.elementary import log2
+from ..numbers.random_bits import channel_sample, mosaic_sample
+from ..types import f32, f64, i32, i64, u32, u64
+from .image_state import GAUSSIAN, Light, light_of, row_and_column
+from .pixel_steps import (
+    column_left,
+    grid_value,
+    levels_at,
+    mean_electrons,
+    site_levels,
+    site_mean,
+    site_thread_count,
+)
+from .resize_steps import goes_to
+
+DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
+PLANES, BLURRED = 15, 6
+"""Numbers of a pixel, three of each: level, light, its level's variance, light's variance, and the
+level's variance before chroma is smoothed. Where it is, the variance of what is blurred stands for
+light, and that of the rest for the level's; the first six are blurred then."""
+_LUMA = float(LUMA[0]), float(LUMA[1]), float(LUMA[2])
+
+
+class Maps(NamedTuple):
+    """Maps of a batch of N images, and the memory that their steps share.
+
+    into: float32 array (N * planes * rows * columns), of zeros.
+    rows, columns: room for each image. high, wide: size that windows are resized to, or 0.
+    light, ...: the first plane of each map; -1 where nobody asks for it.
+    normal, laguerre: nodes and weights of quadratures. around: by method, what a pixel takes of the
+      sites around it, and which of them scatter, by parity of row and column.
+    """
+
+    into: npt.NDArray[np.float32]
+    planes: int
+    rows: int
+    columns: int
+    high: int
+    wide: int
+    shift: float  # levels and their deviation become (level - shift) * scale
+    scale: float
+    light: int
+    clean: int
+    linear: int
+    noise: int
+    noise_linear: int
+    mask: int
+    emitter_light: int
+    levels: npt.NDArray[np.float32]  # (N, ENCODE_CELLS)
+    sites: npt.NDArray[np.float64]  # (N, 6), `shared` and `fourth` of SiteNoise
+    squares: npt.NDArray[np.float64]  # (N, 4, 3, 3, 5), of SiteNoise
+    powers: npt.NDArray[np.float64]  # (N, 4, 2, 3, 3), of SiteNoise
+    taken: npt.NDArray[np.float64]  # (N, 4, 3, 6, 3, 3), `mosaic_noise.smoothed_products`
+    channels: npt.NDArray[np.float64]  # (N, 3, 3, LIGHTS), noise of channels
+    first: npt.NDArray[np.int64]  # (N), the first pixel of an image's span among all
+    pixels: npt.NDArray[np.float32]  # (P * PLANES)
+    blurred: npt.NDArray[np.float32]  # (P * BLURRED), along columns
+    normal: npt.NDArray[np.float64]  # (2, n)
+    laguerre: npt.NDArray[np.float64]  # (2, n)
+    around: npt.NDArray[np.float64]  # (2, 2, 4, 3, 5, 5), of `mosaic_noise`
+
+
+class Mosaic(NamedTuple):
+    """What steps of maps take of an image behind a mosaic: fields of `ImageState`."""
+
+    top: np.int32
+    left: np.int32
+    columns: np.uint32
+    sites: np.uint64
+    light: Light
+
+
+@scalar
+def level_thread_count(image, batch, maps):
+    """Count the places of an image's encoding table."""
+    return u32(ENCODE_CELLS if image.height > 0 else 0)
+
+
+@scalar
+def _encoded_level(draw, place, log_light):
+    if place == 0:
+        return 0.0
+    toe = Toe(draw.tone_toe, draw.toe_slope, draw.toe_end)
+    return 255.0 * encoded(log_light[place], draw.isp_contrast, draw.tone, draw.gamma, toe)
+
+
+@scalar
+def level_step(number, place, batch, maps):
+    """Fill a level of the encoding table; see `noise_map.as_rounded` where pixels are rounded."""
+    cell, last = i64(place), i64(ENCODE_CELLS - 1)
+    draw = batch.draws[batch.images[number].draw]
+    if draw.taps > 0:
+        maps.levels[number, cell] = f32(_encoded_level(draw, cell, batch.log_light))
+        return
+    table = batch.table[number]
+    below, above = cell, cell  # the cells before the steps on both sides
+    while below > 0 and table[below - 1] == table[below]:
+        below -= 1
+    while above < last and table[above] == table[above + 1]:
+        above += 1
+    left, right = f64(below) - 0.5, f64(above) + 0.5
+    if below == 0:
+        left, lower = 0.0, 0.0
+    else:
+        lower = (f64(table[below - 1]) + f64(table[below])) / 2
+    if above == last:
+        right, upper = f64(last), _encoded_level(draw, last, batch.log_light)
+    else:
+        upper = (f64(table[above]) + f64(table[above + 1])) / 2
+    share = (f64(cell) - left) / (right - left)
+    maps.levels[number, cell] = f32(lower + (upper - lower) * share)
+
+
+@scalar
+def channel_thread_count(image, batch, maps):
+    """Count the lights of three channels of an image with noise of channels."""
+    return u32(3 * LIGHTS if image.height > 0 and batch.draws[image.draw].noisy > 0 else 0)
+
+
+@scalar
+def channel_step(number, place, batch, maps):
+    """Find what noise of a channel does to a light."""
+    c, k = i64(place) // LIGHTS, i64(place) % LIGHTS
+    noise = noise_of(batch.draws[batch.images[number].draw], GAUSSIAN)
+    own = noise.red if c == 0 else (noise.green if c == 1 else noise.blue)
+    curve = maps.levels[number], maps.normal[0], maps.normal[1]
+    tail, factors = (maps.laguerre[0], maps.laguerre[1]), (f64(noise.wide), f64(noise.narrow))
+    found = noisy_level(light_of_place(k), own, factors, curve, tail)
+    for i in range(3):
+        maps.channels[number, c, i, k] = found[i]
+
+
+@scalar
+def mean_thread_count(image, batch, maps):
+    """Count the sites of a mosaic."""
+    return site_thread_count(image, batch)
+
+
+@scalar
+def mean_step(number, place, batch, maps):
+    """Fill a site of a mosaic with its mean electrons."""
+    image = batch.images[number]
+    columns = u32(image.span_columns + 2 * BORDER)
+    light = light_of(number, batch)
+    mosaic = Mosaic(image.span_top, image.span_left, columns, image.mosaic, light)
+    row, column = row_and_column(place, columns)
+    levels = site_levels(mosaic, row, column, batch)
+    batch.mosaic[mosaic.sites + u64(place)] = site_mean(mosaic, place, row, column, levels, batch)
+
+
+@scalar
+def _of_mosaic(number, y, x, batch, maps):
+    """Return mean electrons of a pixel behind a mosaic, and of what scatters there."""
+    image = batch.images[number]
+    draw = batch.draws[image.draw]
+    gain, pattern = f64(draw.camera_sensor_gain), pattern_of(draw, GAUSSIAN)
+    full = f32((draw.camera_sensor_white - draw.camera_sensor_black) / draw.camera_sensor_gain)
+    columns, parity = i64(image.span_columns + 2 * BORDER), 2 * (y & 1) + (x & 1)
+    first = i64(image.mosaic) + i64(y - image.span_top) * columns + i64(x - image.span_left)
+    taken, scatter = maps.around[draw.method - BILINEAR, 0], maps.around[draw.method - BILINEAR, 1]
+    red = green = blue = count_red = count_green = count_blue = 0.0
+    for i in range(2 * BORDER + 1):
+        for j in range(2 * BORDER + 1):
+            electrons = batch.mosaic[first + i * columns + j]
+            mean, count = f64(min(electrons, full)), f64(electrons) if electrons < full else 0.0
+            if pattern.there:
+                index = mosaic_sample(y + i, x + j, image.width + 2 * BORDER)
+                count += hot_counts(0, index, draw.method, gain, pattern)
+            red += taken[parity, 0, i, j] * mean
+            green += taken[parity, 1, i, j] * mean
+            blue += taken[parity, 2, i, j] * mean
+            count_red += scatter[parity, 0, i, j] * count
+            count_green += scatter[parity, 1, i, j] * count
+            count_blue += scatter[parity, 2, i, j] * count
+    return (red, green, blue), (count_red, count_green, count_blue)
+
+
+@scalar
+def _of_sites(number, y, x, batch):
+    """Return mean electrons of a pixel without mosaic, and of what scatters there."""
+    image = batch.images[number]
+    draw, light = batch.draws[image.draw], light_of(number, batch)
+    place = u32((y - image.span_top) * image.span_columns + x - image.span_left)
+    r, g, b = mean_electrons(light, place, y, x, levels_at(light, y, x, batch), batch)
+    red, green, blue = f64(r), f64(g), f64(b)
+    means, pattern = (red, green, blue), pattern_of(draw, GAUSSIAN)
+    if pattern.there:
+        gain, method = f64(draw.camera_sensor_gain), draw.method
+        pixel, pixels = u32(y * image.width + x), u32(image.height * image.width)
+        red += hot_counts(0, channel_sample(0, pixel, pixels), method, gain, pattern)
+        green += hot_counts(1, channel_sample(1, pixel, pixels), method, gain, pattern)
+        blue += hot_counts(2, channel_sample(2, pixel, pixels), method, gain, pattern)
+    return means, (red, green, blue)
+
+
+@scalar
+def _at_edge(place, size, taps, weights):
+    """Return a pixel's own weight in its blur along a line of so many, and the sum of squares.
+
+    Both of those far from the line's ends, beyond which its last pixels are repeated.
+    """
+    beneath = size - 1 - place
+    if min(place, beneath) >= taps - 1:
+        return 1.0, 1.0
+    before = after = full = squares = 0.0
+    for d in range(taps):
+        weight = f64(weights[d])
+        full += weight * weight * (1 if d == 0 else 2)
+        before += weight if d > place else 0.0
+        after += weight if d > beneath else 0.0
+    own = 0.0
+    for d in range(-min(place, taps - 1), min(beneath, taps - 1) + 1):
+        weight = f64(weights[abs(d)])
+        weight += before if d == -place else 0.0
+        weight += after if d == beneath else 0.0
+        squares += weight * weight
+        own = weight if d == 0 else own
+    return own / f64(weights[0]), squares / full
+
+
+@scalar
+def moment_thread_count(image, batch, maps):
+    """Count the pixels of a span."""
+    return u32(image.span_rows * image.span_columns if image.height > 0 else 0)
+
+
+@scalar
+def moment_step(number, place, batch, maps):
+    """Find the moments of a pixel; see `noise_map._smoothed` where chroma is smoothed."""
+    image = batch.images[number]
+    draw, at = batch.draws[image.draw], PLANES * (maps.first[number] + i64(place))
+    y = i32(place) // image.span_columns
+    x = i32(place) - y * image.span_columns
+    y, x = i32(y + image.span_top), i32(x + image.span_left)
+    if draw.method >= BILINEAR:
+        means, counts = _of_mosaic(number, y, x, batch, maps)
+    else:
+        means, counts = _of_sites(number, y, x, batch)
+    parity, own = 2 * (y & 1) + (x & 1), maps.sites[number]
+    squares, powers = maps.squares[number, parity], maps.powers[number, parity]
+    site = SiteNoise(f64(draw.camera_sensor_gain), own, own[5], squares, powers)
+    curve = maps.levels[number], maps.normal[0], maps.normal[1]
+    channels = noise_of(draw, GAUSSIAN), maps.channels[number]
+    found = moments_of(means, counts, site, colour_of(draw), channels, curve)
+    for c in range(3):
+        maps.pixels[at + c], maps.pixels[at + 3 + c] = found[2][c], found[0][c]
+        maps.pixels[at + 6 + c] = maps.pixels[at + 12 + c] = found[3][c]
+        maps.pixels[at + 9 + c] = found[1][c]
+    if draw.taps > 0:
+        by_source = scattered(counts, site)
+        if draw.noisy > 0:
+            by_source = 1.0, 1.0, 1.0, 0.0, 0.0
+        moments, taken = (found[4], found[5], found[6]), maps.taken[number, parity]
+        strength, weights = f64(draw.isp_chroma_strength), batch.blur[image.draw]
+        alone = smoothed_parts(0, by_source, moments, taken, strength)
+        mixed = smoothed_parts(1, by_source, moments, taken, strength)
+        blurred = smoothed_parts(2, by_source, moments, taken, strength)
+        down, _ = _at_edge(i64(y), i64(image.height), draw.taps, weights)
+        across, _ = _at_edge(i64(x), i64(image.width), draw.taps, weights)
+        for c in range(3):
+            maps.pixels[at + 3 + c] = blurred[c]
+            maps.pixels[at + 6 + c] = alone[c] + mixed[c] * (down * across)
+
+
+@scalar
+def column_thread_count(image, batch, maps):
+    """Count the pixels of an image whose chroma is smoothed: the made window's rows, wider."""
+    return u32(image.made_rows * image.span_columns if batch.draws[image.draw].taps > 0 else 0)
+
+
+@scalar
+def column_step(number, place, batch, maps):
+    """Blur levels and variances of a pixel along its column; see `chroma_steps.blur_step`."""
+    image = batch.images[number]
+    taps, weights = batch.draws[image.draw].taps, batch.blur[image.draw]
+    width = i64(image.span_columns)
+    y = i64(place) // width + image.made_top
+    pixel = i64(place) + i64(image.made_top - image.span_top) * width
+    beneath, at = image.height - 1 - y, maps.first[number]
+    for k in range(BLURRED):
+        total = 0.0
+        for d in range(taps):
+            up, down = pixel - min(d, y) * width, pixel + min(d, beneath) * width
+            own = f64(maps.pixels[PLANES * (at + up) + k])
+            if d > 0:
+                own += f64(maps.pixels[PLANES * (at + down) + k])
+            weight = f64(weights[d])
+            total += (weight if k < 3 else weight * weight) * own
+        maps.blurred[BLURRED * (at + pixel) + k] = total
+
+
+@scalar
+def _along_row(k, at, beside, taps, weights, blurred):
+    """Return a number of a pixel, blurred; beside: pixels left and right of it in its row."""
+    total = 0.0
+    for d in range(taps):
+        own = f64(blurred[BLURRED * (at - min(d, beside[0])) + k])
+        if d > 0:
+            own += f64(blurred[BLURRED * (at + min(d, beside[1])) + k])
+        weight = f64(weights[d])
+        total += (weight if k < 3 else weight * weight) * own
+    return total
+
+
+@scalar
+def _place_of_level(level, levels):
+    """Return the encoding table's cell of a level, and the share of the way to the next one."""
+    first, end = 0, levels.shape[0]  # of the places above it
+    while first < end:
+        middle = (first + end) // 2
+        if levels[middle] <= level:
+            first = middle + 1
+        else:
+            end = middle
+    cell = min(max(first - 1, 0), levels.shape[0] - 2)
+    rise = f64(levels[cell + 1]) - f64(levels[cell])
+    share = (level - f64(levels[cell])) / rise if rise > 0.0 else 1.0  # of the last one
+    return cell, min(max(share, 0.0), 1.0)
+
+
+@scalar
+def _light_of_level(level, levels):
+    """Return the light of a level."""
+    cell, share = _place_of_level(level, levels)
+    root = (cell + share) / (levels.shape[0] - 1)
+    return root * root
+
+
+@scalar
+def _edge_of_level(level, levels):
+    """Return the light of a level, on a straight line within a cell."""
+    cell, share = _place_of_level(level, levels)
+    last = f64(levels.shape[0] - 1)
+    below, above = cell / last, (cell + 1) / last
+    return below * below + (above * above - below * below) * share
+
+
+@scalar
+def _level_width(level, levels):
+    """Return the light that a level is wide; see `noise_map.lights_of_levels`."""
+    nearest = np.rint(f64(f32(level)))
+    return max(_edge_of_level(nearest + 0.5, levels) - _edge_of_level(nearest - 0.5, levels), 1e-9)
+
+
+@scalar
+def _in_light(c, level, at, levels, pixels):
+    """Return the variance of light for each of the level's, before chroma is smoothed."""
+    width = _level_width(level, levels)
+    own = f64(pixels[at + 9 + c]) + ROUNDING * width * width
+    return own / (f64(pixels[at + 12 + c]) + ROUNDING)
+
+
+@scalar
+def _dot(factors, values):
+    return factors[0] * values[0] + factors[1] * values[1] + factors[2] * values[2]
+
+
+@scalar
+def _three(values, at):
+    return f64(values[at]), f64(values[at + 1]), f64(values[at + 2])
+
+
+@scalar
+def _pixel(number, y, x, batch, maps):
+    """Return level, light and variance of the channels of a pixel, and where its numbers lie."""
+    image = batch.images[number]
+    draw, weights = batch.draws[image.draw], batch.blur[image.draw]
+    pixel = i64(y - image.span_top) * image.span_columns + i64(x - image.span_left)
+    place, levels, pixels = maps.first[number] + pixel, maps.levels[number], maps.pixels
+    at = PLANES * place
+    own, variance = _three(pixels, at), _three(pixels, at + 6)
+    if draw.taps == 0:
+        return own, _three(pixels, at + 3), variance, at
+    strength = f64(draw.isp_chroma_strength)
+    beside, taps, blurred = (i64(x), i64(image.width - 1 - x)), draw.taps, maps.blurred
+    smooth = (
+        _along_row(0, place, beside, taps, weights, blurred),
+        _along_row(1, place, beside, taps, weights, blurred),
+        _along_row(2, place, beside, taps, weights, blurred),
+    )
+    spread = (
+        _along_row(3, place, beside, taps, weights, blurred),
+        _along_row(4, place, beside, taps, weights, blurred),
+        _along_row(5, place, beside, taps, weights, blurred),
+    )
+    bright, smooth_bright = _dot(_LUMA, own), _dot(_LUMA, smooth)
+    level = (
+        _merged(bright, own[0] - bright, smooth[0] - smooth_bright, strength),
+        _merged(bright, own[1] - bright, smooth[1] - smooth_bright, strength),
+        _merged(bright, own[2] - bright, smooth[2] - smooth_bright, strength),
+    )
+    light = (
+        _light_of_level(level[0], levels),
+        _light_of_level(level[1], levels),
+        _light_of_level(level[2], levels),
+    )
+    _, down = _at_edge(i64(y), i64(image.height), taps, weights)
+    _, across = _at_edge(i64(x), i64(image.width), taps, weights)
+    squares = f64(weights[0]) ** 2
+    for d in range(1, taps):
+        squares += 2 * f64(weights[d]) ** 2
+    share = down * across / (squares * squares)
+    variance = (
+        max(variance[0] + share * spread[0], 0.0),
+        max(variance[1] + share * spread[1], 0.0),
+        max(variance[2] + share * spread[2], 0.0),
+    )
+    return level, light, variance, at
+
+
+@scalar
+def _merged(bright, difference, smooth, strength):
+    """Return the level of a channel whose difference to brightness is smoothed."""
+    return min(max(bright + difference + strength * (smooth - difference), 0.0), 255.0)
+
+
+@scalar
+def map_thread_count(image, batch, maps):
+    """Count the pixels that come out of a window."""
+    count = maps.high * maps.wide if maps.high > 0 else i64(image.rows) * i64(image.columns)
+    return u32(count if image.height > 0 else 0)
+
+
+@scalar
+def _reach(place, before, after):
+    """Return the first and last of `before` pixels that one of `after` is made of."""
+    scale = before / after
+    if before == after:
+        return place, place
+    if after < before:
+        last = -i64(np.floor(-(place + 1) * scale)) - 1
+        return i64(np.floor(place * scale)), min(last, before - 1)
+    first = i64(np.floor((place + 0.5) * scale - 0.5))
+    return max(first, 0), min(first + 1, before - 1)
+
+
+@scalar
+def _share(place, pixel, before, after):
+    """Return the share of a pixel in one that comes out: areas of larger, lines of smaller ones."""
+    scale = before / after
+    if before == after:
+        return 1.0
+    if after < before:
+        end, begin = min(pixel + 1.0, (place + 1) * scale), max(1.0 * pixel, place * scale)
+        return max(end - begin, 0.0) / scale
+    middle = min(max((place + 0.5) * scale - 0.5, 0.0), before - 1.0)
+    return max(1.0 - abs(pixel - middle), 0.0)
+
+
+@scalar
+def map_step(number, place, batch, maps):
+    """Find what comes out at a place of all maps, from one pixel or more."""
+    image = batch.images[number]
+    rows, columns = i64(image.rows), i64(image.columns)
+    high = i64(maps.high) if maps.high > 0 else rows
+    wide = i64(maps.wide) if maps.high > 0 else columns
+    y, x = i64(place) // wide, i64(place) % wide
+    to_y, to_x = goes_to(image, u32(y), u32(x), u32(high), u32(wide))
+    at = (i64(number) * maps.planes * maps.rows + i64(to_y)) * maps.columns + i64(to_x)
+    top, bottom = _reach(y, rows, high)
+    left, right = _reach(x, columns, wide)
+    for i in range(top, bottom + 1):
+        for j in range(left, right + 1):
+            weight = _share(y, i, rows, high) * _share(x, j, columns, wide)
+            _add_pixel(number, i32(image.top + i), i32(image.left + j), weight, at, batch, maps)
+
+
+@scalar
+def _add(into, at, step, weight, values):
+    for c in range(3):
+        into[at + c * step] += f32(weight * values[c])
+
+
+@scalar
+def _add_pixel(number, y, x, weight, at, batch, maps):
+    """Add a pixel's part of what comes out at a place."""
+    image = batch.images[number]
+    draw, step = batch.draws[image.draw], maps.rows * maps.columns
+    if maps.light >= 0:
+        row, column = row_above(y, image.height, CELLS), column_left(x, image.width)
+        factor = max(f64(grid_value(batch.light[number], row, column)), 1e-30)
+        ev = log2(factor) + batch.exposure[number]
+        maps.into[at + maps.light * step] += f32(weight * ev)
+    if maps.mask >= 0 or maps.emitter_light >= 0:
+        glare, inside = glare_of(draw), 0.0
+        red = green = blue = 0.0
+        for k in range(draw.emitters_count):
+            lamp = batch.lamps[number, k]
+            down, across, radius = f64(y) - f64(lamp[0]), f64(x) - f64(lamp[1]), f64(lamp[2])
+            if down * down + across * across <= radius * radius:
+                inside = 1.0
+            own = f64(shine(y, x, lamp, glare))
+            red, green, blue = red + own * lamp[10], green + own, blue + own * lamp[11]
+        if maps.mask >= 0:
+            maps.into[at + maps.mask * step] += f32(weight * inside)
+        if maps.emitter_light >= 0:
+            _add(maps.into, at + maps.emitter_light * step, step, weight, (red, green, blue))
+    if maps.clean >= 0 or maps.linear >= 0 or maps.noise >= 0 or maps.noise_linear >= 0:
+        level, light, variance, own = _pixel(number, y, x, batch, maps)
+        deviation = (
+            np.sqrt(variance[0] + ROUNDING),
+            np.sqrt(variance[1] + ROUNDING),
+            np.sqrt(variance[2] + ROUNDING),
+        )
+        if maps.clean >= 0:
+            values = level[0] - maps.shift, level[1] - maps.shift, level[2] - maps.shift
+            _add(maps.into, at + maps.clean * step, step, weight * maps.scale, values)
+        if maps.linear >= 0:
+            _add(maps.into, at + maps.linear * step, step, weight, light)
+        if maps.noise >= 0:
+            _add(maps.into, at + maps.noise * step, step, weight * maps.scale, deviation)
+        if maps.noise_linear >= 0:
+            levels, pixels = maps.levels[number], maps.pixels
+            in_light = (
+                deviation[0] * np.sqrt(_in_light(0, level[0], own, levels, pixels)),
+                deviation[1] * np.sqrt(_in_light(1, level[1], own, levels, pixels)),
+                deviation[2] * np.sqrt(_in_light(2, level[2], own, levels, pixels)),
+            )
+            _add(maps.into, at + maps.noise_linear * step, step, weight, in_light)
