@@ -88,7 +88,9 @@ def test_tables_pages_and_numbers(pairs):
     assert "| blind gain |" in text
     assert "| dark less better | -" in text
     assert "GT-mean scales" in text
-    narrow = [line for line in found.text().splitlines() if not line.startswith("- ")]
+    first, *rest = found.text().splitlines()
+    narrow = [line for line in rest if not line.startswith("- ")]
+    assert "4 pictures of 4 scenes" in first
     assert max(map(len, narrow)) < 80
     assert sum(line.startswith("dark less better  ") for line in narrow) == 3
     rows = list(csv.DictReader(io.StringIO(found.csv())))

@@ -187,7 +187,7 @@ def test_photographs_are_decoded_as_sources_are(tmp_path, photographs):
         held.add("cut.jpg", encoded(kind="jpeg")[:300])
     for number in range(1, MOST):
         assert held.add("a.png", encoded()) == number
-    with pytest.raises(ConfigError, match="already"):
+    with pytest.raises(ConfigError, match=f"limit of {MOST}"):
         held.add("a.png", encoded())
     with pytest.raises(ConfigError):
         held.normal(MOST)
