@@ -19,8 +19,8 @@ _CLASSES = {  # imported when they are first used: neither DALI nor torch need b
     ("ImageLoader", "torch"): "torch_images.TorchImages",
 }
 
-MIXED_ON_GPU = "torch"
-"""Backend that "auto" takes for mixtures on a GPU, where "dali" is not measured yet."""
+UNTRIED_ON_GPU = "torch"
+"""Backend that "auto" takes on a GPU for mixtures and `give`, whose DALI code no GPU has run."""
 
 
 def choose_backend(given: Mapping[str, Any]) -> str:
@@ -38,8 +38,10 @@ def choose_backend(given: Mapping[str, Any]) -> str:
     kind = find_device(given.get("device", "auto")).kind
     if not is_installed() or kind == "mps":
         return "torch"
-    # Maps of a CPU keep the interpreter busy: processes make them side by side, threads do not.
-    return "torch" if given.get("give") and kind == "cpu" else "dali"
+    if given.get("give"):
+        # Maps of a CPU keep the interpreter busy: processes make them side by side, threads do not.
+        return "torch" if kind == "cpu" else UNTRIED_ON_GPU
+    return "dali"
 
 
 def class_of(loader: str, given: Mapping[str, Any]) -> Any:
@@ -47,8 +49,7 @@ def class_of(loader: str, given: Mapping[str, Any]) -> Any:
     backend = choose_backend(given)
     if loader == "MixedLoader" and given.get("backend", "auto") == "auto" and backend == "dali":
         on_gpu = find_device(given.get("device", "auto")).kind == "gpu"
-        known = set(given.get("give") or ()) <= {"component"}
-        backend = MIXED_ON_GPU if on_gpu and known else "torch"
+        backend = UNTRIED_ON_GPU if on_gpu else "torch"
     module, _, name = _CLASSES[loader, backend].rpartition(".")
     return getattr(import_module(f".{module}", __package__), name)
 
