@@ -10,7 +10,6 @@ import numpy as np
 
 from ...errors import LoaderError
 from ..dataset import PairDataset
-from ..given import first_of
 from ..index import Contents
 from ..live.pool import DoesNotFit
 from ..pair_loader import PairLoader
@@ -90,6 +89,8 @@ class DaliPairs(PairLoader, DaliLoader):
         if self.options.give:
             outputs, known = outputs[:-1], outputs[-1:]
             if count < self.options.batch_size:
+                from ..given import first_of
+
                 known = (first_of(known[0], count),)
         made = self._batch_of(outputs, count)
         if self._labels is None:

@@ -254,14 +254,15 @@ def pairs_of_decoded_lows(
 ) -> tuple[Any, ...]:
     """Take lows (H, W, 3) uint8 beside encoded normals and numbers.
 
-    All from functions of DALI's BatchInfo.
+    All from functions of DALI's BatchInfo. Normals are given whole besides, as by `processed`.
     """
     low = fn.external_source(source=lows, layout="HWC", **BATCHES)
     low = low.gpu() if options.device == "gpu" else low
     normal, label = fn.external_source(source=normals, num_outputs=2, **BATCHES)
     window, flips = cropped(normal, options, crops)
-    low, normal = transform([low, decoded(normal, options)], window, flips, options)
-    return low, normal, label
+    whole = decoded(normal, options)
+    low, normal = transform([low, whole], window, flips, options)
+    return (low, normal, label, whole) if options.maps else (low, normal, label)
 
 
 @pipeline_def(enable_conditionals=True)
