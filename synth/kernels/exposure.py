@@ -126,22 +126,7 @@ def transformed(m, x, y, z):
 @scalar
 def expose_pixel(r, g, b, light, exposure):
     """Return the mean electrons of red, green and blue sites under a pixel of linear sRGB light."""
-    return _electrons(r, g, b, light_factor(r, g, b, light, exposure), exposure)
-
-
-@scalar
-def expose_tinted(r, g, b, tint, light, exposure):
-    """Do what `expose_pixel` does in coloured light: `tint` has its factors on R, G and B.
-
-    Highlights are the photograph's own: how near to white one is, is asked before its light is
-    coloured.
-    """
     e = light_factor(r, g, b, light, exposure)
-    return _electrons(r * tint[0], g * tint[1], b * tint[2], e, exposure)
-
-
-@scalar
-def _electrons(r, g, b, e, exposure):
     red, green, blue = transformed(exposure.to_camera, r, g, b)
     return max(red, f32(0)) * e, max(green, f32(0)) * e, max(blue, f32(0)) * e
 
@@ -195,18 +180,17 @@ def _expose(rows, upper, lower, share, banded, exposure):
 
 
 @row_kernel
-def _expose_tinted(rows, upper, lower, casts, share, banded, exposure):
-    """Do what `_expose` does in coloured light; `casts` has its factors (3, N) above and below."""
+def _tint(rows, upper, lower, left, share):
+    """Colour the light of pixels of a row, three rows (N), in place.
+
+    `upper` and `lower` are (3, W) factors on R, G and B, of which those from column `left` on
+    count.
+    """
     red, green, blue = rows
-    above, below = casts
     for x in range(red.shape[0]):
-        light = between(upper[x], lower[x], share) * banded
-        tint = (
-            between(above[0, x], below[0, x], share),
-            between(above[1, x], below[1, x], share),
-            between(above[2, x], below[2, x], share),
-        )
-        red[x], green[x], blue[x] = expose_tinted(red[x], green[x], blue[x], tint, light, exposure)
+        red[x] *= between(upper[0, left + x], lower[0, left + x], share)
+        green[x] *= between(upper[1, left + x], lower[1, left + x], share)
+        blue[x] *= between(upper[2, left + x], lower[2, left + x], share)
 
 
 @row_kernel
@@ -218,11 +202,8 @@ def expose_row(y, left, height, scene, rows):
     light, cast = scene.illumination, scene.cast
     right = left + rows[0].shape[0]
     j, share = row_above(y, height, light.shape[0])
+    if cast.shape[0]:
+        _tint(rows, cast[j], cast[j + 1], left, share)
     bands = scene.bands
     banded = band_factor(y, height, bands) if bands.depth > f32(0) else f32(1)
-    upper, lower = light[j][left:right], light[j + 1][left:right]
-    if cast.shape[0]:
-        casts = cast[j][:, left:right], cast[j + 1][:, left:right]
-        _expose_tinted(rows, upper, lower, casts, share, banded, scene.exposure)
-    else:
-        _expose(rows, upper, lower, share, banded, scene.exposure)
+    _expose(rows, light[j][left:right], light[j + 1][left:right], share, banded, scene.exposure)

@@ -10,6 +10,9 @@ APART = str(Path(__file__).parent / "apart.yaml")
 ON_SENSOR = str(Path(__file__).parent / "on_sensor.yaml")
 """A recipe of even light whose noise is a sensor's: `even` as its first sets have it."""
 
+COLOURED = str(Path(__file__).parent / "coloured.yaml")
+"""A recipe of coloured light and highlights: `night-lights` as its first sets have it."""
+
 NOISE_OF_CHANNELS = [
     "noise.read.red=uniform(0, 2)",
     "noise.read.green=choice(0, 0.5)",

@@ -20,7 +20,7 @@ from ..chroma import split_pixel
 from ..compiling.compile import scalar
 from ..demosaic import BILINEAR, BINNED, BORDER, MALVAR, Around, demosaic_site
 from ..develop import developed_light, encoding_cell
-from ..exposure import band_factor, between, expose_pixel, expose_tinted, row_above
+from ..exposure import band_factor, between, expose_pixel, row_above
 from ..illumination import CELLS
 from ..numbers.pairs import pack_halves
 from ..numbers.random_bits import channel_sample, mosaic_sample
@@ -78,16 +78,13 @@ def mean_electrons(light, place, y, x, levels, batch):
         r = light.linear[levels[0]]
         g = light.linear[levels[1]]
         b = light.linear[levels[2]]
+    if light.coloured:
+        r = r * grid_value(light.colour[0], row, column)
+        g = g * grid_value(light.colour[1], row, column)
+        b = b * grid_value(light.colour[2], row, column)
     bright = grid_value(light.grid, row, column)
     if light.bands.depth > f32(0):
         bright = bright * band_factor(y, light.height, light.bands)
-    if light.coloured:
-        tint = (
-            grid_value(light.colour[0], row, column),
-            grid_value(light.colour[1], row, column),
-            grid_value(light.colour[2], row, column),
-        )
-        return expose_tinted(r, g, b, tint, bright, light.exposure)
     return expose_pixel(r, g, b, bright, light.exposure)
 
 

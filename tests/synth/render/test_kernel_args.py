@@ -13,7 +13,7 @@ from gloam.synth.models import LowMaker, draw, draw_many, low_maker, parse_draw,
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 
 from ..draws.test_table import MORE
-from ..overrides import APART
+from ..overrides import APART, COLOURED
 
 KEYS = [f"pair-{i}" for i in range(12)]
 PICTURE = np.random.default_rng(0).integers(0, 256, (40, 52, 3), np.uint8)
@@ -25,6 +25,7 @@ RECIPES = {
         ["degradations.jpeg.probability=0.5", "degradations.jpeg.quality=uniform(30, 90)"],
     ),
     "mixed": load_recipe("even:0.5,uneven:0.5"),
+    "coloured": load_recipe(COLOURED),
 }
 DIGESTS = {
     "3dcc-low-light": ("0228d493b59b7c17", "9a8bfcdaafde7066", "e1ea64893e59e2ba"),
@@ -57,6 +58,7 @@ DIGESTS = {
     "uneven+12": ("1bcc50ce8b77bcbf", "1734e20d0348b4e9", "634315feab4c4bef"),
     "gamma+jpeg": ("67220beb0ae31c1c", "4b664cfb2ee3863b", "8e5c299127c546bc"),
     "mixed": ("faffb11b40281639", "f4367e88777ba513", "44465ef00abfa442"),
+    "coloured": ("00caa0f7e3b798bf", "f29bb3330fe92a13", "193d1ff9e252fb40"),
 }
 """Of the records of KEYS, of six lows, and of a window of each."""
 
