@@ -89,7 +89,7 @@ class DaliPairs(PairLoader, DaliLoader):
         if self.options.give:
             outputs, known = outputs[:-1], outputs[-1:]
             if count < self.options.batch_size:
-                from ..given import first_of
+                from ..given import first_of  # which needs torch
 
                 known = (first_of(known[0], count),)
         made = self._batch_of(outputs, count)

@@ -13,11 +13,9 @@ import torch
 
 import gloam
 from gloam.loaders.options import GIVEN
-from gloam.manifests.images.encode import encode
 from gloam.synth.clips import frames_of
 
 from ..clips import panned, write_frames
-from ..conftest import picture
 
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]
 PLAIN = {"batch_size": 1, "dtype": "uint8", "layout": "HWC", "keys": True, "device": "gpu"}
@@ -35,19 +33,6 @@ if dist.get_rank() == 0:
     print(*sorted(key for one in found for key in one))
 dist.destroy_process_group()
 """
-
-
-@pytest.fixture(scope="module")
-def pairs(tmp_path_factory: pytest.TempPathFactory) -> gloam.manifests.sets.pair_set.PairSet:
-    """A set whose normals are PNGs, which every decoder reads alike."""
-    folder = tmp_path_factory.mktemp("gpu")
-    (folder / "photos").mkdir()
-    for i in range(12):
-        data = encode(picture(i, 120 + 8 * i, 100 + 4 * i), "png")
-        (folder / "photos" / f"photo-{i}.png").write_bytes(data)
-    options = {"val": 2, "select": False, "shard_size": 3, "recipe": "uneven"}
-    gloam.build(folder / "set", [f"folder={folder / 'photos'}"], **options)
-    return gloam.open_set(folder / "set")
 
 
 def by_key(loader) -> dict[str, tuple[np.ndarray, np.ndarray]]:

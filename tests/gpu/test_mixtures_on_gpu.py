@@ -12,23 +12,8 @@ import pytest
 import gloam
 from gloam.manifests.images.encode import encode
 
-from ..conftest import picture
-
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]
 PLAIN = {"batch_size": 8, "size": 40, "dtype": "uint8", "layout": "HWC", "keys": True}
-
-
-@pytest.fixture(scope="module")
-def pairs(tmp_path_factory: pytest.TempPathFactory) -> gloam.manifests.sets.pair_set.PairSet:
-    """A set of PNGs, which every decoder reads alike."""
-    folder = tmp_path_factory.mktemp("gpu")
-    (folder / "photos").mkdir()
-    for i in range(12):
-        data = encode(picture(i, 120 + 8 * i, 100 + 4 * i), "png")
-        (folder / "photos" / f"photo-{i}.png").write_bytes(data)
-    options = {"val": 2, "select": False, "shard_size": 3, "recipe": "uneven"}
-    gloam.build(folder / "set", [f"folder={folder / 'photos'}"], **options)
-    return gloam.open_set(folder / "set")
 
 
 @pytest.fixture(scope="module")
