@@ -140,7 +140,7 @@ class LowMaker:
         source = self._sources[number]
         if isinstance(source, PowerLawDraw):
             return power_law_map(normal, source, window)
-        return noise_map(normal, kernel_args(*source), window)
+        return noise_map(normal, *source, window)
 
 
 def low_maker(recipe: Recipe, seed: int, keys: Sequence[str]) -> LowMaker:

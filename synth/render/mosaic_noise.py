@@ -8,6 +8,7 @@ weights. Light and slope are taken to be those of the pixel over the few sites a
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from ..kernels.demosaic import BILINEAR, BINNED, BORDER, MALVAR
 
 Floats = npt.NDArray[np.float64]
 _SITE = np.array([[0, 1], [1, 2]])  # the colour of a site by its row's and column's parity
+_FAR = 4  # pixels apart, at most, that share sites
 
 
 @lru_cache(maxsize=4)
@@ -64,43 +66,90 @@ def site_weights(method: int) -> Floats:
     return demosaic_weights(method)[:, :, :, None] * of_colour[:, :, None]
 
 
-def products(one: Floats, other: Floats) -> Floats:
-    """Return products (2, 2, 5, 3, 3) of weights of two channels, (2, 2, 3, 3, n, n) each.
+class Shared(NamedTuple):
+    """What two channels of pixels that are apart take of the same sites, and of their lines.
 
-    Summed over sites of red, green and blue; over rows, all sites of which share something; over
-    columns.
+    By the parity of the first pixel's row and column, then by rows and columns from it to the
+    second, -m to m where sites are the same; along a line, by that distance's parity.
     """
-    alone = np.einsum("pqjayx,pqkayx->pqajk", one, other)
-    rows = np.einsum("pqjy,pqky->pqjk", one.sum((3, 5)), other.sum((3, 5)))
-    columns = np.einsum("pqjx,pqkx->pqjk", one.sum((3, 4)), other.sum((3, 4)))
-    return np.concatenate([alone, rows[:, :, None], columns[:, :, None]], 2)
+
+    sites: Floats  # (2, 2, 2 m + 1, 2 m + 1, 3, 3, 3): colour of sites, channel, channel
+    rows: Floats  # (2, 2, 2 m + 1, 2, 3, 3)
+    columns: Floats  # (2, 2, 2, 2 m + 1, 3, 3)
 
 
-def smoothed_products(weights: Floats, step: int, blur: Floats) -> Floats:
-    """Return what levels and their blur take of noise: (2, 2, 3, 6, 3, 3).
+@lru_cache(maxsize=4)
+def shared_sites(method: int) -> Shared:
+    """Return what pixels share, as sums of products of `site_weights`."""
+    weights = site_weights(method)
+    step = 2 if method == BINNED else 1  # of sites from one pixel to the next
+    far = (weights.shape[-1] - 1) // step
+    apart = range(-far, far + 1)
+    down = [_moved(np.roll(weights, -m, 0), step * m, -2) for m in apart]
+    across = [_moved(np.roll(weights, -m, 1), step * m, -1) for m in apart]
+    both = [[_moved(np.roll(one, -n, 1), step * n, -1) for n in apart] for one in down]
+    rows = [[np.roll(one, -n, 1).sum((3, 5)) for n in (0, 1)] for one in down]
+    columns = [[np.roll(one, -n, 0).sum((3, 4)) for n in (0, 1)] for one in across]
+    return Shared(
+        np.einsum("pqjayx,mnpqkayx->pqmnajk", weights, both),
+        np.einsum("pqjy,mnpqky->pqmnjk", weights.sum((3, 5)), rows),
+        np.einsum("pqjx,mnpqkx->pqnmjk", weights.sum((3, 4)), columns),
+    )
 
-    By parity of row and column; of the level, of it and its blur, and of the blur: `products`, and
-    for what a pixel shares with no other. weights: of a channel's light; see `site_weights`. step:
-    of sites from one pixel to the next.
+
+def _moved(weights: Floats, places: int, axis: int) -> Floats:
+    """Return weights moved along an axis; what leaves at its end is lost."""
+    padding = [(0, 0)] * weights.ndim
+    padding[axis] = max(places, 0), max(-places, 0)
+    size = weights.shape[axis]
+    return np.pad(weights, padding).take(np.arange(size) + max(-places, 0), axis)
+
+
+def blurred_together(blur: Floats) -> Floats:
+    """Return how much of pixels at a distance levels and their blurs hold: (3, D, 2, 2 n + 1).
+
+    Of the level and itself, of it and its blur, and of the blur and itself: products of their
+    weights along a line, by the parity of the first pixel's distance from the middle, then by that
+    from it to the second, -n to n. blur: (D, taps), weights from the middle on.
     """
-    reach = len(blur) - 1
-    alone = np.pad(weights, [(0, 0)] * 4 + [(step * reach,) * 2] * 2)
-    smooth = alone
-    for parity, line in ((0, -2), (1, -1)):  # a neighbour has its own parity
-        smooth = sum(
-            blur[abs(i)] * np.roll(smooth, (-i, step * i), (parity, line))
-            for i in range(-reach, reach + 1)
-        )
-    middle, squares = blur[0] ** 2, (2 * (blur**2).sum() - blur[0] ** 2) ** 2
-    parts = [
-        np.concatenate([products(one, other), np.full((2, 2, 1, 3, 3), own)], 2)
-        for one, other, own in (
-            (alone, alone, 1.0),
-            (alone, smooth, middle),
-            (smooth, smooth, squares),
-        )
-    ]
-    return np.stack(parts, 2)
+    count, reach = len(blur), blur.shape[1] - 1
+    n = 2 * reach + _FAR
+    taps = np.concatenate([blur[:, :0:-1], blur], 1)
+    padded = np.pad(taps, [(0, 0), (n, n)])
+    made = np.zeros((3, count, 2, 2 * n + 1))
+    made[0, :, 0, n] = 1
+    made[1, :, 0] = padded[:, reach : reach + 2 * n + 1]
+    for m in range(2 * n + 1):
+        products = taps * padded[:, m : m + 2 * reach + 1]
+        for parity in (0, 1):
+            made[2, :, parity, m] = products[:, (reach + parity) % 2 :: 2].sum(1)
+    return made
+
+
+def smoothed_products(shared: Shared, together: Floats) -> Floats:
+    """Return what levels and their blurs take of noise: (D, 2, 2, 3, 5, 3, 3).
+
+    By parity of row and column, and by what `blurred_together` tells: covariance of two channels
+    for the variance of sites of each colour, of what those of a row share, and of a column.
+    """
+    middle, far = together.shape[-1] // 2, shared.sites.shape[2] // 2
+    near = together[..., middle - far : middle + far + 1]
+    parity = (np.arange(together.shape[-1]) - middle) % 2
+    lines = np.stack([together[..., parity == 0].sum(-1), together[..., parity == 1].sum(-1)], -1)
+    made = np.zeros((together.shape[1], 2, 2, 3, 5, 3, 3))
+    for part, u, v in ((0, 0, 0), (1, 0, 0), (2, 0, 0), (2, 0, 1), (2, 1, 0), (2, 1, 1)):
+        down, across = (near[part, :, u], lines[part, :, u]), (near[part, :, v], lines[part, :, v])
+        sites, rows, columns = (np.roll(one, (-u, -v), (0, 1)) for one in shared)
+        made[:, :, :, part, :3] += _summed(down[0], across[0], sites)
+        made[:, :, :, part, 3] += _summed(down[0], across[1], rows)
+        made[:, :, :, part, 4] += _summed(down[1], across[0], columns)
+    return made
+
+
+def _summed(down: Floats, across: Floats, shared: Floats) -> Floats:
+    """Return sums over distances, by D weights of each down and across."""
+    summed: Floats = np.tensordot(down[:, :, None] * across[:, None], shared, ((1, 2), (2, 3)))
+    return summed
 
 
 def demosaiced(means: npt.NDArray[np.float32], weights: Floats) -> npt.NDArray[np.float32]:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..camera.illumination import exposure_of
+from ..draws.table import DrawTable
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.curves import LUMA, encoding
 from ..kernels.degradations.pattern import Pattern
@@ -21,6 +22,7 @@ from ..kernels.exposure import Scene
 from ..kernels.moments import (
     LIGHTS,
     ROUNDING,
+    SiteNoise,
     add_hot_sites,
     expose_window,
     fill_channel_levels,
@@ -28,7 +30,7 @@ from ..kernels.moments import (
     smoothed_variances,
 )
 from ..kernels.sensor import Sensor
-from .kernel_args import KernelArgs
+from .kernel_args import kernel_args
 from .mosaic_noise import (
     demosaic_weights,
     demosaiced,
@@ -59,9 +61,13 @@ class NoiseMap(NamedTuple):
 
 
 def noise_map(
-    normal: Pixels, args: KernelArgs, window: Window | None = None, lit_as: Pixels | None = None
+    normal: Pixels,
+    table: DrawTable,
+    number: int,
+    window: Window | None = None,
+    lit_as: Pixels | None = None,
 ) -> NoiseMap:
-    """Return what a draw knows of a low, or a window of it; see `window.render_window`.
+    """Return what a draw of a table knows of a low, or a window of it; see `window.render_window`.
 
     Raises ValueError when the normal is not a uint8 array (H, W, 3), or the window does not lie
     within it.
@@ -71,6 +77,7 @@ def noise_map(
     height, width = normal.shape[:2]
     window = Window(0, 0, height, width) if window is None else window
     check_window(window, height, width)
+    args = kernel_args(table, number)
     blur, strength = args.development.blur, float(args.development.strength)
     span = span_of(window, height, width, blur)
     shape = span.height, span.width
@@ -87,7 +94,8 @@ def noise_map(
     channel_levels = np.zeros((3, 3, LIGHTS))
     if args.noise.there:
         fill_channel_levels(args.noise, curve, tail_quadrature(), channel_levels)
-    site, taken = site_noise(args)
+    sites, of_blur = site_noise(table, [number])
+    site, taken = SiteNoise(*(one[0] for one in sites)), of_blur[0]
     out = lights, light_variances, clean, variances, rests, covariances, slopes
     pixel_moments(means, counts, site, colour, (args.noise, channel_levels), curve, out)
     before = variances

@@ -28,7 +28,6 @@ from ..kernels.emitters import LAMP, MOST_EMITTERS
 from ..kernels.illumination import CELLS
 from ..kernels.moments import LIGHTS
 from ..kernels.numbers.poisson_table import poisson_alias_table
-from .kernel_args import kernel_args
 from .mosaic_noise import demosaic_weights, scatter_weights
 from .noise_map import quadrature, tail_quadrature
 from .site_noise import site_noise
@@ -259,16 +258,15 @@ def map_tables(upload: Upload) -> dict[str, Any]:
 
 
 def site_arrays(table: DrawTable, numbers: IntArray) -> dict[str, npt.NDArray[np.float64]]:
-    """Return `site_noise` of draws of a table as `Maps` has it, of each draw once."""
-    once, places = np.unique(numbers, return_inverse=True)
-    found = [site_noise(kernel_args(table, number)) for number in once.tolist()]
-    arrays = {
-        "sites": np.array([[*site.shared, site.fourth] for site, _ in found]),
-        "squares": np.array([site.squares.reshape(4, 3, 3, 5) for site, _ in found]),
-        "powers": np.array([site.powers.reshape(4, 2, 3, 3) for site, _ in found]),
-        "taken": np.array([taken.reshape(4, 3, 6, 3, 3) for _, taken in found]),
+    """Return `site_noise` of draws of a table as `Maps` has it."""
+    sites, taken = site_noise(table, numbers)
+    count = len(numbers)
+    return {
+        "sites": np.concatenate([sites.shared, sites.fourth[:, None]], 1),
+        "squares": sites.squares.reshape(count, 4, 3, 3, 5),
+        "powers": sites.powers.reshape(count, 4, 2, 3, 3),
+        "taken": taken.reshape(count, 4, 3, 6, 3, 3),
     }
-    return {name: one[places] for name, one in arrays.items()}
 
 
 def lay_out_maps(

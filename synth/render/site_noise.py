@@ -1,77 +1,136 @@
-"""The noise of a draw's sites, and what pixels take of it, as kernels of maps are given it."""
+"""The noise of sites of draws, and what pixels take of it, as kernels of maps are given it."""
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..kernels.channel_noise import ChannelNoise
-from ..kernels.demosaic import BINNED, FULL
+from ..draws.table import DrawTable
+from ..kernels.channel_noise import Mixing
+from ..kernels.demosaic import FULL
+from ..kernels.exposure import Matrix
 from ..kernels.moments import ROUNDING, SiteNoise
 from ..kernels.numbers.quantiles import CENTRE, OCTAVES, PER_HALF
-from .kernel_args import KernelArgs
-from .mosaic_noise import Floats, products, site_weights, smoothed_products
+from .mosaic_noise import (
+    Floats,
+    blurred_together,
+    shared_sites,
+    site_weights,
+    smoothed_products,
+)
 
 ALIKE = np.array([1.0, 1, 1, 0, 0])
 """`SiteNoise.shared` of noise of channels, in its own deviations."""
 
 
-def site_noise(args: KernelArgs) -> tuple[SiteNoise, Floats]:
-    """Return the noise of a draw's sites, and what levels and their blur take of it.
+def site_noise(table: DrawTable, numbers: Any) -> tuple[SiteNoise, Floats]:
+    """Return the noise of sites of D draws of a table, and what levels and their blur take of it.
 
-    The latter is that of `smoothed_products`, of noise of channels where there is any; zeros where
-    chroma is not smoothed.
+    SiteNoise has arrays of D of what it holds. The other is an array (D, 2, 2, 3, 6, 3, 3): see
+    `mosaic_noise.smoothed_products`, and at last for what a pixel shares with no other; of noise of
+    channels where there is any; zeros where chroma is not smoothed.
     """
-    sensor, pattern, colour = args.sensor, args.pattern, args.development.colour
-    method = FULL if args.noise.there else int(sensor.method)
-    weights = site_weights(method)
-    units = np.array([colour.red_gain, colour.green_gain, colour.blue_gain])
-    to_light = np.reshape(colour.to_srgb, (3, 3)) * units / (colour.white - colour.black)
-    of_light = np.einsum("jc,pqcayx->pqjayx", to_light, weights)
-    read, fourth = _cumulants(tuple(sensor.noise.read.tolist()))
+    draws = table.draws[numbers]
+    noisy, smooth = draws["noisy"] > 0, draws["taps"] > 0
+    methods = np.where(noisy, FULL, draws["method"])
+    read, fourth = _cumulants(table.read[numbers, 0].astype(np.float64))
     read += ROUNDING
-    columns = float(pattern.columns) ** 2 if pattern.there else 0.0
-    site = SiteNoise(
-        float(sensor.gain),
-        np.array([read, read, read, float(sensor.row_sigma) ** 2, columns]),
-        fourth,
-        np.ascontiguousarray(np.moveaxis(products(weights, weights), 2, -1)),
-        np.ascontiguousarray(np.stack([(of_light**n).sum((-1, -2)) for n in (3, 4)], 2)),
+    rows, columns = (
+        draws[name].astype(np.float64) ** 2
+        for name in ("camera_sensor_row_sigma", "pattern_columns")
     )
-    blur = args.development.blur.astype(np.float64)
-    if not len(blur):
-        return site, np.zeros((2, 2, 3, 6, 3, 3))
-    if args.noise.there:
-        of_light = _grain_weights(args.noise)
-    return site, smoothed_products(of_light, 2 if method == BINNED else 1, blur)
+    columns *= draws["patterned"] > 0
+    to_light = _matrices(draws, "srgb", Matrix._fields)
+    units = np.stack([draws[f"{name}_gain"] for name in ("red", "green", "blue")], -1)
+    unit = draws["camera_sensor_white"] - draws["camera_sensor_black"]
+    to_light *= units[:, None] / unit[:, None, None]
+    squares, powers = np.empty((len(draws), 2, 2, 3, 3, 5)), np.empty((len(draws), 2, 2, 2, 3, 3))
+    taken = np.zeros((len(draws), 2, 2, 3, 6, 3, 3))
+    for method in np.unique(methods).tolist():
+        alike = methods == method
+        squares[alike] = _squares(method)
+        of_light = np.einsum("djc,pqcayx->dpqjayx", to_light[alike], site_weights(method))
+        powers[alike] = np.stack([(of_light**n).sum((-1, -2)) for n in (3, 4)], 3)
+        alike &= smooth & ~noisy
+        if alike.any():
+            together = blurred_together(_blur(table, numbers, draws, alike))
+            found = smoothed_products(shared_sites(method), together)
+            own = to_light[alike][:, None, None, None, None]
+            taken[alike, ..., :5, :, :] = own @ found @ np.swapaxes(own, -1, -2)
+            taken[alike, ..., 5, :, :] = _middle(together)
+    grainy = smooth & noisy
+    if grainy.any():
+        together = blurred_together(_blur(table, numbers, draws, grainy))
+        taken[grainy, ..., :3, :, :] = _grain_products(draws[grainy], together)[:, None, None]
+        taken[grainy, ..., 5, :, :] = _middle(together)
+    shared = np.stack([read, read, read, rows, columns], -1)
+    gain = draws["camera_sensor_gain"].astype(np.float64)
+    return SiteNoise(gain, shared, fourth, squares, powers), taken
 
 
-def _grain_weights(noise: ChannelNoise) -> npt.NDArray[np.float64]:
-    """Return what noise of channels takes of independent numbers; see `site_weights`."""
-    mixing, grain = noise.mixing, noise.grain
-    mixed = np.array([[1, 0, 0], [mixing.gr, mixing.gg, 0], [mixing.br, mixing.bg, mixing.bb]])
-    down, across = (np.array([one, 1.0, one]) for one in (grain.down, grain.across))
-    weights = mixed[..., None, None] * float(grain.scale) * np.outer(down, across)
-    return np.broadcast_to(weights, (2, 2, *weights.shape))
+def _matrices(draws: npt.NDArray[Any], name: str, fields: tuple[str, ...]) -> Floats:
+    return np.stack([draws[f"{name}_{one}"] for one in fields], -1).astype(float).reshape(-1, 3, 3)
 
 
-@lru_cache(maxsize=1024)
-def _cumulants(coefficients: tuple[float, ...]) -> tuple[float, float]:
-    """Return the second and fourth cumulant of a symmetric distribution, by its quantiles.
+def _blur(table: DrawTable, numbers: Any, draws: npt.NDArray[Any], which: Any) -> Floats:
+    """Return the blurs (D, taps) of the chroma of some draws."""
+    taps = int(draws["taps"][which].max())
+    return table.blur[numbers][which, :taps].astype(np.float64)
+
+
+def _middle(together: Floats) -> Floats:
+    """Return what levels and their blurs take of a pixel's own (D, 1, 1, 3, 1, 1)."""
+    own = together[..., together.shape[-1] // 2].sum(-1) ** 2
+    return own.T[:, None, None, :, None, None]
+
+
+@lru_cache(maxsize=4)
+def _squares(method: int) -> Floats:
+    """Return `SiteNoise.squares` of a method."""
+    found = smoothed_products(shared_sites(method), blurred_together(np.ones((1, 1))))
+    return np.moveaxis(found[0, :, :, 0], 2, -1)
+
+
+def _grain_products(draws: npt.NDArray[Any], together: Floats) -> Floats:
+    """Return what levels and their blurs take of channels' independent numbers (D, 3, 3, 3, 3)."""
+    one = np.ones(len(draws))
+    mixing = Mixing(*(draws[f"mixing_{name}"].astype(np.float64) for name in Mixing._fields))
+    zero = 0 * one
+    mixed = np.array(
+        [[one, zero, zero], [mixing.gr, mixing.gg, zero], [mixing.br, mixing.bg, mixing.bb]]
+    )
+    middle, shares = together.shape[-1] // 2, draws["grain_scale"].astype(np.float64) ** 2
+    for name in ("down", "across"):
+        side = draws[f"grain_{name}"].astype(np.float64)
+        products = np.stack([side**2, 2 * side, 1 + 2 * side**2, 2 * side, side**2], -1)
+        near = together[..., middle - 2 : middle + 3].sum(2)
+        shares = shares * np.einsum("pdm,dm->pd", near, products)
+    return np.einsum("pd,jad,kad->dpajk", shares, mixed, mixed)
+
+
+def _cumulants(coefficients: Floats) -> tuple[Floats, Floats]:
+    """Return the second and fourth cumulant of symmetric distributions, by their quantiles.
 
     The fourth is that whose expansion has the distribution's mean deviation: far tails, which are
-    most of a heavy one's own, do not tell of its shape.
+    most of a heavy one's own, do not tell of its shape. coefficients: (D, 10).
     """
-    depth = np.linspace(1, OCTAVES + 1, 4801)
-    quantiles = np.polyval(coefficients[::-1], (np.sqrt(depth) - CENTRE) * PER_HALF)
-    weights = 2.0 ** (1 - depth) * math.log(2) * (depth[1] - depth[0])
-    weights[[0, -1]] /= 2
-    second = float(weights @ quantiles**2)
-    if second == 0:
-        return 0.0, 0.0
+    means, squares = _quantile_integrals(coefficients.shape[1])
+    second = np.einsum("di,ij,dj->d", coefficients, squares, coefficients)
     excess = np.linspace(4, -1, 501)
     mean = (1 - excess / 24) * math.sqrt(2 / math.pi) / np.sqrt(1 + excess * excess / 96)
-    return second, second**2 * float(np.interp(weights @ quantiles / second**0.5, mean, excess))
+    deviation = np.sqrt(np.where(second > 0, second, 1))
+    return second, second**2 * np.interp(coefficients @ means / deviation, mean, excess)
+
+
+@lru_cache(maxsize=1)
+def _quantile_integrals(count: int) -> tuple[Floats, Floats]:
+    """Return means of a quantile polynomial's terms over its upper half, and of their products."""
+    depth = np.linspace(1, OCTAVES + 1, 4801)
+    terms = ((np.sqrt(depth) - CENTRE) * PER_HALF)[:, None] ** np.arange(count)
+    weights = 2.0 ** (1 - depth) * math.log(2) * (depth[1] - depth[0])
+    weights[[0, -1]] /= 2
+    return weights @ terms, terms.T @ (weights[:, None] * terms)
