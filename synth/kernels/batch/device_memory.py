@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -157,7 +158,10 @@ class Graphs:
         self._held.move_to_end(key)
         if self._held[key] is None:
             self._held[key] = _recorded(launch)
-        checked(driver.cuGraphLaunch(self._held[key], memory.address))
+        if self._held[key] is None:
+            launch(memory.stream)
+        else:
+            checked(driver.cuGraphLaunch(self._held[key], memory.address))
 
     def clear(self) -> None:
         """Forget all."""
@@ -167,18 +171,24 @@ class Graphs:
 
 
 def _recorded(launch: Callable[[Any], None]) -> Any:
+    """Record what `launch` does, or return None where others hindered it.
+
+    A thread of DALI that waits for the whole device, as its pools of memory do before they give
+    some back, ends all that is being recorded.
+    """
     # Its own, which does not wait for the default one.
     stream = checked(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
-    # Relaxed: what other threads do meanwhile does not matter.
+    # Relaxed: most that other threads do meanwhile does not matter.
     mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
     checked(driver.cuStreamBeginCapture(stream, mode))
-    try:
+    with suppress(Exception):  # a launch that fails for itself fails again, where it is told
         launch(cuda.external_stream(int(stream)))
-    finally:
-        graph = checked(driver.cuStreamEndCapture(stream))
+    _, graph = driver.cuStreamEndCapture(stream)
+    checked(driver.cuStreamDestroy(stream))
+    if not int(graph):
+        return None
     made = checked(driver.cuGraphInstantiate(graph, 0))
     checked(driver.cuGraphDestroy(graph))
-    checked(driver.cuStreamDestroy(stream))
     return made
 
 
