@@ -10,7 +10,6 @@ Streaks are what straight edges of an aperture diffract, a line at right angles 
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
@@ -79,15 +78,15 @@ class Emitters(Section):
     streaks: Streaks = Streaks()
 
 
-@lru_cache(maxsize=1024)
-def black_body_tint(kelvin: float) -> npt.NDArray[np.float64]:
-    """Return factors on R, G and B of a black body's light, of luminance 1; 6500 K is white.
+def black_body_tints(kelvin: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return factors on R, G and B (N, 3) of the light of black bodies, of luminance 1.
 
-    They are Planck's law at the dominant wavelengths of sRGB's primaries.
+    6500 K is white. They are Planck's law at the dominant wavelengths of sRGB's primaries.
     """
-    hot, day = (exp(_C2 / (_PRIMARIES * one)) - 1 for one in (kelvin, _DAYLIGHT))
-    tint: npt.NDArray[np.float64] = day / hot
-    red, green, blue = LUMINANCE * tint
-    tint = tint / (red + green + blue)
-    tint.flags.writeable = False
-    return tint
+    hot, day = (
+        exp((_C2 / (_PRIMARIES * one)).reshape(-1)).reshape(-1, 3) - 1
+        for one in (kelvin[:, None], np.array([[_DAYLIGHT]]))
+    )
+    tints: npt.NDArray[np.float64] = day / hot
+    red, green, blue = (LUMINANCE * tints).T
+    return tints / (red + green + blue)[:, None]

@@ -28,6 +28,7 @@ from ..kernels.illumination import (
     mean_of,
     sum_field,
 )
+from ..kernels.numbers.library import power
 
 CHANNEL_LIGHT = LUMINANCE[:, None] * LEVEL_LIGHT
 _NOTHING, _DARK = np.empty((0, 0)), np.zeros((CELLS, CELLS))
@@ -173,16 +174,14 @@ def _places(height: int, width: int) -> tuple[FloatArray, FloatArray]:
     return along * (height / longer), along * (width / longer)
 
 
-@lru_cache(maxsize=1024)
-def light_tint(warmth_ev: float) -> FloatArray:
-    """Return factors on R, G and B of a light whose red stands that many EV over its blue.
+def light_tints(warmth_ev: FloatArray) -> FloatArray:
+    """Return factors on R, G and B (N, 3) of lights whose red stands so many EV over their blue.
 
     Their luminance is 1.
     """
-    tint = np.array([2.0 ** (warmth_ev / 2), 1.0, 2.0 ** (-warmth_ev / 2)])
-    tint = tint / _luminance(tint)
-    tint.flags.writeable = False
-    return tint
+    red, blue = power(2.0, warmth_ev / 2), power(2.0, -warmth_ev / 2)
+    tints = np.stack([red, np.ones_like(red), blue], -1)
+    return tints / _luminance(tints)[:, None]
 
 
 def _luminance(colour: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..parameters.columns import Columns, KeyedColumns
 from .jpeg import HALVED
-from .point_spread import NOTHING, Spread, Spreads
+from .point_spread import NOTHING, Asked, Spread, place_spreads
 
 _PATH = "degradations."
 _ZERO = {
@@ -55,13 +55,23 @@ def fill_degradations(draws: npt.NDArray[Any], columns: Columns) -> Spread:
         _fill_sensor_and_jpeg(draws, columns)
     elif not draws["emitters_count"].any():
         return NOTHING
-    names = "motion.length", "motion.angle", "defocus.radius", "shift.length", "shift.angle"
-    own = [columns.get(f"{_PATH}{name}", np.zeros(len(draws))).tolist() for name in names]
-    lit = (draws["emitters_count"] > 0).tolist()
-    spreads = Spreads()
-    places = [spreads.place(*key) for key in zip(*own, lit, strict=True)]
-    draws["spread"], draws["first_spread"] = np.array(places, np.int64).reshape(-1, 2).T
-    return spreads.concat()
+    length, angle, radius, shift, direction = (
+        columns.get(f"{_PATH}{name}", np.zeros(len(draws)))
+        for name in (
+            "motion.length",
+            "motion.angle",
+            "defocus.radius",
+            "shift.length",
+            "shift.angle",
+        )
+    )
+    # Directions of what is not there make no difference.
+    angle, direction = np.where(length > 0, angle, 0.0), np.where(shift > 0, direction, 0.0)
+    own = length, angle, radius, shift, direction, draws["emitters_count"] > 0
+    asked = map(Asked._make, zip(*(one.tolist() for one in own), strict=True))
+    places, spread = place_spreads(asked)
+    draws["spread"], draws["first_spread"] = places.T
+    return spread
 
 
 def _fill_sensor_and_jpeg(draws: npt.NDArray[Any], columns: Columns) -> None:

@@ -6,8 +6,7 @@ Computed on the host in float64 from plain arithmetic, rounded once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,65 +44,61 @@ class Spread(NamedTuple):
 NOTHING = Spread(np.empty((0, 2), np.int32), np.empty(0, np.float32))
 
 
-class Spreads:
-    """Point spreads of many images; equal ones are stored once."""
-
-    def __init__(self) -> None:
-        self._parts: list[Spread] = []
-        self._known: dict[tuple[float, ...], tuple[int, int]] = {}
-        self._end = 0
-
-    def place(
-        self,
-        length: float,
-        angle: float,
-        radius: float,
-        shift: float = 0.0,
-        direction: float = 0.0,
-        lit: bool = False,
-    ) -> tuple[int, int]:
-        """Return how many places one has, and which is the first among all of them.
-
-        lit: whether lamps are added to light before it spreads, though it may come from no other
-        place than the pixel's own.
-        """
-        key = length, angle if length else 0.0, radius, shift, direction if shift else 0.0, lit
-        if key not in self._known:
-            part = spread(*key[:5])
-            if lit and not len(part.weights):
-                part = Spread(np.zeros((1, 2), np.int32), np.ones(1, np.float32))
-            count = len(part.weights)
-            self._known[key] = count, self._end if count else 0
-            self._parts.append(part)
-            self._end += count
-        return self._known[key]
-
-    def concat(self) -> Spread:
-        """Return all of them, one after the other."""
-        return Spread.concat(self._parts)
-
-
-@lru_cache(maxsize=256)
-def spread(
-    length: float, angle: float, radius: float, shift: float = 0.0, direction: float = 0.0
-) -> Spread:
-    """Return how light spreads along a line, and over a disc, all of it shifted.
+class Asked(NamedTuple):
+    """How light spreads along a line, and over a disc, all of it shifted.
 
     length: of the line, pixels. angle: of its direction, radians. radius: of the disc, pixels.
-    shift, direction: how far away light comes from, pixels, and where to, radians.
+    shift, direction: how far away light comes from, pixels, and where to, radians. lit: whether
+    lamps are added to light before it spreads, though it may come from no other place than the
+    pixel's own.
     """
+
+    length: float
+    angle: float
+    radius: float
+    shift: float = 0.0
+    direction: float = 0.0
+    lit: bool = False
+
+
+def place_spreads(asked: Iterable[Asked]) -> tuple[npt.NDArray[np.int64], Spread]:
+    """Return how many places each of N images has and which is the first (N, 2), and all places.
+
+    Equal ones are stored once.
+    """
+    asked = list(asked)
+    once = list(dict.fromkeys(asked))
+    shifts = [one for one in once if one.shift > 0 and one.length <= 0 and one.radius <= 0]
+    others = list(dict.fromkeys(once).keys() - shifts)
+    counts, shifted = _places(_shifted(shifts)) if shifts else ([], NOTHING)
+    parts = [spread(one) for one in others]
+    counts = np.array([*counts, *(len(part.weights) for part in parts)], np.int64)
+    firsts = np.where(counts > 0, np.cumsum(counts) - counts, 0)
+    numbers = {one: number for number, one in enumerate([*shifts, *others])}
+    own = [numbers[one] for one in asked]
+    return np.stack([counts, firsts], 1)[own], Spread.concat([shifted, *parts])
+
+
+def spread(asked: Asked) -> Spread:
+    """Return the places of one point spread."""
+    length, angle, radius, shift, *_ = asked
     if length <= 0 and radius <= 0 and shift <= 0:
-        return NOTHING
+        return Spread(np.zeros((1, 2), np.int32), np.ones(1, np.float32)) if asked.lit else NOTHING
     grid = _line(length, angle) if length > 0 else np.ones((1, 1))
     if radius > 0:
         grid = _spread_again(grid, _disc(radius))
     if shift > 0:
-        grid = _spread_again(grid, _shifted(shift, direction))
-    reach = len(grid) // 2
-    found = np.argwhere(grid != 0)
-    weights = grid[grid != 0]
-    weights = weights / math.fsum(weights.tolist())
-    return Spread(np.ascontiguousarray(found - reach, dtype=np.int32), weights.astype(np.float32))
+        grid = _spread_again(grid, _shifted([asked])[0])
+    return _places(grid[None])[1]
+
+
+def _places(grids: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], Spread]:
+    """Return how many places point spreads have, and all. grids: about their middles (N, n, n)."""
+    totals = np.array([math.fsum(one) for one in grids.reshape(len(grids), -1).tolist()])
+    there = grids != 0
+    places = np.argwhere(there)[:, 1:] - grids.shape[1] // 2
+    weights = (grids / totals[:, None, None])[there]
+    return there.sum((1, 2)), Spread(places.astype(np.int32), weights.astype(np.float32))
 
 
 def _line(length: float, angle: float) -> npt.NDArray[np.float64]:
@@ -137,15 +132,24 @@ def _disc(radius: float) -> npt.NDArray[np.float64]:
     return grid
 
 
-def _shifted(length: float, angle: float) -> npt.NDArray[np.float64]:
-    """Return what of each pixel a point so far away takes, by cubic convolution.
+def _shifted(asked: Sequence[Asked]) -> npt.NDArray[np.float64]:
+    """Return what of each pixel a point so far away takes, by cubic convolution (N, n, n).
 
-    It is R. G. Keys' kernel of a = -1/2 (IEEE TASSP 29(6), 1981).
+    It is R. G. Keys' kernel of a = -1/2 (IEEE TASSP 29(6), 1981), without what is less than half a
+    level beside white: 7 of its 16 places are left for shifts of a tenth of a pixel.
     """
-    reach = math.ceil(length) + 2
+    reach = math.ceil(max(one.shift for one in asked)) + 2
     places = np.arange(-reach, reach + 1)
-    down, across = (_cubic(np.abs(places - length * part(angle))) for part in (math.sin, math.cos))
-    return down[:, None] * across
+    down, across = (
+        _cubic(
+            np.abs(places - np.array([one.shift * part(one.direction) for one in asked])[:, None])
+        )
+        for part in (math.sin, math.cos)
+    )
+    grids: npt.NDArray[np.float64] = down[:, :, None] * across[:, None]
+    heights = np.abs(grids)
+    grids[heights < heights.max((1, 2), keepdims=True) / 512] = 0
+    return grids
 
 
 def _cubic(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

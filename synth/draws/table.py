@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..camera.emitters import black_body_tint
-from ..camera.illumination import light_tint
+from ..camera.emitters import black_body_tints
+from ..camera.illumination import light_tints
 from ..degradations.columns import fill_degradations
 from ..degradations.point_spread import Spread
 from ..kernels.args import CHANNELS, DRAW
@@ -217,10 +217,10 @@ def _fill_field(draws: npt.NDArray[Any], columns: Columns) -> tuple[Floats, Floa
     coloured = np.zeros(own.shape, np.bool_)
     coloured[own] = warmth != 0
     draws["coloured"] = coloured.any(axis=1)
-    tint = np.array([light_tint(one) for one in warmth.tolist()], np.float64).reshape(-1, 3)
     angle = columns[f"{field}.gradient.angle"]
     draws["slope_down"], draws["slope_across"] = sine_and_cosine(angle)
-    return smooth.table[smooth.own], np.column_stack([place, ev, radius, falloff, tint])
+    lights = np.column_stack([place, ev, radius, falloff, light_tints(warmth)])
+    return smooth.table[smooth.own], lights
 
 
 def _fill_emitters(draws: npt.NDArray[Any], columns: Columns) -> Floats:
@@ -237,8 +237,7 @@ def _fill_emitters(draws: npt.NDArray[Any], columns: Columns) -> Floats:
     own = columns["emitters.place"].own
     names = "place", "within", "ev", "radius", "temperature"
     *numbers, kelvin = (columns[f"emitters.{name}"].table[own] for name in names)
-    tint = np.array([black_body_tint(one) for one in kelvin.tolist()], np.float64).reshape(-1, 3)
-    return np.column_stack([*numbers, tint])
+    return np.column_stack([*numbers, black_body_tints(kelvin)])
 
 
 def _fill_curves(

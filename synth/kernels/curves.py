@@ -102,9 +102,12 @@ def linear_table(
     The steps are inverse tone curve, then inverse sRGB transfer (or a plain gamma), and what the
     photograph's own camera did to light, undone: y (1 + shoulder y^2) of y = x^exponent.
     """
-    encoded = np.arange(256) / 255
-    encoded = inverse_tone_curve(encoded, tone) if tone else encoded
-    light = encoded**gamma if gamma else srgb_to_linear(encoded)
+    if tone or gamma:
+        encoded = np.arange(256) / 255
+        encoded = inverse_tone_curve(encoded, tone) if tone else encoded
+        light = encoded**gamma if gamma else srgb_to_linear(encoded)
+    else:
+        light = LEVEL_LIGHT
     light = light**exponent if exponent != 1 else light
     table = (light * (1 + shoulder * light * light)).astype(np.float32)
     table.flags.writeable = False

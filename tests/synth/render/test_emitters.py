@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gloam
-from gloam.synth.camera.emitters import black_body_tint
+from gloam.synth.camera.emitters import black_body_tints
 from gloam.synth.draws.record import CameraDraw
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.models import draw, parse_draw, render
@@ -76,8 +76,8 @@ def test_the_illumination_leaves_them_as_they_are():
 
 
 def test_warm_lamps_are_red():
-    assert black_body_tint(6500.0) == pytest.approx(1)
-    red, _, blue = black_body_tint(2700.0)
+    daylight, (red, _, blue) = black_body_tints(np.array([6500.0, 2700.0]))
+    assert daylight == pytest.approx(1)
     assert np.log2(red / blue) == pytest.approx(2.3, abs=0.05)
     light = emitter_light(DARK, lamps("emitters.temperature=2000"))[151, 201]
     assert light[0] > light[1] > light[2] > 0
