@@ -53,6 +53,10 @@ class Pairs(Protocol):
     A set in tars takes 16 bytes a pair, whatever its size.
     """
 
+    @property
+    def keys(self) -> Keys | Sequence[str]:
+        """The keys in order, each read on access where that takes less memory."""
+
     def __len__(self) -> int: ...
 
     def __getitem__(self, number: int) -> StoredPair: ...

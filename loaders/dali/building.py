@@ -225,7 +225,7 @@ class PipelineBuilder:
             return ResidentPipeline(pools["host"], contents.pairs, live, drawn, options, course)
         if "gpu" not in pools:
             pools["gpu"] = self._filled(first, last)
-        keys = [contents.pairs[number].key for number in range(first, last)]
+        keys = [contents.pairs.keys[number] for number in range(first, last)]
         return ResidentOnGpu(
             pools["gpu"],
             keys,
@@ -294,21 +294,20 @@ class PipelineBuilder:
 
     def crops(self, epoch: int, numbers: Callable[[int], list[int]]) -> Callable[[Any], Any]:
         """Return what draws the crops of a pipeline's batches, by the keys of their pairs."""
-        epoch_of = self.epoch_of(epoch)
+        epoch_of, names = self.epoch_of(epoch), self.contents.pairs.keys
 
         def drawn(info: Any) -> list[Any]:
-            keys = [self.contents.pairs[number].key for number in numbers(info.iteration)]
+            keys = [names[number] for number in numbers(info.iteration)]
             return list(crop_numbers(self.options, epoch_of(info.iteration), keys))
 
         return drawn
 
     def source(self, numbers: Callable[[int], list[int]]) -> EncodedPairs:
         """Return what reads a pipeline's pairs, where gloam does."""
-        threads = self.options.workers
-        if self.contents.far:
-            threads = max(threads, AT_ONCE)
-        given = self.contents.layout is None
-        return EncodedPairs(self.contents.pairs, self.contents.nearest, numbers, threads, given)
+        far, given = self.contents.far, self.contents.layout is None
+        threads = max(self.options.workers, AT_ONCE) if far else self.options.workers
+        where = self.contents.pairs, self.contents.nearest
+        return EncodedPairs(*where, numbers, threads, far, given)
 
     def source_numbers(
         self, epoch: int, start: tuple[int, bytes] | None = None
@@ -388,14 +387,16 @@ class PipelineBuilder:
     def _all_keys(self) -> list[str]:
         """The keys of all pairs, on a GPU, which has the draws of an epoch."""
         on_gpu = self.options.device == "gpu"
-        return [self.contents.pairs[i].key for i in range(self.contents.count)] if on_gpu else []
+        names = self.contents.pairs.keys
+        return [names[i] for i in range(self.contents.count)] if on_gpu else []
 
     def _keys(self, labels: Any) -> list[str]:
         """Return the keys of a whole batch, by its labels."""
         if self.reader == "webdataset" and not self.by_number:
             return keys_of_records(labels, len(labels))
         numbers = np.array(labels.as_cpu().as_tensor()).ravel()
-        return [self.contents.pairs[number].key for number in numbers.tolist()]
+        names = self.contents.pairs.keys
+        return [names[number] for number in numbers.tolist()]
 
     def _decoded(self, pair: StoredPair) -> tuple[Any, ...]:
         """Decode what stays in host memory of a pair."""

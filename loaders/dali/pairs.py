@@ -57,7 +57,7 @@ class DaliPairs(PairLoader, DaliLoader):
                 self.options,
                 numbers,
                 builder.epoch_of(epoch),
-                lambda numbers: [pairs[number].key for number in numbers],
+                lambda numbers: [pairs.keys[number] for number in numbers],
             )
             crops = self._labels.ahead_of(crops)
         if self._resident and self.options.last_batch == "padded":
@@ -120,10 +120,11 @@ class DaliPairs(PairLoader, DaliLoader):
             return images
         if own:
             return (*images, keys or keys_of_records(labels[0], count))
+        names = self.contents.pairs.keys
         if self._resident:
-            return (*images, [self.contents.pairs[int(number)].key for number in labels[0][:count]])
+            return (*images, [names[int(number)] for number in labels[0][:count]])
         places = np.array(labels[0].as_cpu().as_tensor()).ravel()[:count]
-        return (*images, [self.contents.pairs[int(place)].key for place in places])
+        return (*images, [names[int(place)] for place in places])
 
 
 def _reader(reader: str, contents: Contents) -> str:

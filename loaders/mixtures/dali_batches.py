@@ -25,13 +25,13 @@ from ..columns import fetched, read_extent
 from ..dataset import Pixels, check_one_shape
 from ..live.host_batch import HostBatch
 from ..options import Options
+from ..read_pool import ReadPool
 from ..samples import sized
 from .epochs import Batch, Sample
 from .mixture import at
 from .parts import Part, nearest_pair
 
 Whole = npt.NDArray[np.int64]
-_CHUNK = 16  # samples that a thread reads, one after the other
 _AHEAD = 2  # batches that are read before DALI asks for them
 
 
@@ -44,7 +44,8 @@ class PartKeys(NamedTuple):
     @classmethod
     def of(cls, part: Part) -> PartKeys:
         """Return those of a component."""
-        names = [part.contents.pairs[i].key for i in range(part.contents.count)]
+        keys = part.contents.pairs.keys
+        names = [keys[i] for i in range(part.contents.count)]
         return cls(names, Keys(names))
 
 
@@ -91,8 +92,7 @@ class MixedSource:
     """The function of an external source: the encoded images of one batch after the other.
 
     batches: endless.
-    threads: number of those that read.
-    far: whether something lies in a store, where each image is waited for.
+    threads, far: of `ReadPool`.
     """
 
     def __init__(
@@ -100,18 +100,16 @@ class MixedSource:
     ) -> None:
         self.begun: deque[MixedBatch] = deque()  # those that DALI was given and has not given back
         self._parts, self._batches = parts, batches
-        self._chunk = 1 if far else _CHUNK
-        self._pool = ThreadPoolExecutor(threads)
-        self._reading: deque[tuple[Batch, Iterator[list[list[Pixels]]]]] = deque()
+        self._pool = ReadPool(threads, far)
+        self._reading: deque[tuple[Batch, Iterator[list[Pixels]]]] = deque()
 
     def __call__(self) -> list[Pixels]:
         """Return the images of DALI's next batch: uint8 arrays of encoded bytes."""
         while len(self._reading) <= _AHEAD:
             batch = next(self._batches)
-            chunks = [batch[1][i : i + self._chunk] for i in range(0, len(batch[1]), self._chunk)]
-            self._reading.append((batch, self._pool.map(self._read, chunks)))
-        batch, chunks_read = self._reading.popleft()
-        images = [own for chunk in chunks_read for own in chunk]
+            self._reading.append((batch, self._pool.map(self._read, batch[1])))
+        batch, read = self._reading.popleft()
+        images = list(read)
         ends = np.cumsum([len(own) for own in images])
         firsts = np.concatenate([[0], ends[:-1]])
         self.begun.append(MixedBatch(*batch, firsts, ends - 1, _grouped(batch[1])))
@@ -119,10 +117,10 @@ class MixedSource:
 
     def close(self) -> None:
         """End the threads that read."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.close()
 
-    def _read(self, samples: Sequence[Sample]) -> list[list[Pixels]]:
-        return [[np.frombuffer(data, np.uint8) for data in self._data(one)] for one in samples]
+    def _read(self, sample: Sample) -> list[Pixels]:
+        return [np.frombuffer(data, np.uint8) for data in self._data(sample)]
 
     def _data(self, sample: Sample) -> tuple[bytes, ...]:
         part = self._parts[sample.part]

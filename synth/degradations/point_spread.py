@@ -67,12 +67,12 @@ def place_spreads(asked: Iterable[Asked]) -> tuple[npt.NDArray[np.int64], Spread
     Equal ones are stored once.
     """
     asked = list(asked)
-    once = list(dict.fromkeys(asked))
+    once = dict.fromkeys(asked)
     shifts = [one for one in once if one.shift > 0 and one.length <= 0 and one.radius <= 0]
-    others = list(dict.fromkeys(once).keys() - shifts)
-    counts, shifted = _places(_shifted(shifts)) if shifts else ([], NOTHING)
+    others = [one for one in once if one.shift <= 0 or one.length > 0 or one.radius > 0]
+    own_counts, shifted = _places(_shifted(shifts)) if shifts else (np.zeros(0, np.int64), NOTHING)
     parts = [spread(one) for one in others]
-    counts = np.array([*counts, *(len(part.weights) for part in parts)], np.int64)
+    counts = np.array([*own_counts.tolist(), *(len(part.weights) for part in parts)], np.int64)
     firsts = np.where(counts > 0, np.cumsum(counts) - counts, 0)
     numbers = {one: number for number, one in enumerate([*shifts, *others])}
     own = [numbers[one] for one in asked]

@@ -11,7 +11,7 @@ noise of channels as it is drawn.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -54,9 +54,9 @@ class SiteNoise(NamedTuple):
         red, green and blue.
     """
 
-    gain: float
+    gain: Any
     shared: npt.NDArray[np.float64]
-    fourth: float
+    fourth: Any
     squares: npt.NDArray[np.float64]
     powers: npt.NDArray[np.float64]
 

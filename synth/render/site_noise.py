@@ -98,11 +98,9 @@ def _squares(method: int) -> Floats:
 def _grain_products(draws: npt.NDArray[Any], together: Floats) -> Floats:
     """Return what levels and their blurs take of channels' independent numbers (D, 3, 3, 3, 3)."""
     one = np.ones(len(draws))
-    mixing = Mixing(*(draws[f"mixing_{name}"].astype(np.float64) for name in Mixing._fields))
     zero = 0 * one
-    mixed = np.array(
-        [[one, zero, zero], [mixing.gr, mixing.gg, zero], [mixing.br, mixing.bg, mixing.bb]]
-    )
+    gr, gg, br, bg, bb = (draws[f"mixing_{name}"].astype(np.float64) for name in Mixing._fields)
+    mixed = np.array([[one, zero, zero], [gr, gg, zero], [br, bg, bb]])
     middle, shares = together.shape[-1] // 2, draws["grain_scale"].astype(np.float64) ** 2
     for name in ("down", "across"):
         side = draws[f"grain_{name}"].astype(np.float64)

@@ -5,11 +5,13 @@ A set in tars takes 16 bytes a pair, one in files as many as its names have.
 
 from __future__ import annotations
 
+import mmap
 import os
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -111,9 +113,13 @@ class Tarred:
 
 @dataclass(frozen=True)
 class TarKeys:
-    """The keys of samples in tars, read where they stand, in the headers of members."""
+    """The keys of samples in tars, read where they stand, in the headers of members.
+
+    Of local tars that are mapped: DALI's readers map them too.
+    """
 
     members: Tarred
+    _maps: dict[str, mmap.mmap] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.members)
@@ -124,7 +130,21 @@ class TarKeys:
         return Extent(member.path, member.offset - BLOCK, NAME)
 
     def __getitem__(self, number: int) -> str:
-        return key_in(self.extent(number))
+        name = self.extent(number)
+        if name.path[2:5] == "://":
+            return key_in(name)
+        if name.path not in self._maps:
+            try:
+                with open_regular(name.path, buffering=0) as handle:
+                    self._maps[name.path] = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ)
+            except OSError as error:
+                raise unreadable(name.path, error) from error
+            except ValueError:  # it is empty
+                return _key(b"", name.path)
+        return _key(self._maps[name.path][name.offset : name.offset + NAME], name.path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TarKeys, (self.members,)
 
 
 def key_in(name: Extent) -> str:
@@ -132,9 +152,13 @@ def key_in(name: Extent) -> str:
 
     Raises SetError when no key stands there.
     """
-    key = name.read().partition(b".")[0].decode("latin-1")
+    return _key(name.read(), name.path)
+
+
+def _key(name: bytes, path: str) -> str:
+    key = name.partition(b".")[0].decode("latin-1")
     if not KEY.match(key):
-        raise SetError.at(name.path, f"{shown(key)} is no key of a sample; gloam verify the set")
+        raise SetError.at(path, f"{shown(key)} is no key of a sample; gloam verify the set")
     return key
 
 
