@@ -138,7 +138,7 @@ def _shifted(asked: Sequence[Asked]) -> npt.NDArray[np.float64]:
     It is R. G. Keys' kernel of a = -1/2 (IEEE TASSP 29(6), 1981), without what is less than half a
     level beside white: 7 of its 16 places are left for shifts of a tenth of a pixel.
     """
-    reach = math.ceil(max(one.shift for one in asked)) + 2
+    reach = math.ceil(max(one.shift for one in asked)) + 1
     places = np.arange(-reach, reach + 1)
     down, across = (
         _cubic(

@@ -18,7 +18,7 @@ from ..degradations.point_spread import Spread
 from ..kernels.args import CHANNELS, DRAW
 from ..kernels.channel_noise import Grain, Mixing
 from ..kernels.chroma import MOST_TAPS, blur_weights
-from ..kernels.curves import linear_table, toe_of
+from ..kernels.curves import linear_tables, toe_of
 from ..kernels.demosaic import METHODS
 from ..kernels.exposure import KNEE, Matrix
 from ..kernels.numbers.library import power, sine_and_cosine
@@ -265,8 +265,7 @@ def _fill_curves(
             weights = blur_weights(width)
             row[: len(weights)] = weights
     draws["taps"] = np.count_nonzero(blur, axis=1)
-    linear = [linear_table(*key) for key in tables]
-    return np.array(linear, np.float32).reshape(-1, 256), blur
+    return linear_tables(*np.array(list(tables), np.float64).reshape(-1, 4).T), blur
 
 
 def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> None:

@@ -61,6 +61,7 @@ LUMA = np.array([0.299, 0.587, 0.114])
 """Weights of encoded R, G, B (ITU-R BT.601)."""
 LEVEL_LIGHT = srgb_to_linear(np.arange(256) / 255)
 """Linear light of the 256 levels of sRGB."""
+_AT_ONCE = 512  # tables
 
 
 def linear_to_srgb(linear: FloatArray) -> FloatArray:
@@ -93,25 +94,30 @@ def inverse_tone_curve(shown: FloatArray, strength: float) -> FloatArray:
     return (low + high) / 2
 
 
-@lru_cache(maxsize=64)
-def linear_table(
-    tone: float, gamma: float = 0.0, exponent: float = 1.0, shoulder: float = 0.0
+def linear_tables(
+    tone: FloatArray, gamma: FloatArray, exponent: FloatArray, shoulder: FloatArray
 ) -> npt.NDArray[np.float32]:
-    """Return the scene-linear light of the 256 levels of a photograph.
+    """Return the scene-linear light (N, 256) of the 256 levels of photographs, by arrays (N).
 
     The steps are inverse tone curve, then inverse sRGB transfer (or a plain gamma), and what the
     photograph's own camera did to light, undone: y (1 + shoulder y^2) of y = x^exponent.
     """
-    if tone or gamma:
-        encoded = np.arange(256) / 255
-        encoded = inverse_tone_curve(encoded, tone) if tone else encoded
-        light = encoded**gamma if gamma else srgb_to_linear(encoded)
-    else:
-        light = LEVEL_LIGHT
-    light = light**exponent if exponent != 1 else light
-    table = (light * (1 + shoulder * light * light)).astype(np.float32)
-    table.flags.writeable = False
-    return table
+    tables = np.empty((len(tone), 256), np.float32)
+    for first in range(0, len(tone), _AT_ONCE):
+        rows = slice(first, first + _AT_ONCE)
+        ways = zip(tone[rows].tolist(), gamma[rows].tolist(), strict=True)
+        light = np.stack([_light_of_levels(*way) for way in ways])
+        powers, bend = exponent[rows, None], shoulder[rows, None]
+        light = np.power(light, powers, out=light, where=powers != 1)
+        tables[rows] = light * (1 + bend * light * light)
+    return tables
+
+
+@lru_cache(maxsize=64)
+def _light_of_levels(tone: float, gamma: float) -> FloatArray:
+    encoded = np.arange(256) / 255
+    encoded = inverse_tone_curve(encoded, tone) if tone else encoded
+    return encoded**gamma if gamma else srgb_to_linear(encoded)
 
 
 @kernel

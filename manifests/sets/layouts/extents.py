@@ -10,7 +10,6 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,14 @@ import numpy.typing as npt
 
 from ....errors import SetError
 from ....storage.stores import StorePath, as_path
-from ....storage.untrusted import KEY, open_regular, read_regular, shown, unreadable
+from ....storage.untrusted import (
+    KEY,
+    open_regular,
+    read_range,
+    read_regular,
+    shown,
+    unreadable,
+)
 
 
 @dataclass(frozen=True)
@@ -48,12 +54,10 @@ class Extent:
                     return read_regular(stored)
                 return self._whole(stored.read_range(self.offset, self.size))
             if self.size < 0:
-                return read_regular(Path(self.path))
+                return read_regular(self.path)
             # Opened for each member: that costs microseconds, and threads need not share
             # descriptors.
-            with open_regular(self.path, buffering=0) as handle:
-                handle.seek(self.offset)
-                data = handle.read(self.size)
+            data = read_range(self.path, self.offset, self.size)
         except OSError as error:
             raise unreadable(self.path, error) from error
         return self._whole(data)

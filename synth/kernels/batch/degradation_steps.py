@@ -91,13 +91,11 @@ def spread_step(number, place, batch):
         from_y = min(max(i32(y + down), i32(0)), i32(image.height - 1))
         from_x = min(max(i32(x + across), i32(0)), i32(image.width - 1))
         at = image.normal + u64(u32(3) * u32(from_y * image.width + from_x))
-        r, g, b = brightened(
-            linear[batch.normal[at]],
-            linear[batch.normal[at + u64(1)]],
-            linear[batch.normal[at + u64(2)]],
-            draw.highlights,
-            draw.knee,
-        )
+        r = linear[batch.normal[at]]
+        g = linear[batch.normal[at + u64(1)]]
+        b = linear[batch.normal[at + u64(2)]]
+        if draw.highlights != f32(0):
+            r, g, b = brightened(r, g, b, draw.highlights, draw.knee)
         if draw.emitters_count > 0:
             r, g, b = _with_emitters((r, g, b), from_y, from_x, number, batch)
         weight = batch.spread_weights[p]
