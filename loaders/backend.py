@@ -19,10 +19,6 @@ _CLASSES = {  # imported when they are first used: neither DALI nor torch need b
     ("ImageLoader", "torch"): "torch_images.TorchImages",
 }
 
-UNTRIED_ON_GPU = "torch"
-"""Backend that "auto" takes on a GPU for mixtures and `give`, whose DALI code no GPU has run."""
-
-
 def choose_backend(given: Mapping[str, Any]) -> str:
     """Return "dali" or "torch", as the options of a loader ask for.
 
@@ -38,10 +34,8 @@ def choose_backend(given: Mapping[str, Any]) -> str:
     kind = find_device(given.get("device", "auto")).kind
     if not is_installed() or kind == "mps":
         return "torch"
-    if given.get("give"):
-        # Maps of a CPU keep the interpreter busy: processes make them side by side, threads do not.
-        return "torch" if kind == "cpu" else UNTRIED_ON_GPU
-    return "dali"
+    # Maps of a CPU keep the interpreter busy: processes make them side by side, threads do not.
+    return "torch" if given.get("give") and kind == "cpu" else "dali"
 
 
 def class_of(loader: str, given: Mapping[str, Any]) -> Any:
@@ -49,7 +43,8 @@ def class_of(loader: str, given: Mapping[str, Any]) -> Any:
     backend = choose_backend(given)
     if loader == "MixedLoader" and given.get("backend", "auto") == "auto" and backend == "dali":
         on_gpu = find_device(given.get("device", "auto")).kind == "gpu"
-        backend = UNTRIED_ON_GPU if on_gpu else "torch"
+        known = set(given.get("give") or ()) <= {"component"}
+        backend = "dali" if on_gpu and known else "torch"
     module, _, name = _CLASSES[loader, backend].rpartition(".")
     return getattr(import_module(f".{module}", __package__), name)
 

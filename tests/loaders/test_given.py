@@ -9,7 +9,7 @@ import torch
 import gloam
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
-from gloam.loaders.backend import UNTRIED_ON_GPU, choose_backend
+from gloam.loaders.backend import choose_backend
 from gloam.loaders.options import GIVEN
 from gloam.manifests.images.encode import encode
 from gloam.synth.models import draw
@@ -168,7 +168,7 @@ def test_auto_takes_processes_for_maps_of_a_cpu_and_dali_for_a_gpus():
     pytest.importorskip("nvidia.dali")
     assert choose_backend({"give": ["noise"], "device": "cpu"}) == "torch"
     assert choose_backend({"give": ["noise"], "device": "cpu", "resident": True}) == "dali"
-    assert choose_backend({"give": ["noise"], "device": "cuda"}) == UNTRIED_ON_GPU
+    assert choose_backend({"give": ["noise"], "device": "cuda"}) == "dali"
 
 
 def test_units_are_those_of_the_images_in_worker_processes_too():
