@@ -90,7 +90,7 @@ class LoaderOptions(TypedDict, total=False):
     backend : str
         "dali" (NVIDIA DALI: reads, decodes and resizes, on a GPU or the CPU), "torch" (a DataLoader
         with processes that decode on the CPU), or "auto", the default: DALI where it is installed
-        and knows the device; torch for mixtures and `give`. Batches differ by decoder and resizer
+        and knows the device; torch for mixtures and `give` on a CPU. Batches differ by decoder and resizer
         alone, and by the order of DALI's own readers, see `reader`.
     """
 
@@ -159,7 +159,8 @@ class PairOptions(ImageOptions, total=False):
         "emitter-light" (what they add, linear, 1 is what the sensor holds), "component" (names, of
         mixtures). Maps are (N, C, H, W) in the images' layout, float32 (float16 with such images),
         moved as the pixels are; where a picture is resized, noise is that before. What is not known
-        (of lists, of real pairs) is NaN, or None. backend="auto" takes torch then.
+        (of lists, of real pairs) is NaN, or None. backend="auto" takes torch then on a
+        CPU.
     unpaired : bool
         Give dark and bright pictures that have nothing to do with each other, each list in an order
         of its own: `data` is two lists, (DARK, BRIGHT), as `pairs_in` has them of one folder, and
