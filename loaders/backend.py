@@ -19,6 +19,7 @@ _CLASSES = {  # imported when they are first used: neither DALI nor torch need b
     ("ImageLoader", "torch"): "torch_images.TorchImages",
 }
 
+
 def choose_backend(given: Mapping[str, Any]) -> str:
     """Return "dali" or "torch", as the options of a loader ask for.
 
