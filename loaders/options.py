@@ -90,8 +90,8 @@ class LoaderOptions(TypedDict, total=False):
     backend : str
         "dali" (NVIDIA DALI: reads, decodes and resizes, on a GPU or the CPU), "torch" (a DataLoader
         with processes that decode on the CPU), or "auto", the default: DALI where it is installed
-        and knows the device; torch for mixtures and `give` on a CPU. Batches differ by decoder and resizer
-        alone, and by the order of DALI's own readers, see `reader`.
+        and knows the device; torch for mixtures and `give` on a CPU. Batches differ by decoder and
+        resizer alone, and by the order of DALI's own readers, see `reader`.
     """
 
     batch_size: Required[int]
