@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from .compiling.compile import row_kernel, scalar
 from .develop import developed_light, encoding_cell
-from .numbers.elementary import log2
 from .numbers.random_bits import (
     CHANNEL,
     CHANNEL_ROW,
@@ -26,10 +25,10 @@ from .numbers.random_bits import (
     row_sample,
     sample_state,
 )
-from .numbers.shot_and_read_noise import symmetric_quantile
-from .types import f32, f64, u16, u32, u64
+from .numbers.shot_and_read_noise import octaves_of, symmetric_quantile
+from .types import f32, u16, u32, u64
 
-_NEPERS = -math.log(2)
+_NEPERS = f32(math.log(2))
 _LEAST = f32(1e-20)  # variance that is still divided by
 
 
@@ -103,8 +102,7 @@ def noisy_channel(light, z, state, of_row, own, noise):
     value = light + (np.sqrt(variance) * (z + own.rows * of_row) + skewed) - own.tail_mean
     word = random_word(state, CHANNEL_TAIL)
     if word < own.tail_share:
-        rank = (f64(word) + 0.5) / f64(own.tail_share)
-        value += own.tail * f32(log2(rank) * _NEPERS)
+        value += own.tail * (_NEPERS * (octaves_of(word) - octaves_of(own.tail_share)))
     return value
 
 

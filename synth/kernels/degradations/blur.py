@@ -65,7 +65,7 @@ def _lit_row(rgb, y, span, emission, rows, reach, room):
 @inlined
 def _row_from(rows, place, y, x, width):
     left = x + place[1]
-    return rows[y + place[0], left : left + width]
+    return rows[(y + place[0]) % rows.shape[0], left : left + width]
 
 
 @kernel
@@ -84,26 +84,29 @@ def spread_light(rgb, emission, places, weights, part, out):
     for p in range(places.shape[0]):
         reach = max(reach, abs(places[p, 0]), abs(places[p, 1]))
     first, last = max(part.left - reach, 0), min(part.left + part.width + reach, width)
-    padded = np.empty((part.height + 2 * reach, 3, last - first + 2 * reach), np.float32)
+    # Of the rows that one row's light comes from, each where its number says, over and over.
+    padded = np.empty((2 * reach + 1, 3, last - first + 2 * reach), np.float32)
     room = np.empty((3, last - first if emission.lamps.shape[0] else 0), np.float32)
-    for i in range(padded.shape[0]):
+    for i in range(part.height + 2 * reach):
         y = min(max(part.top - reach + i, 0), height - 1)
-        _lit_row(rgb, y, (first, last - first), emission, padded[i], reach, room)
-    for i in range(part.height):
-        to = (part.top + i) * width + part.left
-        start = part.left - first + reach
+        own_row = padded[i % padded.shape[0]]
+        _lit_row(rgb, y, (first, last - first), emission, own_row, reach, room)
+        if i < 2 * reach:
+            continue
+        to = (part.top + i - 2 * reach) * width + part.left
+        middle, start = i - reach, part.left - first + reach
         for c in range(3):
             row = out[c, to : to + part.width]
             row[:] = f32(0)
             own = padded[:, c]
             for p in range(0, places.shape[0] & ~3, 4):
                 four = (
-                    _row_from(own, places[p], i + reach, start, part.width),
-                    _row_from(own, places[p + 1], i + reach, start, part.width),
-                    _row_from(own, places[p + 2], i + reach, start, part.width),
-                    _row_from(own, places[p + 3], i + reach, start, part.width),
+                    _row_from(own, places[p], middle, start, part.width),
+                    _row_from(own, places[p + 1], middle, start, part.width),
+                    _row_from(own, places[p + 2], middle, start, part.width),
+                    _row_from(own, places[p + 3], middle, start, part.width),
                 )
                 _add_four(four, (weights[p], weights[p + 1], weights[p + 2], weights[p + 3]), row)
             for p in range(places.shape[0] & ~3, places.shape[0]):
-                one = _row_from(own, places[p], i + reach, start, part.width)
+                one = _row_from(own, places[p], middle, start, part.width)
                 _add_weighted(one, weights[p], row)

@@ -29,20 +29,25 @@ _PER_HALF, _CENTRE = f32(PER_HALF), f32(-CENTRE * PER_HALF)
 
 
 @scalar
-def tail_place(word):
-    """Return where the polynomials of `quantile_at` are met, by the tail probability of a word.
+def octaves_of(word):
+    """Return 1 - log2(2 p) of the tail probability of a word, to 5e-5.
 
     All bits of `word` (uint32) but the lowest are that probability p = t / 2^32. The bits of t,
     read as a number, are its exponent and mantissa m, which is log2(t) within 0.09; m (1 - m) times
-    a polynomial in 1 + m, met at the Chebyshev nodes, is what lacks, to 5e-5.
+    a polynomial in 1 + m, met at the Chebyshev nodes, is what lacks.
     """
     t = f32(i32(word >> u32(1))) + f32(0.5)
     bits = f32(t).view(np.int32)
     one_and_m = i32((bits & _MANTISSA) | _ONE).view(np.float32)
     bend = fma(fma(fma(_B3, one_and_m, _B2), one_and_m, _B1), one_and_m, _B0)
     m_times_rest = fma(one_and_m, f32(3) - one_and_m, f32(-2))
-    octaves = fma(-m_times_rest, bend, fma(f32(bits), -_PER_BIT, _NO_OCTAVES))
-    return fma(np.sqrt(min(octaves, _DEEPEST)), _PER_HALF, _CENTRE)
+    return fma(-m_times_rest, bend, fma(f32(bits), -_PER_BIT, _NO_OCTAVES))
+
+
+@scalar
+def tail_place(word):
+    """Return where the polynomials of `quantile_at` are met, by the tail probability of a word."""
+    return fma(np.sqrt(min(octaves_of(word), _DEEPEST)), _PER_HALF, _CENTRE)
 
 
 @scalar
