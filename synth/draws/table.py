@@ -142,7 +142,9 @@ def table_of(columns: Columns) -> DrawTable:
     columns: of N images, by the paths of `CameraDraw`; degradations and video may be left out.
     """
     seeds = columns["pixel_seed"].astype(np.uint64)
-    columns = {path: np.full(len(seeds), value) for path, value in _DEFAULTS.items()} | columns
+    columns = columns | {
+        path: np.full(len(seeds), value) for path, value in _DEFAULTS.items() if path not in columns
+    }
     draws = np.zeros(len(seeds), DRAW)
     draws["seed_lower"], draws["seed_upper"] = seeds & np.uint64(0xFFFFFFFF), seeds >> np.uint64(32)
     for name, path in _AS_DRAWN.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -85,23 +86,20 @@ class Together(Section):
         self, columns: Columns, random: KeyedColumns, name: str, recipe: type[Section]
     ) -> None:
         """Draw the parameters of many images, and put them into their columns."""
-        drawn = self._draw(random, f"together.{name}")
-        for path, values in zip(self.columns, drawn.T, strict=True):
-            bounds = within_of(recipe, path)
-            assert bounds is not None
-            values = np.clip(values, bounds.low, bounds.high)
-            section, _, last = path.rpartition(".")
-            if last.isdigit():
-                several: Ragged = columns[section]
-                several.table[:, int(last)] = values
+        lows, highs, places = _bounds(recipe, self.columns)
+        drawn = np.minimum(np.maximum(self._draw(random, f"together.{name}"), lows), highs)
+        for (path, number, whole), values in zip(places, drawn.T, strict=True):
+            if number is not None:
+                several: Ragged = columns[path]
+                several.table[:, number] = values
             else:
-                columns[path] = values.astype(np.int64) if bounds.whole else values
+                columns[path] = values.astype(np.int64) if whole else values
 
     def _draw(self, random: KeyedColumns, purpose: str) -> Any:
         if self.rows:
-            ends = np.cumsum(self.weights or np.ones(len(self.rows)))
+            table, ends = _table(self.rows, self.weights)
             place = np.searchsorted(ends, random.uniform(purpose) * ends[-1], side="right")
-            return np.array(self.rows)[np.minimum(place, len(ends) - 1)]
+            return table[np.minimum(place, len(ends) - 1)]
         drawn = np.tile(np.array(self.mean), (len(random), 1))
         columns = _root(self.covariance).T
         for gaussian, column in zip(random.gaussians(purpose, len(columns)), columns, strict=True):
@@ -109,7 +107,29 @@ class Together(Section):
         return drawn
 
 
-def _root(covariance: Any) -> Any:
+@lru_cache(maxsize=64)
+def _bounds(recipe: type[Section], columns: tuple[str, ...]) -> tuple[Any, Any, list[Any]]:
+    """Return least and largest values of columns; path, which of several, and whether whole."""
+    lows, highs, places = [], [], []
+    for path in columns:
+        bounds = within_of(recipe, path)
+        assert bounds is not None
+        section, _, last = path.rpartition(".")
+        place = (section, int(last)) if last.isdigit() else (path, None)
+        lows.append(bounds.low)
+        highs.append(bounds.high)
+        places.append((*place, bounds.whole))
+    return np.array(lows), np.array(highs), places
+
+
+@lru_cache(maxsize=16)
+def _table(rows: tuple[_Row, ...], weights: _Row) -> tuple[Any, Any]:
+    """Return rows as an array, and the ends of their shares."""
+    return np.array(rows), np.cumsum(weights or np.ones(len(rows)))
+
+
+@lru_cache(maxsize=64)
+def _root(covariance: tuple[_Row, ...]) -> Any:
     """Return the lower triangle whose square is a covariance, by Cholesky, in plain numbers.
 
     A LAPACK's last bits depend on the machine. Numbers may have been rounded, to four digits.
