@@ -43,6 +43,7 @@ _DEFAULTS = {
 }
 """Values of parameters that are not drawn where a recipe says nothing of them."""
 
+_FEW = 256  # tables of light
 _MINORS = np.array(
     [
         [4, 2, 1, 5, 0, 2, 3, 1, 0],
@@ -107,10 +108,10 @@ def concat(parts: Sequence[DrawTable]) -> DrawTable:
         end, tables = end + len(part), tables + len(part.linear)
         nodes, lights = nodes + len(part.smooth), lights + len(part.lights)
         places, emitters = places + len(part.spread.weights), emitters + len(part.emitters)
-    linear, place = np.unique(
-        np.concatenate([p.linear for p in parts]), axis=0, return_inverse=True
-    )
-    draws["linear"] = place.reshape(-1)[draws["linear"]]
+    linear = np.concatenate([part.linear for part in parts])
+    if len(linear) <= _FEW:  # more are hardly equal, and take long to compare
+        linear, place = np.unique(linear, axis=0, return_inverse=True)
+        draws["linear"] = place.reshape(-1)[draws["linear"]]
     return DrawTable(
         draws,
         linear,
