@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from ..dataset import check_one_shape, decoded_member
 from ..read_pool import ReadPool
 
 _RECENT = 64  # batches: more than DALI asks for ahead
+_AHEAD = 2  # batches that are read before DALI asks for them
 _FIRST = 8  # batches whose lows OpenCV decodes: kernels take half a second to load
 
 
@@ -142,12 +143,12 @@ class EncodedPairs:
         self._pairs, self._nearest, self._numbers = pairs, nearest, numbers
         self._given = given
         self._pool, self._decoding = ReadPool(threads, far), ThreadPoolExecutor(threads)
+        self._ahead: dict[int, tuple[list[int], Iterator[Any]]] = {}  # by a batch's number
         self._asked = 0  # batches of lows
 
     def __call__(self, info: Any) -> tuple[list[Any], list[Any], list[Any]]:
         """Return lows, normals (uint8 arrays of encoded bytes) and numbers of DALI's next batch."""
-        numbers = self._numbers(info.iteration)
-        arrays = list(self._pool.map(self._read, numbers))
+        numbers, arrays = self._taken(info.iteration, self._read)
         return (
             [low for low, _ in arrays],
             [normal for _, normal in arrays],
@@ -162,9 +163,18 @@ class EncodedPairs:
 
     def normals(self, info: Any) -> tuple[list[Any], list[Any]]:
         """Return normals and numbers alone of DALI's next batch."""
-        numbers = self._numbers(info.iteration)
-        data = list(self._pool.map(self._read_normal, numbers))
+        numbers, data = self._taken(info.iteration, self._read_normal)
         return data, [np.array([n], np.int64) for n in numbers]
+
+    def _taken(self, done: int, read: Callable[[int], Any]) -> tuple[list[int], list[Any]]:
+        """Return the numbers of a batch, and what is read of each; the next ones are begun."""
+        for batch in range(done, done + 1 + _AHEAD):
+            if batch not in self._ahead:
+                numbers = self._numbers(batch)
+                self._ahead[batch] = numbers, self._pool.map(read, numbers)
+        numbers, found = self._ahead.pop(done)
+        self._ahead = {batch: one for batch, one in self._ahead.items() if batch > done}
+        return numbers, list(found)
 
     def _read_normal(self, number: int) -> Any:
         return np.frombuffer(read_extent(self._nearest(self._pairs[number].normal)), np.uint8)
