@@ -130,22 +130,49 @@ def _grainy(channel, pixel, pixels, width, noise):
 
 
 @scalar
+def is_grainy(noise):
+    """Return whether neighbours share noise."""
+    return noise.grain.across != f32(0) or noise.grain.down != f32(0)
+
+
+@scalar
+def _plain_normals(place, noise):
+    """Return a pixel's three standard normal numbers, of which neighbours share nothing."""
+    pixel, pixels, _ = place
+    return (
+        _gaussian(0, pixel, pixels, noise),
+        _gaussian(1, pixel, pixels, noise),
+        _gaussian(2, pixel, pixels, noise),
+    )
+
+
+@scalar
+def _grainy_normals(place, noise):
+    pixel, pixels, width = place
+    return (
+        _grainy(0, pixel, pixels, width, noise),
+        _grainy(1, pixel, pixels, width, noise),
+        _grainy(2, pixel, pixels, width, noise),
+    )
+
+
+@scalar
 def noisy_pixel(red, green, blue, place, rows, noise):
     """Return a pixel's light with its noise; `rows` is what its row shares of each channel.
 
     place: number of the pixel in the picture, the picture's pixels, and its width.
     """
-    pixel, pixels, width = place
+    normals = _grainy_normals(place, noise) if is_grainy(noise) else _plain_normals(place, noise)
+    return _with_noise((red, green, blue), normals, place, rows, noise)
+
+
+@scalar
+def _with_noise(light, normals, place, rows, noise):
+    """Return a pixel's light with the noise of its three standard normal numbers."""
+    (red, green, blue), (a, b, c), (pixel, pixels, _) = light, normals, place
     first = sample_state(channel_sample(0, pixel, pixels), noise.seed)
     second = sample_state(channel_sample(1, pixel, pixels), noise.seed)
     third = sample_state(channel_sample(2, pixel, pixels), noise.seed)
-    a = symmetric_quantile(random_word(first, CHANNEL), noise.gaussian)
-    b = symmetric_quantile(random_word(second, CHANNEL), noise.gaussian)
-    c = symmetric_quantile(random_word(third, CHANNEL), noise.gaussian)
-    if noise.grain.across != f32(0) or noise.grain.down != f32(0):
-        a = _grainy(0, pixel, pixels, width, noise)
-        b = _grainy(1, pixel, pixels, width, noise)
-        c = _grainy(2, pixel, pixels, width, noise)
     mixing = noise.mixing
     g = mixing.gr * a + mixing.gg * b
     d = mixing.br * a + mixing.bg * b + mixing.bb * c
@@ -170,10 +197,20 @@ def develop_noisily(raw, colour, noise, place, cells):
         row_noise(y, 1, pixels, noise),
         row_noise(y, 2, pixels, noise),
     )
+    # Two loops: that without neighbours works on many pixels at once.
+    if is_grainy(noise):
+        for x in range(red.shape[0]):
+            light = developed_light(red[x], greens[x], blue[x], colour)
+            at = u32(y * width + left + x), pixels, width
+            r, g, b = _with_noise(light, _grainy_normals(at, noise), at, rows, noise)
+            r_cells[x] = u16(encoding_cell(r))
+            g_cells[x] = u16(encoding_cell(g))
+            b_cells[x] = u16(encoding_cell(b))
+        return
     for x in range(red.shape[0]):
-        r, g, b = developed_light(red[x], greens[x], blue[x], colour)
+        light = developed_light(red[x], greens[x], blue[x], colour)
         at = u32(y * width + left + x), pixels, width
-        r, g, b = noisy_pixel(r, g, b, at, rows, noise)
+        r, g, b = _with_noise(light, _plain_normals(at, noise), at, rows, noise)
         r_cells[x] = u16(encoding_cell(r))
         g_cells[x] = u16(encoding_cell(g))
         b_cells[x] = u16(encoding_cell(b))

@@ -43,21 +43,21 @@ def _brighten(red, green, blue, highlights, knee):
 
 
 @inlined
-def _lit_row(rgb, y, span, emission, rows, reach, room):
-    """Fill the middle of rows (3, n + 2 reach) from a span (first, n) of a row's pixels.
+def _lit_row(rgb, y, span, emission, rows, number, reach, room):
+    """Fill the middle of a row of (3, R, n + 2 reach) from a span (first, n) of a row's pixels.
 
     The ends repeat its ends.
     """
     first, count = span
     middle = slice(reach, reach + count)
-    red, green, blue = rows[0, middle], rows[1, middle], rows[2, middle]
+    red, green, blue = rows[0, number, middle], rows[1, number, middle], rows[2, number, middle]
     linearise(rgb[y, first : first + count], emission.linear, red, green, blue)
     if emission.highlights != f32(0):
         _brighten(red, green, blue, emission.highlights, emission.knee)
     if emission.lamps.shape[0]:
         add_emission(y, first, rgb.shape[0], emission, (red, green, blue), room)
     for c in range(3):
-        row = rows[c]
+        row = rows[c, number]
         row[:reach] = row[reach]
         row[reach + count :] = row[reach + count - 1]
 
@@ -84,13 +84,13 @@ def spread_light(rgb, emission, places, weights, part, out):
     for p in range(places.shape[0]):
         reach = max(reach, abs(places[p, 0]), abs(places[p, 1]))
     first, last = max(part.left - reach, 0), min(part.left + part.width + reach, width)
-    # Of the rows that one row's light comes from, each where its number says, over and over.
-    padded = np.empty((2 * reach + 1, 3, last - first + 2 * reach), np.float32)
+    # The rows that one row's light comes from, over and over; of each channel one after the other.
+    count = 2 * reach + 1
+    padded = np.empty((3, count, last - first + 2 * reach), np.float32)
     room = np.empty((3, last - first if emission.lamps.shape[0] else 0), np.float32)
     for i in range(part.height + 2 * reach):
         y = min(max(part.top - reach + i, 0), height - 1)
-        own_row = padded[i % padded.shape[0]]
-        _lit_row(rgb, y, (first, last - first), emission, own_row, reach, room)
+        _lit_row(rgb, y, (first, last - first), emission, padded, i % count, reach, room)
         if i < 2 * reach:
             continue
         to = (part.top + i - 2 * reach) * width + part.left
@@ -98,7 +98,7 @@ def spread_light(rgb, emission, places, weights, part, out):
         for c in range(3):
             row = out[c, to : to + part.width]
             row[:] = f32(0)
-            own = padded[:, c]
+            own = padded[c]
             for p in range(0, places.shape[0] & ~3, 4):
                 four = (
                     _row_from(own, places[p], middle, start, part.width),
