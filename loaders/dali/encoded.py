@@ -148,7 +148,7 @@ class EncodedPairs:
 
     def __call__(self, info: Any) -> tuple[list[Any], list[Any], list[Any]]:
         """Return lows, normals (uint8 arrays of encoded bytes) and numbers of DALI's next batch."""
-        numbers, arrays = self._taken(info.iteration, self._read)
+        numbers, arrays = self._read_batch(info.iteration, self._read)
         return (
             [low for low, _ in arrays],
             [normal for _, normal in arrays],
@@ -163,10 +163,10 @@ class EncodedPairs:
 
     def normals(self, info: Any) -> tuple[list[Any], list[Any]]:
         """Return normals and numbers alone of DALI's next batch."""
-        numbers, data = self._taken(info.iteration, self._read_normal)
+        numbers, data = self._read_batch(info.iteration, self._read_normal)
         return data, [np.array([n], np.int64) for n in numbers]
 
-    def _taken(self, done: int, read: Callable[[int], Any]) -> tuple[list[int], list[Any]]:
+    def _read_batch(self, done: int, read: Callable[[int], Any]) -> tuple[list[int], list[Any]]:
         """Return the numbers of a batch, and what is read of each; the next ones are begun."""
         for batch in range(done, done + 1 + _AHEAD):
             if batch not in self._ahead:

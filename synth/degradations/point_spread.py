@@ -42,9 +42,10 @@ class Spread(NamedTuple):
 
 
 NOTHING = Spread(np.empty((0, 2), np.int32), np.empty(0, np.float32))
+_OWN = Spread(np.zeros((1, 2), np.int32), np.ones(1, np.float32))
 
 
-class Asked(NamedTuple):
+class SpreadSetting(NamedTuple):
     """How light spreads along a line, and over a disc, all of it shifted.
 
     length: of the line, pixels. angle: of its direction, radians. radius: of the disc, pixels.
@@ -61,13 +62,13 @@ class Asked(NamedTuple):
     lit: bool = False
 
 
-def place_spreads(asked: Iterable[Asked]) -> tuple[npt.NDArray[np.int64], Spread]:
+def make_spreads(settings: Iterable[SpreadSetting]) -> tuple[npt.NDArray[np.int64], Spread]:
     """Return how many places each of N images has and which is the first (N, 2), and all places.
 
     Equal ones are stored once.
     """
-    asked = list(asked)
-    once = dict.fromkeys(asked)
+    settings = list(settings)
+    once = dict.fromkeys(settings)
     shifts = [one for one in once if one.shift > 0 and one.length <= 0 and one.radius <= 0]
     others = [one for one in once if one.shift <= 0 or one.length > 0 or one.radius > 0]
     own_counts, shifted = _places(_shifted(shifts)) if shifts else (np.zeros(0, np.int64), NOTHING)
@@ -75,20 +76,22 @@ def place_spreads(asked: Iterable[Asked]) -> tuple[npt.NDArray[np.int64], Spread
     counts = np.array([*own_counts.tolist(), *(len(part.weights) for part in parts)], np.int64)
     firsts = np.where(counts > 0, np.cumsum(counts) - counts, 0)
     numbers = {one: number for number, one in enumerate([*shifts, *others])}
-    own = [numbers[one] for one in asked]
+    own = [numbers[one] for one in settings]
     return np.stack([counts, firsts], 1)[own], Spread.concat([shifted, *parts])
 
 
-def spread(asked: Asked) -> Spread:
+def spread(setting: SpreadSetting) -> Spread:
     """Return the places of one point spread."""
-    length, angle, radius, shift, *_ = asked
+    length, angle, radius, shift, *_ = setting
     if length <= 0 and radius <= 0 and shift <= 0:
-        return Spread(np.zeros((1, 2), np.int32), np.ones(1, np.float32)) if asked.lit else NOTHING
+        return (
+            Spread(np.zeros((1, 2), np.int32), np.ones(1, np.float32)) if setting.lit else NOTHING
+        )
     grid = _line(length, angle) if length > 0 else np.ones((1, 1))
     if radius > 0:
         grid = _spread_again(grid, _disc(radius))
     if shift > 0:
-        grid = _spread_again(grid, _shifted([asked])[0])
+        grid = _spread_again(grid, _shifted([setting])[0])
     return _places(grid[None])[1]
 
 
@@ -132,20 +135,16 @@ def _disc(radius: float) -> npt.NDArray[np.float64]:
     return grid
 
 
-def _shifted(asked: Sequence[Asked]) -> npt.NDArray[np.float64]:
+def _shifted(settings: Sequence[SpreadSetting]) -> npt.NDArray[np.float64]:
     """Return what of each pixel a point so far away takes, by cubic convolution (N, n, n).
 
     It is R. G. Keys' kernel of a = -1/2 (IEEE TASSP 29(6), 1981), without what is less than half a
-    level beside white: 7 of its 16 places are left for shifts of a tenth of a pixel.
+    level beside white: 6 of its 16 places are left for shifts of a tenth of a pixel.
     """
-    reach = math.ceil(max(one.shift for one in asked)) + 1
+    reach = math.ceil(max(one.shift for one in settings)) + 1
     places = np.arange(-reach, reach + 1)
-    down, across = (
-        _cubic(
-            np.abs(places - np.array([one.shift * part(one.direction) for one in asked])[:, None])
-        )
-        for part in (math.sin, math.cos)
-    )
+    apart = [[one.shift * part(one.direction) for one in settings] for part in (math.sin, math.cos)]
+    down, across = _cubic(np.abs(places - np.array(apart)[..., None]))
     grids: npt.NDArray[np.float64] = down[:, :, None] * across[:, None]
     heights = np.abs(grids)
     grids[heights < heights.max((1, 2), keepdims=True) / 512] = 0

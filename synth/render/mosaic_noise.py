@@ -105,7 +105,7 @@ def _moved(weights: Floats, places: int, axis: int) -> Floats:
     return np.pad(weights, padding).take(np.arange(size) + max(-places, 0), axis)
 
 
-def blurred_together(blur: Floats) -> Floats:
+def blur_overlaps(blur: Floats) -> Floats:
     """Return how much of pixels at a distance levels and their blurs hold: (3, D, 2, 2 n + 1).
 
     Of the level and itself, of it and its blur, and of the blur and itself: products of their
@@ -126,17 +126,17 @@ def blurred_together(blur: Floats) -> Floats:
     return made
 
 
-def smoothed_products(shared: Shared, together: Floats) -> Floats:
+def smoothed_products(shared: Shared, overlaps: Floats) -> Floats:
     """Return what levels and their blurs take of noise: (D, 2, 2, 3, 5, 3, 3).
 
-    By parity of row and column, and by what `blurred_together` tells: covariance of two channels
+    By parity of row and column, and by what `blur_overlaps` tells: covariance of two channels
     for the variance of sites of each colour, of what those of a row share, and of a column.
     """
-    middle, far = together.shape[-1] // 2, shared.sites.shape[2] // 2
-    near = together[..., middle - far : middle + far + 1]
-    parity = (np.arange(together.shape[-1]) - middle) % 2
-    lines = np.stack([together[..., parity == 0].sum(-1), together[..., parity == 1].sum(-1)], -1)
-    made = np.zeros((together.shape[1], 2, 2, 3, 5, 3, 3))
+    middle, far = overlaps.shape[-1] // 2, shared.sites.shape[2] // 2
+    near = overlaps[..., middle - far : middle + far + 1]
+    parity = (np.arange(overlaps.shape[-1]) - middle) % 2
+    lines = np.stack([overlaps[..., parity == 0].sum(-1), overlaps[..., parity == 1].sum(-1)], -1)
+    made = np.zeros((overlaps.shape[1], 2, 2, 3, 5, 3, 3))
     for part, u, v in ((0, 0, 0), (1, 0, 0), (2, 0, 0), (2, 0, 1), (2, 1, 0), (2, 1, 1)):
         down, across = (near[part, :, u], lines[part, :, u]), (near[part, :, v], lines[part, :, v])
         sites, rows, columns = (np.roll(one, (-u, -v), (0, 1)) for one in shared)

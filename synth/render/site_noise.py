@@ -17,7 +17,7 @@ from ..kernels.moments import ROUNDING, SiteNoise
 from ..kernels.numbers.quantiles import CENTRE, OCTAVES, PER_HALF
 from .mosaic_noise import (
     Floats,
-    blurred_together,
+    blur_overlaps,
     shared_sites,
     site_weights,
     smoothed_products,
@@ -57,16 +57,16 @@ def site_noise(table: DrawTable, numbers: Any) -> tuple[SiteNoise, Floats]:
         powers[alike] = np.stack([(of_light**n).sum((-1, -2)) for n in (3, 4)], 3)
         alike &= smooth & ~noisy
         if alike.any():
-            together = blurred_together(_blur(table, numbers, draws, alike))
-            found = smoothed_products(shared_sites(method), together)
+            overlaps = blur_overlaps(_blur(table, numbers, draws, alike))
+            found = smoothed_products(shared_sites(method), overlaps)
             own = to_light[alike][:, None, None, None, None]
             taken[alike, ..., :5, :, :] = own @ found @ np.swapaxes(own, -1, -2)
-            taken[alike, ..., 5, :, :] = _middle(together)
+            taken[alike, ..., 5, :, :] = _middle(overlaps)
     grainy = smooth & noisy
     if grainy.any():
-        together = blurred_together(_blur(table, numbers, draws, grainy))
-        taken[grainy, ..., :3, :, :] = _grain_products(draws[grainy], together)[:, None, None]
-        taken[grainy, ..., 5, :, :] = _middle(together)
+        overlaps = blur_overlaps(_blur(table, numbers, draws, grainy))
+        taken[grainy, ..., :3, :, :] = _grain_products(draws[grainy], overlaps)[:, None, None]
+        taken[grainy, ..., 5, :, :] = _middle(overlaps)
     shared = np.stack([read, read, read, rows, columns], -1)
     gain = draws["camera_sensor_gain"].astype(np.float64)
     return SiteNoise(gain, shared, fourth, squares, powers), taken
@@ -82,30 +82,30 @@ def _blur(table: DrawTable, numbers: Any, draws: npt.NDArray[Any], which: Any) -
     return table.blur[numbers][which, :taps].astype(np.float64)
 
 
-def _middle(together: Floats) -> Floats:
+def _middle(overlaps: Floats) -> Floats:
     """Return what levels and their blurs take of a pixel's own (D, 1, 1, 3, 1, 1)."""
-    own = together[..., together.shape[-1] // 2].sum(-1) ** 2
+    own = overlaps[..., overlaps.shape[-1] // 2].sum(-1) ** 2
     return own.T[:, None, None, :, None, None]
 
 
 @lru_cache(maxsize=4)
 def _squares(method: int) -> Floats:
     """Return `SiteNoise.squares` of a method."""
-    found = smoothed_products(shared_sites(method), blurred_together(np.ones((1, 1))))
+    found = smoothed_products(shared_sites(method), blur_overlaps(np.ones((1, 1))))
     return np.moveaxis(found[0, :, :, 0], 2, -1)
 
 
-def _grain_products(draws: npt.NDArray[Any], together: Floats) -> Floats:
+def _grain_products(draws: npt.NDArray[Any], overlaps: Floats) -> Floats:
     """Return what levels and their blurs take of channels' independent numbers (D, 3, 3, 3, 3)."""
     one = np.ones(len(draws))
     zero = 0 * one
     gr, gg, br, bg, bb = (draws[f"mixing_{name}"].astype(np.float64) for name in Mixing._fields)
     mixed = np.array([[one, zero, zero], [gr, gg, zero], [br, bg, bb]])
-    middle, shares = together.shape[-1] // 2, draws["grain_scale"].astype(np.float64) ** 2
+    middle, shares = overlaps.shape[-1] // 2, draws["grain_scale"].astype(np.float64) ** 2
     for name in ("down", "across"):
         side = draws[f"grain_{name}"].astype(np.float64)
         products = np.stack([side**2, 2 * side, 1 + 2 * side**2, 2 * side, side**2], -1)
-        near = together[..., middle - 2 : middle + 3].sum(2)
+        near = overlaps[..., middle - 2 : middle + 3].sum(2)
         shares = shares * np.einsum("pdm,dm->pd", near, products)
     return np.einsum("pd,jad,kad->dpajk", shares, mixed, mixed)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gloam.synth.analysis.photon_transfer import transfer_points
 from gloam.synth.clips import render_clip
 from gloam.synth.degradations.jpeg import JpegSetting, jpeg
-from gloam.synth.degradations.point_spread import Asked, spread
+from gloam.synth.degradations.point_spread import SpreadSetting, spread
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.models import draw, draw_many, draw_table, parse_draw, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
@@ -236,7 +236,9 @@ def test_images_that_are_blurred_alike_share_one_spread():
     keys = [str(i) for i in range(50)]
     table = draw_table(recipe, 0, keys)
     assert len(set(table.draws["first_spread"][table.draws["spread"] > 0].tolist())) == 2
-    assert len(table.spread.weights) == sum(len(spread(Asked(0, 0, r)).weights) for r in (3, 5))
+    assert len(table.spread.weights) == sum(
+        len(spread(SpreadSetting(0, 0, r)).weights) for r in (3, 5)
+    )
 
 
 def test_batches_have_the_same_steps_whatever_was_drawn():
