@@ -26,7 +26,7 @@ from .numbers.random_bits import (
     sample_state,
 )
 from .numbers.shot_and_read_noise import octaves_of, symmetric_quantile
-from .types import f32, u16, u32, u64
+from .types import f32, u16, u32
 
 _NEPERS = f32(math.log(2))
 _LEAST = f32(1e-20)  # variance that is still divided by
@@ -113,19 +113,38 @@ def _gaussian(channel, pixel, pixels, noise):
 
 
 @scalar
+def _at(channel, pixel, step, pixels, noise):
+    """Draw of the pixel a step further; from the picture's end on, of those at its beginning."""
+    at = u32(pixel + step)
+    at = u32(at - pixels) if at >= pixels else at
+    at = u32(at - pixels) if at >= pixels else at
+    at = u32(at - pixels) if at >= pixels else at
+    return _gaussian(channel, at, pixels, noise)
+
+
+@scalar
+def _three(total, channel, pixel, step, weights, pixels, noise):
+    """Add three neighbours of a row: weights of its ends, and of its middle."""
+    end, middle = weights
+    total = total + end * _at(channel, pixel, step, pixels, noise)
+    total = total + middle * _at(channel, pixel, u32(step + u32(1)), pixels, noise)
+    return total + end * _at(channel, pixel, u32(step + u32(2)), pixels, noise)
+
+
+@scalar
 def _grainy(channel, pixel, pixels, width, noise):
     """Return noise that a pixel shares with its neighbours, standard normal.
 
-    Those of the first and last pixel of a row, and of a picture, lie at its other end.
+    Those of the first and last pixel of a row, and of a picture, lie at its other end. Neighbours
+    stand one by one, without a loop, so that a CPU works on many pixels at once.
     """
-    grain, total = noise.grain, f32(0)
-    for down in range(3):
-        for across in range(3):
-            step = u32(u32(down) * u32(width) + u32(across) + u32(pixels) - u32(width) - u32(1))
-            weight = f32(1) if down == 1 else grain.down
-            weight = weight if across == 1 else weight * grain.across
-            at = u32((u64(pixel) + u64(step)) % u64(pixels))
-            total += weight * _gaussian(channel, at, pixels, noise)
+    grain, pixel, pixels = noise.grain, u32(pixel), u32(pixels)
+    beside = grain.down * grain.across, grain.down
+    above = u32(u32(2) * pixels - u32(width) - u32(1))  # not below 0 in a picture of one row
+    own, below = u32(above + u32(width)), u32(above + u32(width) + u32(width))
+    total = _three(f32(0), channel, pixel, above, beside, pixels, noise)
+    total = _three(total, channel, pixel, own, (grain.across, f32(1)), pixels, noise)
+    total = _three(total, channel, pixel, below, beside, pixels, noise)
     return total * grain.scale
 
 
