@@ -43,12 +43,12 @@ def _brighten(red, green, blue, highlights, knee):
 
 
 @inlined
-def _lit_row(rgb, y, span, emission, rows, number, reach, room):
+def _lit_row(rgb, y, span, emission, place, reach, room):
     """Fill the middle of a row of (3, R, n + 2 reach) from a span (first, n) of a row's pixels.
 
-    The ends repeat its ends.
+    The ends repeat its ends. place: rows, and the number of the one to fill.
     """
-    first, count = span
+    (first, count), (rows, number) = span, place
     middle = slice(reach, reach + count)
     red, green, blue = rows[0, number, middle], rows[1, number, middle], rows[2, number, middle]
     linearise(rgb[y, first : first + count], emission.linear, red, green, blue)
@@ -90,7 +90,7 @@ def spread_light(rgb, emission, places, weights, part, out):
     room = np.empty((3, last - first if emission.lamps.shape[0] else 0), np.float32)
     for i in range(part.height + 2 * reach):
         y = min(max(part.top - reach + i, 0), height - 1)
-        _lit_row(rgb, y, (first, last - first), emission, padded, i % count, reach, room)
+        _lit_row(rgb, y, (first, last - first), emission, (padded, i % count), reach, room)
         if i < 2 * reach:
             continue
         to = (part.top + i - 2 * reach) * width + part.left
