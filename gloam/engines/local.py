@@ -259,7 +259,9 @@ def _work(function: Callable[[J], R], number: int, job: J) -> R:
     try:
         return function(job)
     finally:
-        _states.begin_job(-1)
+        # Its number stays until the next one begins: a job whose result is yet to arrive when
+        # another worker dies is run anew, and what it counted does not count.
+        _states.begin_part(-1)
 
 
 def _wait(

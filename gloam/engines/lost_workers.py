@@ -44,11 +44,11 @@ class WorkerStates:
             self._joined.value += 1
 
     def begin_job(self, number: int) -> None:
-        """Note which job the worker begins; -1 when it has ended."""
+        """Note which job the worker begins."""
         self._shared[self._first : self._first + _FIELDS] = [number, _NONE, 0]
 
     def begin_part(self, part: int) -> None:
-        """Note which part of its job the worker begins."""
+        """Note which part of its job the worker begins; -1 when the job has ended."""
         self._shared[self._first + 1] = part
 
     def count(self, amount: int) -> None:
@@ -56,7 +56,7 @@ class WorkerStates:
         self._shared[self._first + 2] += amount
 
     def at(self) -> list[tuple[int, int, int]]:
-        """List job, part (-1 before the first one) and count, of the workers that are in a job."""
+        """List last job, part (-1 outside of one) and count, of the workers that had a job."""
         each = zip(*(iter(self._shared),) * _FIELDS, strict=True)
         return [(job, part, counted) for job, part, counted in each if job != _NONE]
 
