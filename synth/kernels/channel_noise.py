@@ -202,6 +202,13 @@ def _with_noise(light, normals, place, rows, noise):
     )
 
 
+@scalar
+def _noisy_cells(light, normals, place, rows, noise):
+    """Return the cells of the encoding table of a pixel's light with its noise."""
+    r, g, b = _with_noise(light, normals, place, rows, noise)
+    return u16(encoding_cell(r)), u16(encoding_cell(g)), u16(encoding_cell(b))
+
+
 @row_kernel
 def develop_noisily(raw, colour, noise, place, cells):
     """Do what `develop` does, for part of a row, with noise of channels.
@@ -219,17 +226,13 @@ def develop_noisily(raw, colour, noise, place, cells):
     # Two loops: that without neighbours works on many pixels at once.
     if is_grainy(noise):
         for x in range(red.shape[0]):
-            light = developed_light(red[x], greens[x], blue[x], colour)
             at = u32(y * width + left + x), pixels, width
-            r, g, b = _with_noise(light, _grainy_normals(at, noise), at, rows, noise)
-            r_cells[x] = u16(encoding_cell(r))
-            g_cells[x] = u16(encoding_cell(g))
-            b_cells[x] = u16(encoding_cell(b))
+            light = developed_light(red[x], greens[x], blue[x], colour)
+            made = _noisy_cells(light, _grainy_normals(at, noise), at, rows, noise)
+            r_cells[x], g_cells[x], b_cells[x] = made
         return
     for x in range(red.shape[0]):
-        light = developed_light(red[x], greens[x], blue[x], colour)
         at = u32(y * width + left + x), pixels, width
-        r, g, b = _with_noise(light, _plain_normals(at, noise), at, rows, noise)
-        r_cells[x] = u16(encoding_cell(r))
-        g_cells[x] = u16(encoding_cell(g))
-        b_cells[x] = u16(encoding_cell(b))
+        light = developed_light(red[x], greens[x], blue[x], colour)
+        made = _noisy_cells(light, _plain_normals(at, noise), at, rows, noise)
+        r_cells[x], g_cells[x], b_cells[x] = made
