@@ -85,16 +85,18 @@ def crop_numbers(options: Options, epoch: int, keys: Sequence[str] | Keys) -> Fl
     if not options.changes:
         return numbers
     random = _random_of(epoch_seed(options.seed, epoch, "forms"), keys)
+    purposes = ["area", "aspect"] * (options.crop == "random-resized")
+    purposes += ["top", "left"] * options.cuts + ["flips"] * options.augment
+    bits = dict(zip(purposes, random.bits(purposes), strict=True))
     if options.crop == "random-resized":
-        area, aspect = random.uniforms(["area", "aspect"])
+        area, aspect = uniform_of(bits["area"]), uniform_of(bits["aspect"])
         numbers[:, 0] = _AREA[0] + (_AREA[1] - _AREA[0]) * area
         numbers[:, 1] = _ASPECT[0] * (_ASPECT[1] / _ASPECT[0]) ** aspect
     if options.cuts:
-        numbers[:, 2], numbers[:, 3] = random.uniforms(["top", "left"])
+        numbers[:, 2], numbers[:, 3] = uniform_of(bits["top"]), uniform_of(bits["left"])
     if options.augment:
-        (bits,) = random.bits(["flips"])
         for i in range(3 if options.square else 2):
-            numbers[:, 4 + i] = (bits >> np.uint64(i)) & np.uint64(1)
+            numbers[:, 4 + i] = (bits["flips"] >> np.uint64(i)) & np.uint64(1)
     return numbers
 
 
@@ -110,9 +112,6 @@ class _FewKeys:
     def bits(self, purposes: Sequence[str]) -> npt.NDArray[np.uint64]:
         drawn = (keyed_bits(head, purpose) for purpose in purposes for head in self._heads)
         return np.frombuffer(b"".join(drawn), "<u8").reshape(len(purposes), -1)
-
-    def uniforms(self, purposes: Sequence[str]) -> Floats:
-        return uniform_of(self.bits(purposes))
 
 
 def _random_of(seed: int, keys: Sequence[str] | Keys) -> _FewKeys | KeyedColumns:

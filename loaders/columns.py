@@ -144,19 +144,23 @@ _NEAR = 4096  # bytes between two members that are read at once
 
 
 def fetched(pair: StoredPair) -> StoredPair:
-    """Return a pair with its images read; in a tar, as one range.
+    """Return a pair with its images read, as `read_together`."""
+    both = zip((pair.low, pair.normal), read_together((pair.low, pair.normal)), strict=True)
+    return StoredPair(pair._key, *(replace(one, data=data) for one, data in both))
+
+
+def read_together(extents: Sequence[Extent]) -> tuple[bytes, ...]:
+    """Read images; two that follow each other in a tar as one range.
 
     Raises LoaderError as `read_extent`.
     """
-    low, normal = pair.low, pair.normal
-    start, gap = low.offset, normal.offset - low.offset - low.size
-    if low.size > 0 and low.path == normal.path and 0 <= gap < _NEAR:
-        data = read_extent(Extent(low.path, start, normal.offset + normal.size - start))
-        parts = data[: low.size], data[normal.offset - start :]
-    else:
-        parts = read_extent(low), read_extent(normal)
-    held = [replace(one, data=part) for one, part in zip((low, normal), parts, strict=True)]
-    return StoredPair(pair._key, *held)
+    if len(extents) == 2 and extents[0].size > 0 and extents[0].path == extents[1].path:
+        low, normal = extents
+        start, gap = low.offset, normal.offset - low.offset - low.size
+        if 0 <= gap < _NEAR:
+            data = read_extent(Extent(low.path, start, normal.offset + normal.size - start))
+            return data[: low.size], data[normal.offset - start :]
+    return tuple(map(read_extent, extents))
 
 
 def _extent(item: Any) -> Extent:

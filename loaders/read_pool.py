@@ -1,48 +1,101 @@
-"""Threads that read images: many where files are far, one where reading takes microseconds.
-
-Threads that each wait for microseconds only take Python's lock from one another: with sixteen a
-batch in the page cache takes three times as long as with one.
-"""
+"""Threads that read images: local files many at a time, those of stores one by one."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
+from ..manifests.images.npy import MAGIC
+from ..manifests.sets.layouts.extents import Extent
+from .columns import read_together
+
+Bytes = npt.NDArray[np.uint8]
 _Item = TypeVar("_Item")
-_Read = TypeVar("_Read")
-_PROBED = 32  # items by which a pool finds out
-_NEAR = 2e-4  # seconds an item, pairs from a page cache take less than half of it
-_CHUNK = 16  # items that a thread reads, one after the other
+_CHUNK = 32  # items that a thread reads, one after the other
+_MOST = 1 << 28  # bytes of a file that is read beside others
 
 
 class ReadPool:
     """A pool of threads that read.
 
-    threads: number of them where files are far.
-    far: whether they are known to be, as in a store: else the first ones that are read tell.
+    threads: number of them.
+    far: whether files are in a store, where each is waited for.
     """
 
     def __init__(self, threads: int, far: bool = False) -> None:
-        self._threads, self._chunk = threads, 1 if far else _CHUNK
-        self._pool = ThreadPoolExecutor(threads) if far else None
+        self._pool, self._chunk = ThreadPoolExecutor(threads), 1 if far else _CHUNK
 
-    def map(self, read: Callable[[_Item], _Read], items: Sequence[_Item]) -> Iterator[_Read]:
-        """Begin to read all items; returns what `read` returns of each, in order."""
-        first: list[_Read] = []
-        if self._pool is None:
-            begun = time.perf_counter()
-            first, items = [read(item) for item in items[:_PROBED]], items[_PROBED:]
-            near = time.perf_counter() - begun < _NEAR * len(first)
-            self._pool = ThreadPoolExecutor(1 if near else self._threads)
+    def map(
+        self,
+        extents: Callable[[_Item], Sequence[Extent]],
+        items: Sequence[_Item],
+        check: Callable[[_Item, list[Bytes]], None] | None = None,
+    ) -> Iterator[list[Bytes]]:
+        """Begin to read the images of all items.
+
+        extents: function of an item; returns where its images are.
+        check: function of an item and its images; raises what is wrong with them.
+
+        Returns the bytes of each item's images, in order. Raises LoaderError as `read_together`.
+        """
+
+        def read(chunk: Sequence[_Item]) -> list[list[Bytes]]:
+            groups = read_extents([extents(item) for item in chunk])
+            for item, images in zip(chunk, groups, strict=True):
+                if check is not None:
+                    check(item, images)
+            return groups
+
         chunks = [items[i : i + self._chunk] for i in range(0, len(items), self._chunk)]
-        rest = self._pool.map(lambda chunk: [read(item) for item in chunk], chunks)
-        return chain(first, chain.from_iterable(rest))
+        return chain.from_iterable(self._pool.map(read, chunks))
 
     def close(self) -> None:
         """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def read_extents(groups: Sequence[Sequence[Extent]]) -> list[list[Bytes]]:
+    """Return the bytes of images in groups, as `read_together` reads each."""
+    local = [one for group in groups for one in group if _is_local(one)]
+    read = iter(_read_local(local) if local else [])
+    found = []
+    for group in groups:
+        images = [next(read) if _is_local(one) else None for one in group]
+        if any(image is None for image in images):
+            images = [np.frombuffer(data, np.uint8) for data in read_together(group)]
+        found.append([image for image in images if image is not None])
+    return found
+
+
+def _is_local(extent: Extent) -> bool:
+    """Return whether an image is in a file of this machine; Python refuses a name with a zero."""
+    return extent.data is None and extent.path[2:5] != "://" and "\0" not in extent.path
+
+
+def _read_local(extents: Sequence[Extent]) -> list[Bytes | None]:
+    """Return the bytes of local images; None where that takes more than reading, or fails."""
+    from ..synth.kernels.files import open_files, read_ranges
+
+    numbers: dict[str, int] = {}
+    files = np.array([numbers.setdefault(one.path, len(numbers)) for one in extents], np.int64)
+    names = [path.encode("utf-8", "surrogateescape") + b"\0" for path in numbers]
+    lengths = np.array([0, *map(len, names)], np.int64)
+    descriptors, held = open_files(
+        np.frombuffer(b"".join(names), np.uint8), np.cumsum(lengths)[:-1]
+    )
+    offsets, sizes = np.array([(one.offset, one.size) for one in extents], np.int64).T
+    sizes = np.where(sizes < 0, held[files], sizes)
+    sizes[(offsets + sizes > held[files]) | (sizes > _MOST)] = 0
+    ends = np.cumsum(sizes)
+    out = np.empty(ends[-1], np.uint8)
+    good = read_ranges(descriptors, files, np.ascontiguousarray(offsets), ends, out) & (sizes > 0)
+    parts = np.split(out, ends[:-1])
+    return [
+        part if read and part[: len(MAGIC)].tobytes() != MAGIC else None
+        for part, read in zip(parts, good.tolist(), strict=True)
+    ]

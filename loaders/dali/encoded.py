@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from pathlib import Path
@@ -20,9 +20,9 @@ from ...errors import ImageRefused
 from ...manifests.images.header import read_header
 from ...manifests.images.opening import MOST_PIXELS
 from ...manifests.sets.layouts.extents import Extent
-from ..columns import Pairs, fetched, read_extent
+from ..columns import Pairs
 from ..dataset import check_one_shape, decoded_member
-from ..read_pool import ReadPool
+from ..read_pool import Bytes, ReadPool
 
 _RECENT = 64  # batches: more than DALI asks for ahead
 _AHEAD = 2  # batches that are read before DALI asks for them
@@ -148,10 +148,12 @@ class EncodedPairs:
 
     def __call__(self, info: Any) -> tuple[list[Any], list[Any], list[Any]]:
         """Return lows, normals (uint8 arrays of encoded bytes) and numbers of DALI's next batch."""
-        numbers, arrays = self._read_batch(info.iteration, self._read)
+        numbers, images = self._read_batch(
+            info.iteration, self._extents, self._check if self._given else None
+        )
         return (
-            [low for low, _ in arrays],
-            [normal for _, normal in arrays],
+            [low for low, _ in images],
+            [normal for _, normal in images],
             [np.array([n], np.int64) for n in numbers],
         )
 
@@ -163,42 +165,43 @@ class EncodedPairs:
 
     def normals(self, info: Any) -> tuple[list[Any], list[Any]]:
         """Return normals and numbers alone of DALI's next batch."""
-        numbers, data = self._read_batch(info.iteration, self._read_normal)
-        return data, [np.array([n], np.int64) for n in numbers]
+        numbers, images = self._read_batch(info.iteration, lambda n: self._extents(n)[1:])
+        return [normal for (normal,) in images], [np.array([n], np.int64) for n in numbers]
 
-    def _read_batch(self, done: int, read: Callable[[int], Any]) -> tuple[list[int], list[Any]]:
+    def _read_batch(
+        self,
+        done: int,
+        extents: Callable[[int], Sequence[Extent]],
+        check: Callable[[int, list[Bytes]], None] | None = None,
+    ) -> tuple[list[int], list[list[Bytes]]]:
         """Return the numbers of a batch, and what is read of each; the next ones are begun."""
         for batch in range(done, done + 1 + _AHEAD):
             if batch not in self._ahead:
                 numbers = self._numbers(batch)
-                self._ahead[batch] = numbers, self._pool.map(read, numbers)
+                self._ahead[batch] = numbers, self._pool.map(extents, numbers, check)
         numbers, found = self._ahead.pop(done)
         self._ahead = {batch: one for batch, one in self._ahead.items() if batch > done}
         return numbers, list(found)
 
-    def _read_normal(self, number: int) -> Any:
-        return np.frombuffer(read_extent(self._nearest(self._pairs[number].normal)), np.uint8)
+    def _extents(self, number: int) -> tuple[Extent, Extent]:
+        pair = self._pairs[number].moved(self._nearest)
+        return pair.low, pair.normal
+
+    def _check(self, number: int, images: list[Bytes]) -> None:
+        sizes = [_upright_size(image) for image in images]
+        if all(sizes):
+            check_one_shape(self._pairs[number], *sizes)
 
     def _low(self, number: int, by_kernels: bool) -> Any:
         """Decode the low of a pair."""
         pair = self._pairs[number].moved(self._nearest)
         return decoded_member(pair, "low", "opencv", not self._given, by_kernels)
 
-    def _read(self, number: int) -> tuple[Any, Any]:
-        """Read both images of a pair."""
-        pair = fetched(self._pairs[number].moved(self._nearest))
-        if self._given:
-            sizes = [_upright_size(one.data or b"") for one in (pair.low, pair.normal)]
-            if all(sizes):
-                check_one_shape(pair, *sizes)
-        low, normal = (np.frombuffer(one.data or b"", np.uint8) for one in (pair.low, pair.normal))
-        return low, normal
 
-
-def _upright_size(data: bytes) -> tuple[int, ...]:
+def _upright_size(data: Bytes) -> tuple[int, ...]:
     """Return height and width of an encoded image as it is shown; nothing of a damaged one."""
     try:
-        header = read_header(data, MOST_PIXELS)
+        header = read_header(data.tobytes(), MOST_PIXELS)
     except ImageRefused:  # its decoder says why
         return ()
     size = header.height, header.width

@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...manifests.sets.layouts.extents import Extent
 from ...synth.parameters.columns import Keys
-from ..augment import CropFlip, draw_crops
-from ..columns import fetched, read_extent
+from ..augment import CropFlip, crop_numbers, crops_of, draw_crops
 from ..dataset import Pixels, check_one_shape
 from ..live.host_batch import HostBatch
 from ..options import Options
-from ..read_pool import ReadPool
+from ..read_pool import Bytes, ReadPool
 from ..samples import sized
 from .epochs import Batch, Sample
 from .mixture import at
@@ -101,13 +101,13 @@ class MixedSource:
         self.begun: deque[MixedBatch] = deque()  # those that DALI was given and has not given back
         self._parts, self._batches = parts, batches
         self._pool = ReadPool(threads, far)
-        self._reading: deque[tuple[Batch, Iterator[list[Pixels]]]] = deque()
+        self._reading: deque[tuple[Batch, Iterator[list[Bytes]]]] = deque()
 
     def __call__(self) -> list[Pixels]:
         """Return the images of DALI's next batch: uint8 arrays of encoded bytes."""
         while len(self._reading) <= _AHEAD:
             batch = next(self._batches)
-            self._reading.append((batch, self._pool.map(self._read, batch[1])))
+            self._reading.append((batch, self._pool.map(self._extents, batch[1])))
         batch, read = self._reading.popleft()
         images = list(read)
         ends = np.cumsum([len(own) for own in images])
@@ -119,19 +119,12 @@ class MixedSource:
         """End the threads that read."""
         self._pool.close()
 
-    def _read(self, sample: Sample) -> list[Pixels]:
-        return [np.frombuffer(data, np.uint8) for data in self._data(sample)]
-
-    def _data(self, sample: Sample) -> tuple[bytes, ...]:
+    def _extents(self, sample: Sample) -> tuple[Extent, ...]:
         part = self._parts[sample.part]
         pair = part.pair(sample.number)
         if part.bright is not None and sample.bright is not None:
-            bright = nearest_pair(part.bright, sample.bright[0])
-            return read_extent(pair.normal), read_extent(bright.normal)
-        if part.live:
-            return (read_extent(pair.normal),)
-        pair = fetched(pair)
-        return pair.low.data or b"", pair.normal.data or b""
+            return pair.normal, nearest_pair(part.bright, sample.bright[0]).normal
+        return (pair.normal,) if part.live else (pair.low, pair.normal)
 
 
 class MixedPipeline:
@@ -200,10 +193,11 @@ class MixedPipeline:
         self, batch: MixedBatch, sizes: Whole, options: Options
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Return the crops (N, 7) of lows and of normals: of unpaired pictures other windows."""
-        lows = np.empty((len(batch.samples), 7), np.int32)
+        random = np.empty((len(batch.samples), 7))
         for part, turn, rows, numbers in batch.groups:
             keys = self._keys[part].columns.take(numbers)
-            lows[rows] = draw_crops(options, turn, keys, sizes[batch.low[rows]])
+            random[rows] = crop_numbers(options, turn, keys)
+        lows = crops_of(random, options, sizes[batch.low])
         normals = lows.copy()
         for row, one in enumerate(batch.samples):
             bright = self._parts[one.part].bright

@@ -1,40 +1,83 @@
-"""Items are read in order, by several threads where reading takes long."""
+"""Images are read in order, many at a time, as `read_extent` reads each."""
 
 from __future__ import annotations
 
-import threading
-import time
+import os
 
+import numpy as np
 import pytest
 
-from gloam.loaders.read_pool import ReadPool
+from gloam.errors import LoaderError
+from gloam.loaders.read_pool import ReadPool, read_extents
+from gloam.manifests.sets.layouts.extents import Extent
+
+
+@pytest.fixture
+def written(tmp_path):
+    data = np.random.default_rng(0).integers(1, 255, 100_000, np.uint8).tobytes()
+    (tmp_path / "röw.bin").write_bytes(data)
+    (tmp_path / "other").write_bytes(data[::-1])
+    return tmp_path, data
 
 
 @pytest.mark.parametrize("far", [False, True])
-def test_items_come_in_order(far):
+def test_images_come_in_order(written, far):
+    folder, data = written
     pool = ReadPool(3, far)
+
+    def extents(n):
+        return (
+            Extent(str(folder / "röw.bin"), n, 50),
+            Extent(str(folder / "other")),
+            Extent(data=b"q"),
+        )
+
     for count in (100, 7, 0):
-        assert list(pool.map(lambda item: item * item, range(count))) == [
-            item * item for item in range(count)
-        ]
+        for n, (part, whole, given) in enumerate(pool.map(extents, range(count))):
+            assert part.tobytes() == data[n : n + 50]
+            assert whole.tobytes() == data[::-1]
+            assert given.tobytes() == b"q"
     pool.close()
 
 
-def test_what_takes_long_is_read_side_by_side():
-    pool, both = ReadPool(2), threading.Barrier(2)
-
-    def read(item):
-        time.sleep(0.001)  # longer than what counts as near
-        if item in (40, 60):  # of two chunks: each waits for the other one
-            both.wait(timeout=60)
-        return item
-
-    assert list(pool.map(read, range(80))) == list(range(80))
-    pool.close()
+def test_npy_files_become_png(tmp_path):
+    for name in ("a.npy", "b.npy"):
+        np.save(tmp_path / name, np.zeros((4, 4, 3), np.uint8))
+    read = read_extents([[Extent(str(tmp_path / "a.npy"))], [Extent(str(tmp_path / "b.npy"))]])
+    assert [image[1:4].tobytes() for (image,) in read] == [b"PNG", b"PNG"]
 
 
-def test_what_goes_wrong_is_raised():
+@pytest.mark.parametrize(
+    ("name", "offset", "size", "message"),
+    [
+        ("röw.bin", 99_990, 20, "ends inside an image"),
+        ("röw.bin", 200_000, 20, "ends inside an image"),
+        ("missing", 0, -1, "missing"),
+        ("folder", 0, -1, "is not a regular file"),
+        ("pipe", 0, -1, "is not a regular file"),
+        ("other\0", 0, 5, "null"),
+    ],
+)
+def test_what_cannot_be_read_is_told(written, name, offset, size, message):
+    folder, _ = written
+    (folder / "folder").mkdir()
+    os.mkfifo(folder / "pipe")
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises((LoaderError, ValueError), match=message):
+        read_extents([[Extent(str(folder / "other"))], [Extent(str(folder / name), offset, size)]])
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_what_a_check_raises_is_raised(written):
+    folder, _ = written
     pool = ReadPool(2)
+
+    def check(number, images):
+        assert len(images) == 1
+        if number == 90:
+            raise ZeroDivisionError
+
+    read = pool.map(lambda n: [Extent(str(folder / "other"), n, 5)], range(100), check)
     with pytest.raises(ZeroDivisionError):
-        list(pool.map(lambda item: 1 // (90 - item), range(100)))
+        list(read)
     pool.close()
