@@ -108,7 +108,8 @@ def linear_tables(
         ways = zip(tone[rows].tolist(), gamma[rows].tolist(), strict=True)
         light = np.stack([_light_of_levels(*way) for way in ways])
         powers, bend = exponent[rows, None], shoulder[rows, None]
-        light = np.power(light, powers, out=light, where=powers != 1)
+        # The inverse of black is found 2^-61 above it, and a power below 1 would make that visible.
+        light = np.power(light, powers, out=light, where=(powers != 1) & (np.arange(256) > 0))
         tables[rows] = light * (1 + bend * light * light)
     return tables
 

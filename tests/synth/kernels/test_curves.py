@@ -62,6 +62,11 @@ def test_a_toe_s_line_meets_the_curve_as_its_tangent(a):
     assert (1 + a) / 2.4 * end ** (1 / 2.4 - 1) == pytest.approx(toe.slope, rel=3e-3)
 
 
+@pytest.mark.parametrize("tone", [0, 0.5, 1])
+def test_black_stays_black_at_any_exposure(tone):
+    assert table_of(tone, 0, 0.5, 0)[0] * 2**40 < 1e-6
+
+
 def test_light_before_the_photograph_s_shoulder_and_contrast():
     x = srgb_to_linear(np.arange(256) / 255)
     assert table_of(0.0, 0.0, 1.1, 1.5) == pytest.approx(x**1.1 * (1 + 1.5 * x**2.2), rel=1e-6)
