@@ -85,17 +85,17 @@ def _read_local(extents: Sequence[Extent]) -> list[Bytes | None]:
     files = np.array([numbers.setdefault(one.path, len(numbers)) for one in extents], np.int64)
     names = [path.encode("utf-8", "surrogateescape") + b"\0" for path in numbers]
     lengths = np.array([0, *map(len, names)], np.int64)
-    descriptors, held = open_files(
+    descriptors, whole = open_files(
         np.frombuffer(b"".join(names), np.uint8), np.cumsum(lengths)[:-1]
     )
     offsets, sizes = np.array([(one.offset, one.size) for one in extents], np.int64).T
-    sizes = np.where(sizes < 0, held[files], sizes)
-    sizes[(offsets + sizes > held[files]) | (sizes > _MOST)] = 0
+    sizes = np.where(sizes < 0, whole[files], sizes)
+    sizes[(offsets + sizes > whole[files]) | (sizes > _MOST)] = 0
     ends = np.cumsum(sizes)
     out = np.empty(ends[-1], np.uint8)
-    good = read_ranges(descriptors, files, np.ascontiguousarray(offsets), ends, out) & (sizes > 0)
+    done = read_ranges(descriptors, files, np.ascontiguousarray(offsets), ends, out) & (sizes > 0)
     parts = np.split(out, ends[:-1])
     return [
         part if read and part[: len(MAGIC)].tobytes() != MAGIC else None
-        for part, read in zip(parts, good.tolist(), strict=True)
+        for part, read in zip(parts, done.tolist(), strict=True)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import numpy as np
 import pytest
@@ -37,6 +38,20 @@ def test_images_come_in_order(written, far):
             assert part.tobytes() == data[n : n + 50]
             assert whole.tobytes() == data[::-1]
             assert given.tobytes() == b"q"
+    pool.close()
+
+
+def test_images_are_read_side_by_side(written):
+    folder, data = written
+    pool, both = ReadPool(2), threading.Barrier(2)
+
+    def extents(n):
+        if n in (10, 40):  # of two chunks: each waits for the other one
+            both.wait(timeout=60)
+        return [Extent(str(folder / "other"), n, 1)]
+
+    read = [image.tobytes() for (image,) in pool.map(extents, range(80))]
+    assert b"".join(read) == data[::-1][:80]
     pool.close()
 
 
