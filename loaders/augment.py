@@ -81,10 +81,26 @@ def crop_numbers(options: Options, epoch: int, keys: Sequence[str] | Keys) -> Fl
     Returns float64 array (N, 7): share of the area and aspect of a "random-resized" window, its
     place from 0 (top, left) to below 1 (bottom, right), and 0 or 1 for each of `CropFlip`'s flips.
     """
-    numbers = np.zeros((len(keys), 7))
     if not options.changes:
-        return numbers
-    random = _random_of(epoch_seed(options.seed, epoch, "forms"), keys)
+        return np.zeros((len(keys), 7))
+    if isinstance(keys, Sequence):
+        return _numbers_from(options, _FewKeys(epoch_seed(options.seed, epoch, "forms"), keys))
+    return group_numbers(options, [(epoch, keys)])
+
+
+def group_numbers(options: Options, groups: Sequence[tuple[int, Keys]]) -> Floats:
+    """Draw the same for groups of pairs (epoch, keys), one after the other."""
+    if not options.changes:
+        return np.zeros((sum(len(keys) for _, keys in groups), 7))
+    from ..synth.parameters.columns import KeyedColumns
+
+    seeds = [epoch_seed(options.seed, epoch, "forms") for epoch, _ in groups]
+    random = [KeyedColumns(seed, keys) for seed, (_, keys) in zip(seeds, groups, strict=True)]
+    return _numbers_from(options, KeyedColumns.concat(random))
+
+
+def _numbers_from(options: Options, random: _FewKeys | KeyedColumns) -> Floats:
+    numbers = np.zeros((len(random), 7))
     purposes = ["area", "aspect"] * (options.crop == "random-resized")
     purposes += ["top", "left"] * options.cuts + ["flips"] * options.augment
     bits = dict(zip(purposes, random.bits(purposes), strict=True))
@@ -109,17 +125,12 @@ class _FewKeys:
     def __init__(self, seed: int, keys: Sequence[str]) -> None:
         self._heads = [f"{seed}\0{key}\0".encode() for key in keys]
 
+    def __len__(self) -> int:
+        return len(self._heads)
+
     def bits(self, purposes: Sequence[str]) -> npt.NDArray[np.uint64]:
         drawn = (keyed_bits(head, purpose) for purpose in purposes for head in self._heads)
         return np.frombuffer(b"".join(drawn), "<u8").reshape(len(purposes), -1)
-
-
-def _random_of(seed: int, keys: Sequence[str] | Keys) -> _FewKeys | KeyedColumns:
-    if isinstance(keys, Sequence):
-        return _FewKeys(seed, keys)
-    from ..synth.parameters.columns import KeyedColumns
-
-    return KeyedColumns(seed, keys)
 
 
 def window_of(height: Any, width: Any, numbers: Any, options: Options, math: Any) -> list[Any]:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ...manifests.sets.layouts.extents import Extent
 from ...synth.parameters.columns import Keys
-from ..augment import CropFlip, crop_numbers, crops_of, draw_crops
+from ..augment import CropFlip, crops_of, draw_crops, group_numbers
 from ..dataset import Pixels, check_one_shape
 from ..live.host_batch import HostBatch
 from ..options import Options
@@ -194,9 +194,13 @@ class MixedPipeline:
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Return the crops (N, 7) of lows and of normals: of unpaired pictures other windows."""
         random = np.empty((len(batch.samples), 7))
-        for part, turn, rows, numbers in batch.groups:
-            keys = self._keys[part].columns.take(numbers)
-            random[rows] = crop_numbers(options, turn, keys)
+        random[np.concatenate([group.rows for group in batch.groups])] = group_numbers(
+            options,
+            [
+                (turn, self._keys[part].columns.take(numbers))
+                for part, turn, _, numbers in batch.groups
+            ],
+        )
         lows = crops_of(random, options, sizes[batch.low])
         normals = lows.copy()
         for row, one in enumerate(batch.samples):
