@@ -328,14 +328,75 @@ def _noisy_moments(mean, channel_levels):
 
 
 @scalar
-def moments_of(means, counts, site, colour, channels, curve):
-    """Return moments of a pixel: see `pixel_moments`.
+def _levels_of(lights, variances, found, shared, levels):
+    """Return moments of a pixel as `moments_of`.
 
-    means, counts: three numbers each. site: SiteNoise, of a pixel's parity.
+    found: of red, green and blue, what `_channel_moments` returns. shared: their correlations.
     """
+    r, g, b = found
+    return (
+        (
+            min(max(lights[0], 0.0), 1.0),
+            min(max(lights[1], 0.0), 1.0),
+            min(max(lights[2], 0.0), 1.0),
+        ),
+        variances,
+        (level_at(lights[0], levels), level_at(lights[1], levels), level_at(lights[2], levels)),
+        (r[0], g[0], b[0]),
+        (
+            max(r[0] - r[1] * r[1], 0.0),
+            max(g[0] - g[1] * g[1], 0.0),
+            max(b[0] - b[1] * b[1], 0.0),
+        ),
+        (
+            shared[0] * shared[0] * r[2] * g[2],
+            shared[1] * shared[1] * g[2] * b[2],
+            shared[2] * shared[2] * r[2] * b[2],
+        ),
+        (r[3], g[3], b[3]),
+    )
+
+
+@scalar
+def noisy_moments_of(means, gain, colour, channels, levels):
+    """Return the same where there is noise of channels: the sensor has as good as none then."""
     noise, channel_levels = channels
     unit = 1.0 / (float(colour.white) - float(colour.black))
-    m, mixing, there, squares = colour.to_srgb, noise.mixing, noise.there, site.squares
+    mixing = noise.mixing
+    light = transformed(
+        colour.to_srgb,
+        min(gain * float(means[0]) * (colour.red_gain * unit), min(float(colour.red_gain), 1.0)),
+        min(
+            gain * float(means[1]) * (colour.green_gain * unit),
+            min(float(colour.green_gain), 1.0),
+        ),
+        min(gain * float(means[2]) * (colour.blue_gain * unit), min(float(colour.blue_gain), 1.0)),
+    )
+    lights = (
+        float(light[0]) + noise.red.offset,
+        float(light[1]) + noise.green.offset,
+        float(light[2]) + noise.blue.offset,
+    )
+    variances = (
+        channel_variance(lights[0], noise.red),
+        channel_variance(lights[1], noise.green),
+        channel_variance(lights[2], noise.blue),
+    )
+    found = (
+        _noisy_moments(lights[0], channel_levels[0]),
+        _noisy_moments(lights[1], channel_levels[1]),
+        _noisy_moments(lights[2], channel_levels[2]),
+    )
+    green_blue = mixing.gr * mixing.br + mixing.gg * mixing.bg
+    shared = float(mixing.gr), float(green_blue), float(mixing.br)
+    return _levels_of(lights, variances, found, shared, levels)
+
+
+@scalar
+def sensor_moments_of(means, counts, site, colour, curve):
+    """Return the same where there is none but the sensor's."""
+    unit = 1.0 / (float(colour.white) - float(colour.black))
+    m, squares = colour.to_srgb, site.squares
     steps = colour.red_gain * unit, colour.green_gain * unit, colour.blue_gain * unit
     by = scattered(counts, site)
     raw = (
@@ -365,67 +426,40 @@ def moments_of(means, counts, site, colour, channels, curve):
         (float(m.gr), float(m.gg), float(m.gb)),
         (float(m.br), float(m.bg), float(m.bb)),
     )
-    if there:  # the sensor has as good as none then
-        lights = (
-            float(light[0]) + noise.red.offset,
-            float(light[1]) + noise.green.offset,
-            float(light[2]) + noise.blue.offset,
-        )
-        variances = (
-            channel_variance(lights[0], noise.red),
-            channel_variance(lights[1], noise.green),
-            channel_variance(lights[2], noise.blue),
-        )
-        r = _noisy_moments(lights[0], channel_levels[0])
-        g = _noisy_moments(lights[1], channel_levels[1])
-        b = _noisy_moments(lights[2], channel_levels[2])
-        green_blue = mixing.gr * mixing.br + mixing.gg * mixing.bg
-        shared = float(mixing.gr), float(green_blue), float(mixing.br)
-    else:
-        lights = float(light[0]), float(light[1]), float(light[2])
-        variances = (
-            max(_both(rows[0], rows[0], cut), 0.0),
-            max(_both(rows[1], rows[1], cut), 0.0),
-            max(_both(rows[2], rows[2], cut), 0.0),
-        )
-        uncut = (
-            _both(rows[0], rows[0], raw),
-            _both(rows[1], rows[1], raw),
-            _both(rows[2], rows[2], raw),
-        )
-        of_red = centre[0], variances[0], uncut[0], skews
-        of_green = centre[1], variances[1], uncut[1], skews
-        of_blue = centre[2], variances[2], uncut[2], skews
-        r = _channel_moments(0, rows[0], of_red, counts, site, curve)
-        g = _channel_moments(1, rows[1], of_green, counts, site, curve)
-        b = _channel_moments(2, rows[2], of_blue, counts, site, curve)
-        shared = (
-            _both(rows[0], rows[1], cut) / max(np.sqrt(variances[0] * variances[1]), _LEAST),
-            _both(rows[1], rows[2], cut) / max(np.sqrt(variances[1] * variances[2]), _LEAST),
-            _both(rows[0], rows[2], cut) / max(np.sqrt(variances[0] * variances[2]), _LEAST),
-        )
-    levels = curve[0]
-    return (
-        (
-            min(max(lights[0], 0.0), 1.0),
-            min(max(lights[1], 0.0), 1.0),
-            min(max(lights[2], 0.0), 1.0),
-        ),
-        variances,
-        (level_at(lights[0], levels), level_at(lights[1], levels), level_at(lights[2], levels)),
-        (r[0], g[0], b[0]),
-        (
-            max(r[0] - r[1] * r[1], 0.0),
-            max(g[0] - g[1] * g[1], 0.0),
-            max(b[0] - b[1] * b[1], 0.0),
-        ),
-        (
-            shared[0] * shared[0] * r[2] * g[2],
-            shared[1] * shared[1] * g[2] * b[2],
-            shared[2] * shared[2] * r[2] * b[2],
-        ),
-        (r[3], g[3], b[3]),
+    lights = float(light[0]), float(light[1]), float(light[2])
+    variances = (
+        max(_both(rows[0], rows[0], cut), 0.0),
+        max(_both(rows[1], rows[1], cut), 0.0),
+        max(_both(rows[2], rows[2], cut), 0.0),
     )
+    uncut = (
+        _both(rows[0], rows[0], raw),
+        _both(rows[1], rows[1], raw),
+        _both(rows[2], rows[2], raw),
+    )
+    of_red = centre[0], variances[0], uncut[0], skews
+    of_green = centre[1], variances[1], uncut[1], skews
+    of_blue = centre[2], variances[2], uncut[2], skews
+    r = _channel_moments(0, rows[0], of_red, counts, site, curve)
+    g = _channel_moments(1, rows[1], of_green, counts, site, curve)
+    b = _channel_moments(2, rows[2], of_blue, counts, site, curve)
+    shared = (
+        _both(rows[0], rows[1], cut) / max(np.sqrt(variances[0] * variances[1]), _LEAST),
+        _both(rows[1], rows[2], cut) / max(np.sqrt(variances[1] * variances[2]), _LEAST),
+        _both(rows[0], rows[2], cut) / max(np.sqrt(variances[0] * variances[2]), _LEAST),
+    )
+    return _levels_of(lights, variances, (r, g, b), shared, curve[0])
+
+
+@scalar
+def moments_of(means, counts, site, colour, channels, curve):
+    """Return moments of a pixel: see `pixel_moments`.
+
+    means, counts: three numbers each. site: SiteNoise, of a pixel's parity.
+    """
+    if channels[0].there:
+        return noisy_moments_of(means, site.gain, colour, channels, curve[0])
+    return sensor_moments_of(means, counts, site, colour, curve)
 
 
 @scalar

@@ -40,7 +40,8 @@ from .site_noise import ALIKE, site_noise
 from .window import cut, scene_of, span_of
 
 Floats = npt.NDArray[np.float32]
-_NODES, _FAR, _TAIL_NODES = 40, 5, 6
+# Of photographs' deviations, 1 in 100 is off by .5 % with 24 nodes, by .2 % with 40.
+_NODES, _FAR, _TAIL_NODES = 24, 4.5, 6
 
 
 class NoiseMap(NamedTuple):

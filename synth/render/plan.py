@@ -19,7 +19,7 @@ from ..degradations.point_spread import Spread
 from ..draws.table import DrawTable
 from ..kernels.batch.arrays import FIELD, IMAGE, Batch
 from ..kernels.batch.layout import MOST, TOTALS, lay_out_images
-from ..kernels.batch.map_steps import BLURRED, PLANES, Maps
+from ..kernels.batch.map_steps import BLURRED, LEVELS, PLANES, Maps
 from ..kernels.curves import log_light
 from ..kernels.degradations.jpeg import COSINES, all_quantisers
 from ..kernels.demosaic import BILINEAR, MALVAR
@@ -228,13 +228,16 @@ def map_places(plan: BatchPlan, spec: MapSpec, table: DrawTable) -> dict[str, in
     places = {"maps": windows if spec.size is None else int(np.prod(spec.size))}
     if not spec.of_noise:
         return places
-    places |= {"levels": ENCODE_CELLS, "moments": int(_span_pixels(plan).max())}
-    if table.draws["noisy"].any():
-        places["channels"] = 3 * LIGHTS
+    places |= {"levels": ENCODE_CELLS, "widths": LEVELS}
+    noisy, smoothed = (table.draws[name] > 0 for name in ("noisy", "taps"))
+    if noisy.any():
+        places |= {"channels": 3 * LIGHTS, "grains": int(_span_pixels(plan).max())}
+    if (~noisy | smoothed).any():
+        places["moments"] = int(_span_pixels(plan).max())
     if "sites" in plan.places:
         places["site_means"] = plan.places["sites"]
     if "blurs" in plan.places:
-        places["column_blurs"] = plan.places["blurs"]
+        places |= {"column_blurs": plan.places["blurs"], "smooths": windows}
     return places
 
 
@@ -301,8 +304,10 @@ def lay_out_maps(
         shift=float(spec.shift),
         scale=float(spec.scale),
         levels=new("map_levels", (count, ENCODE_CELLS), np.float32),
+        widths=new("map_widths", (count, LEVELS), np.float32),
         channels=new("map_channels", (count, 3, 3, LIGHTS), np.float64),
         first=upload("map_first", ends - _span_pixels(plan)),
+        stride=pixels,
         pixels=new("map_pixels", (pixels * PLANES,), np.float32),
         blurred=new("map_blurred", (pixels * BLURRED,), np.float32),
         **asked,

@@ -161,7 +161,7 @@ JPEG = (
 )
 
 
-def _mapping(name: str, places_of: Any, step_of: Any) -> Step:
+def _mapping(name: str, places_of: Any, step_of: Any, registers: int | None = None) -> Step:
     """Make the kernel of a step as `_over`, that has maps to fill besides."""
     places, step = device(places_of), device(step_of)
 
@@ -174,15 +174,18 @@ def _mapping(name: str, places_of: Any, step_of: Any) -> Step:
             place = u32(place + u32(blocks * THREADS))
 
     run.__name__ = run.__qualname__ = name
-    return Step(name, kernel(run))
+    return Step(name, kernel(run, registers))
 
 
 MAPS = (
     _mapping("levels", mapping.level_thread_count, mapping.level_step),
+    _mapping("widths", mapping.width_thread_count, mapping.width_step),
     _mapping("channels", mapping.channel_thread_count, mapping.channel_step),
     _mapping("site_means", mapping.mean_thread_count, mapping.mean_step),
-    _mapping("moments", mapping.moment_thread_count, mapping.moment_step),
+    _mapping("grains", mapping.grain_thread_count, mapping.grain_step),
+    _mapping("moments", mapping.moment_thread_count, mapping.moment_step, REGISTERS),
     _mapping("column_blurs", mapping.column_thread_count, mapping.column_step),
+    _mapping("smooths", mapping.smooth_thread_count, mapping.smooth_step),
     _mapping("maps", mapping.map_thread_count, mapping.map_step),
 )
 

@@ -2,10 +2,12 @@
 
 It is what `render.noise_map` and `render.emitters` do for one image.
 
-    level_step, channel_step     curves and noise of channels of an image
-    mean_step                    where there is a mosaic: its sites
-    moment_step -> column_step   its pixels; where chroma is smoothed, blurred down
-    map_step                     each place of what comes out
+    level_step -> width_step                  curves of an image
+    channel_step                              its noise of channels
+    mean_step                                 where there is a mosaic: its sites
+    grain_step                                its pixels, where noise is of channels alone
+    moment_step -> column_step, smooth_step   or else; where chroma is smoothed, blurred
+    map_step                                  each place of what comes out
 
 Steps follow those of `illumination_steps`, and where light is spread, of `degradation_steps`.
 """
@@ -32,6 +34,7 @@ from ..moments import (
     hot_counts,
     moments_of,
     noisy_level,
+    noisy_moments_of,
     scattered,
     smoothed_parts,
 )
@@ -55,9 +58,11 @@ from .resize_steps import goes_to
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
 PLANES, BLURRED = 15, 6
-"""Numbers of a pixel, three of each: level, light, its level's variance, light's variance, and the
-level's variance before chroma is smoothed. Where it is, the variance of what is blurred stands for
-light, and that of the rest for the level's; the first six are blurred then."""
+"""Planes of pixels, three of each: level, light, and the noise's deviation in levels and in light.
+
+Before chroma is smoothed, its first two are blurred: level, variance of what is blurred, that of
+the rest; then variance of light and of the level without smoothing."""
+LEVELS = 256
 _LUMA = float(LUMA[0]), float(LUMA[1]), float(LUMA[2])
 
 
@@ -87,14 +92,16 @@ class Maps(NamedTuple):
     mask: int
     emitter_light: int
     levels: npt.NDArray[np.float32]  # (N, ENCODE_CELLS)
+    widths: npt.NDArray[np.float32]  # (N, LEVELS), light that a level is wide
     sites: npt.NDArray[np.float64]  # (N, 6), `shared` and `fourth` of SiteNoise
     squares: npt.NDArray[np.float64]  # (N, 4, 3, 3, 5), of SiteNoise
     powers: npt.NDArray[np.float64]  # (N, 4, 2, 3, 3), of SiteNoise
     taken: npt.NDArray[np.float64]  # (N, 4, 3, 6, 3, 3), `mosaic_noise.smoothed_products`
     channels: npt.NDArray[np.float64]  # (N, 3, 3, LIGHTS), noise of channels
     first: npt.NDArray[np.int64]  # (N), the first pixel of an image's span among all
-    pixels: npt.NDArray[np.float32]  # (P * PLANES)
-    blurred: npt.NDArray[np.float32]  # (P * BLURRED), along columns
+    stride: int  # P, pixels of all spans
+    pixels: npt.NDArray[np.float32]  # (PLANES * P)
+    blurred: npt.NDArray[np.float32]  # (BLURRED * P), along columns
     normal: npt.NDArray[np.float64]  # (2, n)
     laguerre: npt.NDArray[np.float64]  # (2, n)
     around: npt.NDArray[np.float64]  # (2, 2, 4, 3, 5, 5), of `mosaic_noise`
@@ -149,6 +156,20 @@ def level_step(number, place, batch, maps):
         upper = (f64(table[above]) + f64(table[above + 1])) / 2
     share = (f64(cell) - left) / (right - left)
     maps.levels[number, cell] = f32(lower + (upper - lower) * share)
+
+
+@scalar
+def width_thread_count(image, batch, maps):
+    """Count the levels of an image."""
+    return u32(LEVELS if image.height > 0 else 0)
+
+
+@scalar
+def width_step(number, place, batch, maps):
+    """Find the light that a level is wide; see `noise_map.lights_of_levels`."""
+    levels, level = maps.levels[number], f64(place)
+    width = _edge_of_level(level + 0.5, levels) - _edge_of_level(level - 0.5, levels)
+    maps.widths[number, i64(place)] = f32(max(width, 1e-9))
 
 
 @scalar
@@ -259,19 +280,80 @@ def _at_edge(place, size, taps, weights):
 
 
 @scalar
+def _is_grainy(image, batch):
+    """Return whether an image has noise of channels, and no chroma of it is smoothed."""
+    draw = batch.draws[image.draw]
+    return draw.noisy > 0 and draw.taps == 0
+
+
+@scalar
+def grain_thread_count(image, batch, maps):
+    """Count the pixels of a span of an image whose noise is of channels alone."""
+    grainy = image.height > 0 and _is_grainy(image, batch)
+    return u32(image.span_rows * image.span_columns if grainy else 0)
+
+
+@scalar
 def moment_thread_count(image, batch, maps):
-    """Count the pixels of a span."""
-    return u32(image.span_rows * image.span_columns if image.height > 0 else 0)
+    """Count the pixels of a span of any other."""
+    other = image.height > 0 and not _is_grainy(image, batch)
+    return u32(image.span_rows * image.span_columns if other else 0)
+
+
+@scalar
+def _place_in_picture(place, image):
+    """Return row and column of a place of a span."""
+    y = i32(place) // image.span_columns
+    x = i32(place) - y * image.span_columns
+    return i32(y + image.span_top), i32(x + image.span_left)
+
+
+@scalar
+def grain_step(number, place, batch, maps):
+    """Find the moments of a pixel, as `moment_step`, in a third of the registers."""
+    image = batch.images[number]
+    draw, at = batch.draws[image.draw], maps.first[number] + i64(place)
+    y, x = _place_in_picture(place, image)
+    if draw.method >= BILINEAR:
+        means, _ = _of_mosaic(number, y, x, batch, maps)
+    else:
+        means, _ = _of_sites(number, y, x, batch)
+    channels = noise_of(draw, GAUSSIAN), maps.channels[number]
+    gain, colour, levels = f64(draw.camera_sensor_gain), colour_of(draw), maps.levels[number]
+    found = noisy_moments_of(means, gain, colour, channels, levels)
+    _fill_all(number, at, found[2], found[0], (found[3], found[1], found[3]), maps)
+
+
+@scalar
+def _fill(plane, place, values, maps):
+    """Fill three planes of a pixel."""
+    for c in range(3):
+        maps.pixels[(plane + c) * maps.stride + place] = f32(values[c])
+
+
+@scalar
+def _fill_all(number, place, level, light, variances, maps):
+    """Fill what `map_step` adds up of a pixel.
+
+    variances: of the level; and of light and of the level before chroma is smoothed.
+    """
+    variance, own, before = variances
+    _fill(0, place, level, maps)
+    _fill(3, place, light, maps)
+    for c in range(3):
+        width = f64(maps.widths[number, i64(np.rint(f64(f32(level[c]))))])
+        in_light = (own[c] + ROUNDING * width * width) / (before[c] + ROUNDING)
+        deviation = np.sqrt(variance[c] + ROUNDING)
+        maps.pixels[(6 + c) * maps.stride + place] = f32(deviation)
+        maps.pixels[(9 + c) * maps.stride + place] = f32(deviation * np.sqrt(in_light))
 
 
 @scalar
 def moment_step(number, place, batch, maps):
     """Find the moments of a pixel; see `noise_map._smoothed` where chroma is smoothed."""
     image = batch.images[number]
-    draw, at = batch.draws[image.draw], PLANES * (maps.first[number] + i64(place))
-    y = i32(place) // image.span_columns
-    x = i32(place) - y * image.span_columns
-    y, x = i32(y + image.span_top), i32(x + image.span_left)
+    draw, at = batch.draws[image.draw], maps.first[number] + i64(place)
+    y, x = _place_in_picture(place, image)
     if draw.method >= BILINEAR:
         means, counts = _of_mosaic(number, y, x, batch, maps)
     else:
@@ -282,24 +364,26 @@ def moment_step(number, place, batch, maps):
     curve = maps.levels[number], maps.normal[0], maps.normal[1]
     channels = noise_of(draw, GAUSSIAN), maps.channels[number]
     found = moments_of(means, counts, site, colour_of(draw), channels, curve)
-    for c in range(3):
-        maps.pixels[at + c], maps.pixels[at + 3 + c] = found[2][c], found[0][c]
-        maps.pixels[at + 6 + c] = maps.pixels[at + 12 + c] = found[3][c]
-        maps.pixels[at + 9 + c] = found[1][c]
-    if draw.taps > 0:
-        by_source = scattered(counts, site)
-        if draw.noisy > 0:
-            by_source = 1.0, 1.0, 1.0, 0.0, 0.0
-        moments, taken = (found[4], found[5], found[6]), maps.taken[number, parity]
-        strength, weights = f64(draw.isp_chroma_strength), batch.blur[image.draw]
-        alone = smoothed_parts(0, by_source, moments, taken, strength)
-        mixed = smoothed_parts(1, by_source, moments, taken, strength)
-        blurred = smoothed_parts(2, by_source, moments, taken, strength)
-        down, _ = _at_edge(i64(y), i64(image.height), draw.taps, weights)
-        across, _ = _at_edge(i64(x), i64(image.width), draw.taps, weights)
-        for c in range(3):
-            maps.pixels[at + 3 + c] = blurred[c]
-            maps.pixels[at + 6 + c] = alone[c] + mixed[c] * (down * across)
+    if draw.taps == 0:
+        _fill_all(number, at, found[2], found[0], (found[3], found[1], found[3]), maps)
+        return
+    by_source = scattered(counts, site)
+    if draw.noisy > 0:
+        by_source = 1.0, 1.0, 1.0, 0.0, 0.0
+    moments, taken = (found[4], found[5], found[6]), maps.taken[number, parity]
+    strength, weights = f64(draw.isp_chroma_strength), batch.blur[image.draw]
+    alone = smoothed_parts(0, by_source, moments, taken, strength)
+    mixed = smoothed_parts(1, by_source, moments, taken, strength)
+    blurred = smoothed_parts(2, by_source, moments, taken, strength)
+    down, _ = _at_edge(i64(y), i64(image.height), draw.taps, weights)
+    across, _ = _at_edge(i64(x), i64(image.width), draw.taps, weights)
+    edge = down * across
+    rest = alone[0] + mixed[0] * edge, alone[1] + mixed[1] * edge, alone[2] + mixed[2] * edge
+    _fill(0, at, found[2], maps)
+    _fill(3, at, blurred, maps)
+    _fill(6, at, rest, maps)
+    _fill(9, at, found[1], maps)
+    _fill(12, at, found[3], maps)
 
 
 @scalar
@@ -321,22 +405,22 @@ def column_step(number, place, batch, maps):
         total = 0.0
         for d in range(taps):
             up, down = pixel - min(d, y) * width, pixel + min(d, beneath) * width
-            own = f64(maps.pixels[PLANES * (at + up) + k])
+            own = f64(maps.pixels[k * maps.stride + at + up])
             if d > 0:
-                own += f64(maps.pixels[PLANES * (at + down) + k])
+                own += f64(maps.pixels[k * maps.stride + at + down])
             weight = f64(weights[d])
             total += (weight if k < 3 else weight * weight) * own
-        maps.blurred[BLURRED * (at + pixel) + k] = total
+        maps.blurred[k * maps.stride + at + pixel] = f32(total)
 
 
 @scalar
-def _along_row(k, at, beside, taps, weights, blurred):
+def _along_row(k, at, beside, taps, weights, maps):
     """Return a number of a pixel, blurred; beside: pixels left and right of it in its row."""
-    total = 0.0
+    total, own_plane = 0.0, k * maps.stride + at
     for d in range(taps):
-        own = f64(blurred[BLURRED * (at - min(d, beside[0])) + k])
+        own = f64(maps.blurred[own_plane - min(d, beside[0])])
         if d > 0:
-            own += f64(blurred[BLURRED * (at + min(d, beside[1])) + k])
+            own += f64(maps.blurred[own_plane + min(d, beside[1])])
         weight = f64(weights[d])
         total += (weight if k < 3 else weight * weight) * own
     return total
@@ -376,52 +460,44 @@ def _edge_of_level(level, levels):
 
 
 @scalar
-def _level_width(level, levels):
-    """Return the light that a level is wide; see `noise_map.lights_of_levels`."""
-    nearest = np.rint(f64(f32(level)))
-    return max(_edge_of_level(nearest + 0.5, levels) - _edge_of_level(nearest - 0.5, levels), 1e-9)
-
-
-@scalar
-def _in_light(c, level, at, levels, pixels):
-    """Return the variance of light for each of the level's, before chroma is smoothed."""
-    width = _level_width(level, levels)
-    own = f64(pixels[at + 9 + c]) + ROUNDING * width * width
-    return own / (f64(pixels[at + 12 + c]) + ROUNDING)
-
-
-@scalar
 def _dot(factors, values):
     return factors[0] * values[0] + factors[1] * values[1] + factors[2] * values[2]
 
 
 @scalar
-def _three(values, at):
-    return f64(values[at]), f64(values[at + 1]), f64(values[at + 2])
+def _three(plane, place, maps):
+    """Return three planes of a pixel."""
+    at = plane * maps.stride + place
+    values, two = maps.pixels, 2 * maps.stride
+    return f64(values[at]), f64(values[at + maps.stride]), f64(values[at + two])
 
 
 @scalar
-def _pixel(number, y, x, batch, maps):
-    """Return level, light and variance of the channels of a pixel, and where its numbers lie."""
+def smooth_thread_count(image, batch, maps):
+    """Count the pixels of a window whose chroma is smoothed."""
+    return u32(image.rows * image.columns if batch.draws[image.draw].taps > 0 else 0)
+
+
+@scalar
+def smooth_step(number, place, batch, maps):
+    """Find level, light and noise of a pixel whose chroma is smoothed."""
     image = batch.images[number]
     draw, weights = batch.draws[image.draw], batch.blur[image.draw]
+    y, x = i64(place) // image.columns + image.top, i64(place) % image.columns + image.left
     pixel = i64(y - image.span_top) * image.span_columns + i64(x - image.span_left)
-    place, levels, pixels = maps.first[number] + pixel, maps.levels[number], maps.pixels
-    at = PLANES * place
-    own, variance = _three(pixels, at), _three(pixels, at + 6)
-    if draw.taps == 0:
-        return own, _three(pixels, at + 3), variance, at
+    at, levels = maps.first[number] + pixel, maps.levels[number]
+    own, rest = _three(0, at, maps), _three(6, at, maps)
     strength = f64(draw.isp_chroma_strength)
-    beside, taps, blurred = (i64(x), i64(image.width - 1 - x)), draw.taps, maps.blurred
+    beside, taps = (i64(x), i64(image.width - 1 - x)), draw.taps
     smooth = (
-        _along_row(0, place, beside, taps, weights, blurred),
-        _along_row(1, place, beside, taps, weights, blurred),
-        _along_row(2, place, beside, taps, weights, blurred),
+        _along_row(0, at, beside, taps, weights, maps),
+        _along_row(1, at, beside, taps, weights, maps),
+        _along_row(2, at, beside, taps, weights, maps),
     )
     spread = (
-        _along_row(3, place, beside, taps, weights, blurred),
-        _along_row(4, place, beside, taps, weights, blurred),
-        _along_row(5, place, beside, taps, weights, blurred),
+        _along_row(3, at, beside, taps, weights, maps),
+        _along_row(4, at, beside, taps, weights, maps),
+        _along_row(5, at, beside, taps, weights, maps),
     )
     bright, smooth_bright = _dot(_LUMA, own), _dot(_LUMA, smooth)
     level = (
@@ -441,11 +517,11 @@ def _pixel(number, y, x, batch, maps):
         squares += 2 * f64(weights[d]) ** 2
     share = down * across / (squares * squares)
     variance = (
-        max(variance[0] + share * spread[0], 0.0),
-        max(variance[1] + share * spread[1], 0.0),
-        max(variance[2] + share * spread[2], 0.0),
+        max(rest[0] + share * spread[0], 0.0),
+        max(rest[1] + share * spread[1], 0.0),
+        max(rest[2] + share * spread[2], 0.0),
     )
-    return level, light, variance, at
+    _fill_all(number, at, level, light, (variance, _three(9, at, maps), _three(12, at, maps)), maps)
 
 
 @scalar
@@ -488,10 +564,43 @@ def _share(place, pixel, before, after):
 
 
 @scalar
+def _more(total, weight, values):
+    return (
+        total[0] + weight * values[0],
+        total[1] + weight * values[1],
+        total[2] + weight * values[2],
+    )
+
+
+@scalar
+def _lamps_at(number, y, x, batch):
+    """Return whether a pixel is of a lamp, and the light of all lamps there."""
+    draw = batch.draws[batch.images[number].draw]
+    glare, inside = glare_of(draw), 0.0
+    red = green = blue = 0.0
+    for k in range(draw.emitters_count):
+        lamp = batch.lamps[number, k]
+        down, across, radius = f64(y) - f64(lamp[0]), f64(x) - f64(lamp[1]), f64(lamp[2])
+        if down * down + across * across <= radius * radius:
+            inside = 1.0
+        own = f64(shine(y, x, lamp, glare))
+        red, green, blue = red + own * lamp[10], green + own, blue + own * lamp[11]
+    return inside, (red, green, blue)
+
+
+@scalar
+def _put(plane, at, values, maps):
+    """Fill three planes of a place of what comes out."""
+    step = maps.rows * maps.columns
+    for c in range(3):
+        maps.into[at + (plane + c) * step] = f32(values[c])
+
+
+@scalar
 def map_step(number, place, batch, maps):
     """Find what comes out at a place of all maps, from one pixel or more."""
     image = batch.images[number]
-    rows, columns = i64(image.rows), i64(image.columns)
+    rows, columns, step = i64(image.rows), i64(image.columns), maps.rows * maps.columns
     high = i64(maps.high) if maps.high > 0 else rows
     wide = i64(maps.wide) if maps.high > 0 else columns
     y, x = i64(place) // wide, i64(place) % wide
@@ -499,61 +608,44 @@ def map_step(number, place, batch, maps):
     at = (i64(number) * maps.planes * maps.rows + i64(to_y)) * maps.columns + i64(to_x)
     top, bottom = _reach(y, rows, high)
     left, right = _reach(x, columns, wide)
+    of_emitters = maps.mask >= 0 or maps.emitter_light >= 0
+    level = light = noise = in_light = shining = (0.0, 0.0, 0.0)
+    ev = masked = 0.0
     for i in range(top, bottom + 1):
+        down, own_y = _share(y, i, rows, high), i32(image.top + i)
+        first = maps.first[number] + i64(own_y - image.span_top) * image.span_columns
+        row = row_above(own_y, image.height, CELLS)
         for j in range(left, right + 1):
-            weight = _share(y, i, rows, high) * _share(x, j, columns, wide)
-            _add_pixel(number, i32(image.top + i), i32(image.left + j), weight, at, batch, maps)
-
-
-@scalar
-def _add(into, at, step, weight, values):
-    for c in range(3):
-        into[at + c * step] += f32(weight * values[c])
-
-
-@scalar
-def _add_pixel(number, y, x, weight, at, batch, maps):
-    """Add a pixel's part of what comes out at a place."""
-    image = batch.images[number]
-    draw, step = batch.draws[image.draw], maps.rows * maps.columns
+            weight, own_x = down * _share(x, j, columns, wide), i32(image.left + j)
+            pixel = first + i64(own_x - image.span_left)
+            if maps.light >= 0:
+                column = column_left(own_x, image.width)
+                factor = max(f64(grid_value(batch.light[number], row, column)), 1e-30)
+                ev += weight * (log2(factor) + batch.exposure[number])
+            if of_emitters:
+                inside, shone = _lamps_at(number, own_y, own_x, batch)
+                masked, shining = masked + weight * inside, _more(shining, weight, shone)
+            if maps.clean >= 0:
+                level = _more(level, weight, _three(0, pixel, maps))
+            if maps.linear >= 0:
+                light = _more(light, weight, _three(3, pixel, maps))
+            if maps.noise >= 0:
+                noise = _more(noise, weight, _three(6, pixel, maps))
+            if maps.noise_linear >= 0:
+                in_light = _more(in_light, weight, _three(9, pixel, maps))
+    shift, scale = maps.shift, maps.scale
     if maps.light >= 0:
-        row, column = row_above(y, image.height, CELLS), column_left(x, image.width)
-        factor = max(f64(grid_value(batch.light[number], row, column)), 1e-30)
-        ev = log2(factor) + batch.exposure[number]
-        maps.into[at + maps.light * step] += f32(weight * ev)
-    if maps.mask >= 0 or maps.emitter_light >= 0:
-        glare, inside = glare_of(draw), 0.0
-        red = green = blue = 0.0
-        for k in range(draw.emitters_count):
-            lamp = batch.lamps[number, k]
-            down, across, radius = f64(y) - f64(lamp[0]), f64(x) - f64(lamp[1]), f64(lamp[2])
-            if down * down + across * across <= radius * radius:
-                inside = 1.0
-            own = f64(shine(y, x, lamp, glare))
-            red, green, blue = red + own * lamp[10], green + own, blue + own * lamp[11]
-        if maps.mask >= 0:
-            maps.into[at + maps.mask * step] += f32(weight * inside)
-        if maps.emitter_light >= 0:
-            _add(maps.into, at + maps.emitter_light * step, step, weight, (red, green, blue))
-    if maps.clean >= 0 or maps.linear >= 0 or maps.noise >= 0 or maps.noise_linear >= 0:
-        level, light, variance, own = _pixel(number, y, x, batch, maps)
-        deviation = (
-            np.sqrt(variance[0] + ROUNDING),
-            np.sqrt(variance[1] + ROUNDING),
-            np.sqrt(variance[2] + ROUNDING),
-        )
-        if maps.clean >= 0:
-            values = level[0] - maps.shift, level[1] - maps.shift, level[2] - maps.shift
-            _add(maps.into, at + maps.clean * step, step, weight * maps.scale, values)
-        if maps.linear >= 0:
-            _add(maps.into, at + maps.linear * step, step, weight, light)
-        if maps.noise >= 0:
-            _add(maps.into, at + maps.noise * step, step, weight * maps.scale, deviation)
-        if maps.noise_linear >= 0:
-            levels, pixels = maps.levels[number], maps.pixels
-            in_light = (
-                deviation[0] * np.sqrt(_in_light(0, level[0], own, levels, pixels)),
-                deviation[1] * np.sqrt(_in_light(1, level[1], own, levels, pixels)),
-                deviation[2] * np.sqrt(_in_light(2, level[2], own, levels, pixels)),
-            )
-            _add(maps.into, at + maps.noise_linear * step, step, weight, in_light)
+        maps.into[at + maps.light * step] = f32(ev)
+    if maps.mask >= 0:
+        maps.into[at + maps.mask * step] = f32(masked)
+    if maps.emitter_light >= 0:
+        _put(maps.emitter_light, at, shining, maps)
+    if maps.clean >= 0:
+        values = (level[0] - shift) * scale, (level[1] - shift) * scale, (level[2] - shift) * scale
+        _put(maps.clean, at, values, maps)
+    if maps.linear >= 0:
+        _put(maps.linear, at, light, maps)
+    if maps.noise >= 0:
+        _put(maps.noise, at, (noise[0] * scale, noise[1] * scale, noise[2] * scale), maps)
+    if maps.noise_linear >= 0:
+        _put(maps.noise_linear, at, in_light, maps)

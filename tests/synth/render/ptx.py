@@ -70,6 +70,7 @@ BATCH = numba.types.NamedTuple([array_type(*DIMENSIONS[name]) for name in Batch.
 OF_MAPS = {
     "into": ("f4", 1),
     "levels": ("f4", 2),
+    "widths": ("f4", 2),
     "sites": ("f8", 2),
     "squares": ("f8", 5),
     "powers": ("f8", 5),

@@ -83,14 +83,20 @@ def fill_maps(batch, maps):
         image = batch.images[number]
         for place in range(steps.level_thread_count(image, batch, maps)):
             steps.level_step(number, u32(place), batch, maps)
+        for place in range(steps.width_thread_count(image, batch, maps)):
+            steps.width_step(number, u32(place), batch, maps)
         for place in range(steps.channel_thread_count(image, batch, maps)):
             steps.channel_step(number, u32(place), batch, maps)
         for place in range(steps.mean_thread_count(image, batch, maps)):
             steps.mean_step(number, u32(place), batch, maps)
+        for place in range(steps.grain_thread_count(image, batch, maps)):
+            steps.grain_step(number, u32(place), batch, maps)
         for place in range(steps.moment_thread_count(image, batch, maps)):
             steps.moment_step(number, u32(place), batch, maps)
         for place in range(steps.column_thread_count(image, batch, maps)):
             steps.column_step(number, u32(place), batch, maps)
+        for place in range(steps.smooth_thread_count(image, batch, maps)):
+            steps.smooth_step(number, u32(place), batch, maps)
         for place in range(steps.map_thread_count(image, batch, maps)):
             steps.map_step(number, u32(place), batch, maps)
 

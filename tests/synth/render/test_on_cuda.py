@@ -98,10 +98,11 @@ def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additi
         "blurs",
         "merges",
         "resized",
+        "grains",
         "moments",
         "maps",
     }
     asked |= {"samples", "transforms", "quantisations", "restorations", "returns", "decodes"}
     assert {name for name, count in joined.items() if count} == asked
     # Reciprocals, which `reciprocal` makes exact.
-    assert refined == {"quads", "sites", "spreads", "moments", "maps"}
+    assert refined == {"quads", "sites", "spreads", "grains", "moments", "maps"}
