@@ -311,8 +311,11 @@ def external_normals(source: Callable[[Any], tuple[Any, ...]], options: Options)
 
 @pipeline_def(enable_conditionals=True)
 def external_images(source: Callable[[], Any], options: Options) -> Any:
-    """Take encoded images from a function, of each batch as many as there are, and decode them."""
-    return decoded_by_two(fn.external_source(source=source, batch=True), options)
+    """Take encoded images from a function, of each batch as many as there are, and decode them.
+
+    Their memory is to live on until the batch is there.
+    """
+    return decoded_by_two(fn.external_source(source=source, batch=True, no_copy=True), options)
 
 
 @pipeline_def(enable_conditionals=True)

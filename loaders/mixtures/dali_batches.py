@@ -69,6 +69,7 @@ class MixedBatch(NamedTuple):
     low, normal: int arrays (N); where each sample's are among the images. They are one where the
       low is made of the normal.
     groups: the samples by component and pass.
+    encoded: the images, which DALI decodes where they lie.
     """
 
     step: int
@@ -76,6 +77,7 @@ class MixedBatch(NamedTuple):
     low: Whole
     normal: Whole
     groups: Sequence[Group]
+    encoded: Sequence[Bytes]
 
 
 def _grouped(samples: Sequence[Sample]) -> list[Group]:
@@ -112,8 +114,9 @@ class MixedSource:
         images = list(read)
         ends = np.cumsum([len(own) for own in images])
         firsts = np.concatenate([[0], ends[:-1]])
-        self.begun.append(MixedBatch(*batch, firsts, ends - 1, _grouped(batch[1])))
-        return [image for own in images for image in own]
+        encoded = [image for own in images for image in own]
+        self.begun.append(MixedBatch(*batch, firsts, ends - 1, _grouped(batch[1]), encoded))
+        return encoded
 
     def close(self) -> None:
         """End the threads that read."""

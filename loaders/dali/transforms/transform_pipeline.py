@@ -86,11 +86,13 @@ class TransformPipeline:
 
     def _feed(self, form: Any, lows: Any, normals: Any, crops: Any, stream: Any) -> None:
         options = self._options
+        # One kernel copies a batch; hundreds of copies keep Python's lock for some milliseconds.
+        how = {"cuda_stream": stream, "use_copy_kernel": True}
         if self._apart:
-            form.feed_input("image", [*lows, *normals], cuda_stream=stream)
+            form.feed_input("image", [*lows, *normals], **how)
         else:
-            form.feed_input("low", lows, cuda_stream=stream)
-            form.feed_input("normal", normals, cuda_stream=stream)
+            form.feed_input("low", lows, **how)
+            form.feed_input("normal", normals, **how)
         if options.cuts:
             form.feed_input("window", np.ascontiguousarray(crops[:, :4]))
         if options.augment:
