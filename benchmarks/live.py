@@ -115,11 +115,13 @@ def giving(root: Path) -> None:
     ways: dict[str, dict[str, Any]] = {
         "live": {"live": True},
         "live, recipe train": {"live": True, "recipe": "train"},
+        "live, resized": {"live": True, "crop": "resize"},
+        "live, recipe train, resized": {"live": True, "recipe": "train", "crop": "resize"},
         "stored": {},
         "resident, live": {"live": True, "resident": True},
     }
     for name, options in ways.items():
-        options |= {"crop": "random", "backend": "dali"}
+        options = {"crop": "random", "backend": "dali"} | options
         plain = speed(root, name, **options)
         for asked in ((), ("draw", "ev"), ("noise",), GIVEN):
             what = "all" if asked == GIVEN else ", ".join(asked) or "nothing"

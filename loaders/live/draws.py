@@ -6,6 +6,7 @@ A GPU darkens more images in a second than are drawn by the way.
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Generic, TypeVar
@@ -21,7 +22,7 @@ from ...synth.parameters.columns import Keys
 from .lows import LiveLows
 
 _CHUNK = 2048  # pairs that are drawn at once
-_MANY = 4 * _CHUNK  # pairs of all epochs, after which processes draw
+_MANY = 4 * _CHUNK
 T = TypeVar("T")
 
 
@@ -51,13 +52,19 @@ class MadeAhead(Generic[T]):
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
+def _begin_process() -> None:
+    """Begin a process that draws: deaf to Ctrl-C, which is for the program; ending with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
+
+
 class EpochDraws:
     """The draws of some pairs, epoch by epoch.
 
     keys: those of all pairs that may be asked for; as an attribute, `Keys`.
     live: lows of a recipe of the camera model.
-    workers: threads that draw the first epochs, and processes that draw the next ones: they leave
-      the interpreter to whoever trains.
+    workers: threads that draw the first epoch, and processes that draw the next ones of many pairs:
+      they leave the interpreter to whoever trains.
     """
 
     def __init__(self, live: LiveLows, keys: Sequence[str], workers: int) -> None:
@@ -66,9 +73,6 @@ class EpochDraws:
         self._place = {key: i for i, key in enumerate(keys)}
         self._workers = max(workers, 1)
         self._pool: Executor = ThreadPoolExecutor(self._workers)
-        self._processes: ProcessPoolExecutor | None = None
-        self._started: Future[DrawTable] | None = None
-        self._by_threads = 0
         self._same: DrawTable | None = None
         self._epochs = MadeAhead(self._drawn)
 
@@ -81,19 +85,14 @@ class EpochDraws:
         return np.array([self._place[key] for key in keys], np.int64)
 
     def close(self) -> None:
-        """End threads and processes."""
+        """End the threads."""
         self._epochs.close()
-        for pool in (self._pool, self._processes):
-            if pool is not None:
-                pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _drawn(self, epoch: int) -> DrawTable:
         if self._same is not None:
             return self._same
         recipe, seed = self._live.recipe, self._live.seed_of(epoch)
-        if self._processes is not None and self._started is not None and self._started.done():
-            self._pool.shutdown(wait=False)
-            self._pool, self._started = self._processes, None
         with main_left_alone():
             parts = [
                 self._pool.submit(draw_table, recipe, seed, self._keys[i : i + _CHUNK])
@@ -102,19 +101,10 @@ class EpochDraws:
         whole = concat([part.result() for part in parts])
         if self._live.draws == "set":
             self._same = whole
-        elif self._processes is None:
-            self._by_threads += len(self._keys)
-            if self._by_threads >= _MANY:
-                self._start_processes()
-        return whole
-
-    def _start_processes(self) -> None:
-        """Start processes, for an epoch that begins when they have begun to draw."""
-        context = multiprocessing.get_context(prepare_workers([__name__], self._workers))
-        self._processes = ProcessPoolExecutor(
-            self._workers, mp_context=context, initializer=end_with_parent
-        )
-        with main_left_alone():
-            self._started = self._processes.submit(
-                draw_table, self._live.recipe, self._live.seed, self._keys[:1]
+        elif len(self._keys) > _MANY and isinstance(self._pool, ThreadPoolExecutor):
+            self._pool.shutdown(wait=False)
+            context = multiprocessing.get_context(prepare_workers([__name__], self._workers))
+            self._pool = ProcessPoolExecutor(
+                self._workers, mp_context=context, initializer=_begin_process
             )
+        return whole

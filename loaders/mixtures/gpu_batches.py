@@ -70,7 +70,9 @@ class MixedOnGpu(MixedPipeline):
         self._transforms: dict[Any, TransformPipeline] = {}
         self._ahead: CudaPrefetcher | None = None
         self._begun: deque[_Started] = deque()
-        self._decoding = ThreadPoolExecutor(1)
+        self._decoding = ThreadPoolExecutor(
+            1, initializer=torch.cuda.set_device, initargs=(device_id,)
+        )
         self._next: Future[tuple[Any, MixedBatch, Whole]] | None = None
         self._held = StreamKeepAlive(_HELD)
 
@@ -101,7 +103,11 @@ class MixedOnGpu(MixedPipeline):
     def _begin(self, stream: Any) -> _Started:
         """Begin a batch."""
         awaited = self._next or self._decoding.submit(self._decoded, stream)
-        decoded, batch, sizes = awaited.result()
+        self._next = None  # an error would keep what it came from
+        try:
+            decoded, batch, sizes = awaited.result()
+        finally:
+            del awaited
         self._next = self._decoding.submit(self._decoded, stream)
         options = at(self._sizes, batch.step)
         low_crops, crops = self._crops(batch, sizes, options)

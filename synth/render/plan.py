@@ -294,6 +294,9 @@ def lay_out_maps(
     asked: dict[str, Any] = {
         name.replace("-", "_"): spec.first_planes.get(name, -1) for name in MAP_CHANNELS
     }
+    # As long as there is room: a recorded graph keeps it, and batches differ in their pixels.
+    held = new("map_pixels", (pixels * PLANES,), np.float32)
+    stride = held.shape[0] // PLANES
     return Maps(
         into=into,
         planes=spec.planes,
@@ -307,9 +310,9 @@ def lay_out_maps(
         widths=new("map_widths", (count, LEVELS), np.float32),
         channels=new("map_channels", (count, 3, 3, LIGHTS), np.float64),
         first=upload("map_first", ends - _span_pixels(plan)),
-        stride=pixels,
-        pixels=new("map_pixels", (pixels * PLANES,), np.float32),
-        blurred=new("map_blurred", (pixels * BLURRED,), np.float32),
+        stride=stride,
+        pixels=held,
+        blurred=new("map_blurred", (stride * BLURRED,), np.float32),
         **asked,
         **tables,
         **{name: upload(f"map_{name}", one) for name, one in of_sites.items()},

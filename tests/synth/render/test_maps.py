@@ -78,26 +78,33 @@ def fill_fields(batch):
 
 @kernel
 def fill_maps(batch, maps):
-    """As `kernels.batch.launch_cuda.launch_maps`, a thread after the other."""
+    """As `kernels.batch.launch_cuda.launch_maps`, a step after the other."""
     for number in range(len(batch.images)):
-        image = batch.images[number]
-        for place in range(steps.level_thread_count(image, batch, maps)):
+        for place in range(steps.level_thread_count(batch.images[number], batch, maps)):
             steps.level_step(number, u32(place), batch, maps)
-        for place in range(steps.width_thread_count(image, batch, maps)):
+    for number in range(len(batch.images)):
+        for place in range(steps.width_thread_count(batch.images[number], batch, maps)):
             steps.width_step(number, u32(place), batch, maps)
-        for place in range(steps.channel_thread_count(image, batch, maps)):
+    for number in range(len(batch.images)):
+        for place in range(steps.channel_thread_count(batch.images[number], batch, maps)):
             steps.channel_step(number, u32(place), batch, maps)
-        for place in range(steps.mean_thread_count(image, batch, maps)):
+    for number in range(len(batch.images)):
+        for place in range(steps.mean_thread_count(batch.images[number], batch, maps)):
             steps.mean_step(number, u32(place), batch, maps)
-        for place in range(steps.grain_thread_count(image, batch, maps)):
+    for number in range(len(batch.images)):
+        for place in range(steps.grain_thread_count(batch.images[number], batch, maps)):
             steps.grain_step(number, u32(place), batch, maps)
-        for place in range(steps.moment_thread_count(image, batch, maps)):
+    for number in range(len(batch.images)):
+        for place in range(steps.moment_thread_count(batch.images[number], batch, maps)):
             steps.moment_step(number, u32(place), batch, maps)
-        for place in range(steps.column_thread_count(image, batch, maps)):
+    for number in range(len(batch.images)):
+        for place in range(steps.column_thread_count(batch.images[number], batch, maps)):
             steps.column_step(number, u32(place), batch, maps)
-        for place in range(steps.smooth_thread_count(image, batch, maps)):
+    for number in range(len(batch.images)):
+        for place in range(steps.smooth_thread_count(batch.images[number], batch, maps)):
             steps.smooth_step(number, u32(place), batch, maps)
-        for place in range(steps.map_thread_count(image, batch, maps)):
+    for number in range(len(batch.images)):
+        for place in range(steps.map_thread_count(batch.images[number], batch, maps)):
             steps.map_step(number, u32(place), batch, maps)
 
 
@@ -111,12 +118,14 @@ def maps_of_a_batch(normals, table, windows, spec):
         return np.array(array)
 
     def room(name, shape, dtype):
-        return np.full((shape[0] + 3, *shape[1:]), 77, dtype)
+        return np.full((shape[0] + 100, *shape[1:]), 77, dtype)
 
     uploaded = upload_tables(move) | upload_draws(table, move)
     batch = lay_out(plan, plan.images, (flat, np.zeros(1, np.uint8)), uploaded, room)
     into = np.zeros((len(normals), spec.planes, *spec.room), np.float32)
     maps = lay_out_maps(plan, spec, table, into.reshape(-1), map_tables(move), room, move)
+    # Graphs that a GPU recorded keep it: it may change with the memory alone.
+    assert maps.stride == len(maps.pixels) // steps.PLANES
     fill_fields(batch)
     fill_maps(batch, maps)
     return into
