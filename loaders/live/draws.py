@@ -85,9 +85,11 @@ class EpochDraws:
         return np.array([self._place[key] for key in keys], np.int64)
 
     def close(self) -> None:
-        """End the threads."""
+        """End threads and processes."""
         self._epochs.close()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        # A child of multiprocessing waits for its own ones, which are told to end by a thread.
+        waits = isinstance(self._pool, ProcessPoolExecutor)
+        self._pool.shutdown(wait=waits, cancel_futures=True)
 
     def _drawn(self, epoch: int) -> DrawTable:
         if self._same is not None:
