@@ -255,6 +255,14 @@ def _of_sites(number, y, x, batch):
 
 
 @scalar
+def _electrons_at(number, y, x, batch, maps):
+    """Return mean electrons of a pixel, and of what scatters there."""
+    if batch.draws[batch.images[number].draw].method >= BILINEAR:
+        return _of_mosaic(number, y, x, batch, maps)
+    return _of_sites(number, y, x, batch)
+
+
+@scalar
 def _at_edge(place, size, taps, weights):
     """Return a pixel's own weight in its blur along a line of so many, and the sum of squares.
 
@@ -314,10 +322,7 @@ def grain_step(number, place, batch, maps):
     image = batch.images[number]
     draw, at = batch.draws[image.draw], maps.first[number] + i64(place)
     y, x = _place_in_picture(place, image)
-    if draw.method >= BILINEAR:
-        means, _ = _of_mosaic(number, y, x, batch, maps)
-    else:
-        means, _ = _of_sites(number, y, x, batch)
+    means, _ = _electrons_at(number, y, x, batch, maps)
     channels = noise_of(draw, GAUSSIAN), maps.channels[number]
     gain, colour, levels = f64(draw.camera_sensor_gain), colour_of(draw), maps.levels[number]
     found = noisy_moments_of(means, gain, colour, channels, levels)
@@ -354,10 +359,7 @@ def moment_step(number, place, batch, maps):
     image = batch.images[number]
     draw, at = batch.draws[image.draw], maps.first[number] + i64(place)
     y, x = _place_in_picture(place, image)
-    if draw.method >= BILINEAR:
-        means, counts = _of_mosaic(number, y, x, batch, maps)
-    else:
-        means, counts = _of_sites(number, y, x, batch)
+    means, counts = _electrons_at(number, y, x, batch, maps)
     parity, own = 2 * (y & 1) + (x & 1), maps.sites[number]
     squares, powers = maps.squares[number, parity], maps.powers[number, parity]
     site = SiteNoise(f64(draw.camera_sensor_gain), own, own[5], squares, powers)
