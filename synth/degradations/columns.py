@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..parameters.columns import Columns, KeyedColumns
 from .jpeg import HALVED
-from .point_spread import NOTHING, Spread, SpreadSetting, make_spreads
+from .point_spread import NOTHING, Spread, make_spreads
 
 _PATH = "degradations."
 _ZERO = {
@@ -68,8 +68,7 @@ def fill_degradations(draws: npt.NDArray[Any], columns: Columns) -> Spread:
     # Directions of what is not there make no difference.
     angle, direction = np.where(length > 0, angle, 0.0), np.where(shift > 0, direction, 0.0)
     own = length, angle, radius, shift, direction, draws["emitters_count"] > 0
-    settings = map(SpreadSetting._make, zip(*(one.tolist() for one in own), strict=True))
-    places, spread = make_spreads(settings)
+    places, spread = make_spreads(np.stack(own, 1))
     draws["spread"], draws["first_spread"] = places.T
     return spread
 

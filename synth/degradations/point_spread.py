@@ -6,11 +6,13 @@ Computed on the host in float64 from plain arithmetic, rounded once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from ..parameters.columns import distinct, rounded_sums
 
 _FINE = 8
 """Points a pixel, of paths and discs."""
@@ -62,22 +64,22 @@ class SpreadSetting(NamedTuple):
     lit: bool = False
 
 
-def make_spreads(settings: Iterable[SpreadSetting]) -> tuple[npt.NDArray[np.int64], Spread]:
+def make_spreads(
+    settings: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.int64], Spread]:
     """Return how many places each of N images has and which is the first (N, 2), and all places.
 
-    Equal ones are stored once.
+    Equal ones are stored once. settings: array (N, 6), fields of `SpreadSetting`.
     """
-    settings = list(settings)
-    once = dict.fromkeys(settings)
-    shifts = [one for one in once if one.shift > 0 and one.length <= 0 and one.radius <= 0]
-    others = [one for one in once if one.shift <= 0 or one.length > 0 or one.radius > 0]
-    own_counts, shifted = _places(_shifted(shifts)) if shifts else (np.zeros(0, np.int64), NOTHING)
-    parts = [spread(one) for one in others]
+    once, own = distinct(settings)
+    length, _, radius, shift = once.T[:4]
+    shifted = (shift > 0) & (length <= 0) & (radius <= 0)
+    own_counts, places = _places(_shifted(once[shifted]))
+    parts = [spread(SpreadSetting(*one)) for one in once[~shifted].tolist()]
     counts = np.array([*own_counts.tolist(), *(len(part.weights) for part in parts)], np.int64)
     firsts = np.where(counts > 0, np.cumsum(counts) - counts, 0)
-    numbers = {one: number for number, one in enumerate([*shifts, *others])}
-    own = [numbers[one] for one in settings]
-    return np.stack([counts, firsts], 1)[own], Spread.concat([shifted, *parts])
+    number = np.argsort(np.concatenate([np.flatnonzero(shifted), np.flatnonzero(~shifted)]))
+    return np.stack([counts, firsts], 1)[number[own]], Spread.concat([places, *parts])
 
 
 def spread(setting: SpreadSetting) -> Spread:
@@ -91,13 +93,13 @@ def spread(setting: SpreadSetting) -> Spread:
     if radius > 0:
         grid = _spread_again(grid, _disc(radius))
     if shift > 0:
-        grid = _spread_again(grid, _shifted([setting])[0])
+        grid = _spread_again(grid, _shifted(np.array([setting], np.float64))[0])
     return _places(grid[None])[1]
 
 
 def _places(grids: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], Spread]:
     """Return how many places point spreads have, and all. grids: about their middles (N, n, n)."""
-    totals = np.array([math.fsum(one) for one in grids.reshape(len(grids), -1).tolist()])
+    totals = rounded_sums(grids.reshape(len(grids), grids.shape[1] ** 2))
     there = grids != 0
     places = np.argwhere(there)[:, 1:] - grids.shape[1] // 2
     weights = (grids / totals[:, None, None])[there]
@@ -135,19 +137,21 @@ def _disc(radius: float) -> npt.NDArray[np.float64]:
     return grid
 
 
-def _shifted(settings: Sequence[SpreadSetting]) -> npt.NDArray[np.float64]:
+def _shifted(settings: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return what of each pixel a point so far away takes, by cubic convolution (N, n, n).
 
     It is R. G. Keys' kernel of a = -1/2 (IEEE TASSP 29(6), 1981), without what is less than half a
     level beside white: 6 of its 16 places are left for shifts of a tenth of a pixel.
+    settings: array (N, 6), see `make_spreads`.
     """
-    reach = math.ceil(max(one.shift for one in settings)) + 1
+    far, directions = settings[:, 3], settings[:, 4].tolist()
+    reach = math.ceil(far.max(initial=0)) + 1
     places = np.arange(-reach, reach + 1)
-    apart = [[one.shift * part(one.direction) for one in settings] for part in (math.sin, math.cos)]
-    down, across = _cubic(np.abs(places - np.array(apart)[..., None]))
+    apart = far * [[part(one) for one in directions] for part in (math.sin, math.cos)]
+    down, across = _cubic(np.abs(places - apart[..., None]))
     grids: npt.NDArray[np.float64] = down[:, :, None] * across[:, None]
     heights = np.abs(grids)
-    grids[heights < heights.max((1, 2), keepdims=True) / 512] = 0
+    grids[heights < heights.max((1, 2), keepdims=True, initial=0) / 512] = 0
     return grids
 
 

@@ -11,7 +11,7 @@ from ..camera.recipe import CameraRecipe
 from ..camera.sensors import sensor_colour_matrices
 from ..degradations.columns import finish_degradations
 from ..kernels.numbers.library import log
-from ..parameters.columns import Columns, KeyedColumns, Ragged
+from ..parameters.columns import Columns, KeyedColumns, Ragged, rounded_sums
 from ..parameters.distributions import STANDARD, UNIT, Constant
 from ..parameters.drawing import draw_section
 from .sensors import draw_sensors
@@ -89,7 +89,7 @@ def _matrices(mixing: Any, random: KeyedColumns) -> Ragged:
         matrices = sensor_colour_matrices().reshape(-1, 9)
         drawn = random.uniforms(["camera.matrix.weight"], len(matrices))
         weights: Any = -log(drawn.ravel()).reshape(drawn.shape)
-        weights /= np.array([math.fsum(one) for one in weights.T.tolist()])
+        weights /= rounded_sums(weights.T)
         # Summed in order: a matrix library's last bits depend on the machine.
         mixed = np.zeros_like(table)
         for weight, matrix in zip(weights, matrices, strict=True):

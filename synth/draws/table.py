@@ -28,7 +28,7 @@ from ..kernels.numbers.quantiles import (
     tukey_lambda_pair_quantile,
     tukey_lambda_quantile,
 )
-from ..parameters.columns import Columns, Floats
+from ..parameters.columns import Columns, Floats, distinct
 from ..parameters.drawing import columns_of, leaves
 from .record import CameraDraw
 
@@ -249,26 +249,22 @@ def _fill_curves(
     """Fill in encoding and chroma noise reduction; returns the tables of light, and the blurs."""
     strength = columns["tone.strength"]
     gamma = np.where(columns["tone.transfer"] == "gamma", columns["tone.gamma"], 0.0)
-    tables: dict[tuple[float, ...], int] = {}
     undone = strength, gamma, columns["tone.exponent"], columns["tone.shoulder"]
-    draws["linear"] = [
-        tables.setdefault(key, len(tables))
-        for key in zip(*(column.tolist() for column in undone), strict=True)
-    ]
-    toes = {a: toe_of(a) for a in set(draws["tone_toe"].tolist())}
-    own = [toes[a] for a in draws["tone_toe"].tolist()]
-    draws["toe_slope"], draws["toe_end"] = [t.slope for t in own], [t.end for t in own]
+    tables, draws["linear"] = distinct(np.stack(undone, 1))
+    toes, own = np.unique(draws["tone_toe"], return_inverse=True)
+    bent = [toe_of(a) for a in toes.tolist()]
+    draws["toe_slope"] = np.array([toe.slope for toe in bent])[own]
+    draws["toe_end"] = np.array([toe.end for toe in bent])[own]
     draws["tone"] = np.where(columns["tone.applied"] == "both", strength, 0.0)
     draws["gamma"] = gamma
     draws["method"] = [METHODS[name] for name in columns["isp.demosaic"].tolist()]
     sigma = np.where(columns["isp.chroma.strength"] > 0, columns["isp.chroma.sigma"], 0.0)
     blur = np.zeros((len(draws), MOST_TAPS), np.float32)
-    for row, width in zip(blur, sigma.tolist(), strict=True):
-        if width:
-            weights = blur_weights(width)
-            row[: len(weights)] = weights
+    for number in np.flatnonzero(sigma):
+        weights = blur_weights(float(sigma[number]))
+        blur[number, : len(weights)] = weights
     draws["taps"] = np.count_nonzero(blur, axis=1)
-    return linear_tables(*np.array(list(tables), np.float64).reshape(-1, 4).T), blur
+    return linear_tables(*tables.T), blur
 
 
 def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> None:

@@ -165,6 +165,35 @@ class KeyedColumns:
         return columns
 
 
+def distinct(rows: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Return each row of an array (N, K) once, in the order of appearance, and of each its number.
+
+    By their bytes: sorting them, or tuples of them, takes several times as long.
+    """
+    packed = np.ascontiguousarray(rows, np.float64)
+    known: dict[bytes, int] = {}
+    kind = f"S{packed.shape[1] * packed.itemsize}"
+    numbers = [known.setdefault(row, len(known)) for row in packed.view(kind).ravel().tolist()]
+    firsts = np.empty(len(known), np.int64)
+    firsts[numbers[::-1]] = np.arange(len(packed))[::-1]
+    return packed[firsts], np.array(numbers, np.int64)
+
+
+def rounded_sums(rows: Floats) -> Floats:
+    """Return the sums of the rows of an array (N, K), as exact as `math.fsum` of each.
+
+    By sums and their errors, of D. E. Knuth (The Art of Computer Programming 2, 4.2.2), in twice
+    the digits.
+    """
+    total, errors = np.zeros((2, len(rows)))
+    for column in rows.T:
+        both = total + column
+        own = both - total
+        errors += (total - (both - own)) + (column - own)
+        total = both
+    return total + errors
+
+
 @lru_cache(maxsize=1024)
 def _ends(
     purposes: tuple[str, ...], times: int
