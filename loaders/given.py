@@ -130,18 +130,22 @@ def batch_known(known: Sequence[Known], options: Options) -> dict[str, Any]:
     return made
 
 
-def drawn_facts(
-    options: Options,
-    drawn: LiveLows | None,
-    keys: Sequence[str],
-    epoch: int,
-    device: str = "cpu",
-) -> dict[str, Any]:
-    """Return what is known of a batch without its pixels: a twentieth of `batch_known`'s time."""
-    count, made = len(keys), dict[str, Any]()
+def drawn_columns(
+    options: Options, drawn: LiveLows | None, keys: Sequence[str], epoch: int
+) -> list[DrawColumns]:
+    """Return the draws of a batch as columns; none where nobody asks for them."""
     wanted = {"draw", "ev"} & set(options.give) and drawn is not None
-    parts = drawn.columns_of(keys, epoch) if drawn is not None and wanted else []
-    table = _table(parts, count)
+    return drawn.columns_of(keys, epoch) if drawn is not None and wanted else []
+
+
+def drawn_facts(
+    options: Options, parts: Sequence[DrawColumns], count: int, device: str = "cpu"
+) -> dict[str, Any]:
+    """Return what is known of a batch without its pixels: a twentieth of `batch_known`'s time.
+
+    parts: its draws, see `drawn_columns`.
+    """
+    made, table = dict[str, Any](), _table(parts, count)
     for name in options.give:
         if name == "component":
             made[name] = [""] * count

@@ -119,36 +119,51 @@ def blur_overlaps(blur: Floats) -> Floats:
     made = np.zeros((3, count, 2, 2 * n + 1))
     made[0, :, 0, n] = 1
     made[1, :, 0] = padded[:, reach : reach + 2 * n + 1]
-    for m in range(2 * n + 1):
-        products = taps * padded[:, m : m + 2 * reach + 1]
-        for parity in (0, 1):
-            made[2, :, parity, m] = products[:, (reach + parity) % 2 :: 2].sum(1)
+    products = taps[:, None] * np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, 1)
+    for parity in (0, 1):
+        made[2, :, parity] = products[:, :, (reach + parity) % 2 :: 2].sum(2)
     return made
 
 
-def smoothed_products(shared: Shared, overlaps: Floats) -> Floats:
+def smoothed_products(method: int, overlaps: Floats) -> Floats:
     """Return what levels and their blurs take of noise: (D, 2, 2, 3, 5, 3, 3).
 
     By parity of row and column, and by what `blur_overlaps` tells: covariance of two channels
     for the variance of sites of each colour, of what those of a row share, and of a column.
     """
-    middle, far = overlaps.shape[-1] // 2, shared.sites.shape[2] // 2
+    middle, far = overlaps.shape[-1] // 2, shared_sites(method).sites.shape[2] // 2
     near = overlaps[..., middle - far : middle + far + 1]
     parity = (np.arange(overlaps.shape[-1]) - middle) % 2
     lines = np.stack([overlaps[..., parity == 0].sum(-1), overlaps[..., parity == 1].sum(-1)], -1)
     made = np.zeros((overlaps.shape[1], 2, 2, 3, 5, 3, 3))
     for part, u, v in ((0, 0, 0), (1, 0, 0), (2, 0, 0), (2, 0, 1), (2, 1, 0), (2, 1, 1)):
         down, across = (near[part, :, u], lines[part, :, u]), (near[part, :, v], lines[part, :, v])
-        sites, rows, columns = (np.roll(one, (-u, -v), (0, 1)) for one in shared)
+        sites, rows, columns = _shared_by_distance(method, u, v)
         made[:, :, :, part, :3] += _summed(down[0], across[0], sites)
-        made[:, :, :, part, 3] += _summed(down[0], across[1], rows)
-        made[:, :, :, part, 4] += _summed(down[1], across[0], columns)
+        made[:, :, :, part, 3:4] += _summed(down[0], across[1], rows)
+        made[:, :, :, part, 4:] += _summed(down[1], across[0], columns)
     return made
 
 
+@lru_cache(maxsize=16)
+def _shared_by_distance(method: int, down: int, across: int) -> Shared:
+    """Return `shared_sites` of pixels so many rows and columns on, of distances all else (M N, P).
+
+    Kept: to arrange them takes longer than to sum them.
+    """
+    moved = (np.roll(one, (-down, -across), (0, 1)) for one in shared_sites(method))
+    return Shared(
+        *(
+            one.transpose(2, 3, 0, 1, *range(4, one.ndim)).reshape(-1, one[:, :, 0, 0].size)
+            for one in moved
+        )
+    )
+
+
 def _summed(down: Floats, across: Floats, shared: Floats) -> Floats:
-    """Return sums over distances, by D weights of each down and across."""
-    summed: Floats = np.tensordot(down[:, :, None] * across[:, None], shared, ((1, 2), (2, 3)))
+    """Return sums over distances, by D weights of each down and across: (D, 2, 2, a, 3, 3)."""
+    weights = (down[:, :, None] * across[:, None]).reshape(len(down), -1)
+    summed: Floats = (weights @ shared).reshape(len(down), 2, 2, -1, 3, 3)
     return summed
 
 

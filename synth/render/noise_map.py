@@ -19,17 +19,16 @@ from ..kernels.curves import LUMA, encoding
 from ..kernels.degradations.pattern import Pattern
 from ..kernels.demosaic import BILINEAR, BORDER
 from ..kernels.exposure import Scene
+from ..kernels.level_moments import LIGHTS, fill_channel_levels
 from ..kernels.moments import (
-    LIGHTS,
     ROUNDING,
     SiteNoise,
     add_hot_sites,
     expose_window,
-    fill_channel_levels,
     pixel_moments,
-    smoothed_variances,
 )
 from ..kernels.sensor import Sensor
+from ..kernels.smoothed_moments import smoothed_variances
 from .kernel_args import kernel_args
 from .mosaic_noise import (
     demosaic_weights,
@@ -91,8 +90,8 @@ def noise_map(
     draw, colour = args.field.draw, args.development.colour
     levels = 255 * encoding(draw.isp_contrast, draw.tone, draw.gamma, draw.tone_toe)
     levels = levels if len(blur) else as_rounded(levels)
-    curve = levels, *quadrature()
-    channel_levels = np.zeros((3, 3, LIGHTS))
+    curve = levels.astype(np.float32), *quadrature()
+    channel_levels = np.zeros((3, 3, LIGHTS), np.float32)
     if args.noise.there:
         fill_channel_levels(args.noise, curve, tail_quadrature(), channel_levels)
     sites, of_blur = site_noise(table, [number])
@@ -102,7 +101,7 @@ def noise_map(
     before = variances
     if len(blur):
         if args.noise.there:
-            site = site._replace(gain=0.0, shared=ALIKE)
+            site = site._replace(gain=np.float32(0), shared=ALIKE)
         parts = np.empty((3, 3, *shape), np.float32)
         smoothed_variances(counts, site, out[4:], taken, strength, parts)
         clean, variances = _smoothed(clean, parts, blur, strength, (span, height, width))
@@ -169,7 +168,7 @@ def _exposed(
         span = Window(span.top, span.left, *means.shape[1:])
     if pattern.there:
         counts = counts.copy()
-        add_hot_sites(method, span, (height, width), pattern, float(sensor.gain), counts)
+        add_hot_sites(method, span, (height, width), pattern, sensor.gain, counts)
     if border:
         counts = demosaiced(counts, scatter_weights(method))
         means = demosaiced(means, demosaic_weights(method))
@@ -222,18 +221,18 @@ def _at_edges(
 
 
 @lru_cache(maxsize=1)
-def quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def quadrature() -> tuple[Floats, Floats]:
     """Return nodes and weights for a standard normal distribution.
 
     Evenly spaced: a curve that ends at black has a corner, which Gauss and Hermite's miss.
     """
     nodes = np.linspace(-_FAR, _FAR, _NODES)
     weights = np.exp(-nodes * nodes / 2)
-    return nodes, weights / weights.sum()
+    return nodes.astype(np.float32), (weights / weights.sum()).astype(np.float32)
 
 
 @lru_cache(maxsize=1)
-def tail_quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def tail_quadrature() -> tuple[Floats, Floats]:
     """Return nodes and weights of Gauss and Laguerre's rule for an exponential of mean 1."""
     nodes, weights = np.polynomial.laguerre.laggauss(_TAIL_NODES)
-    return nodes, weights
+    return nodes.astype(np.float32), weights.astype(np.float32)

@@ -26,7 +26,7 @@ from ..kernels.demosaic import BILINEAR, MALVAR
 from ..kernels.develop import ENCODE_CELLS
 from ..kernels.emitters import LAMP, MOST_EMITTERS
 from ..kernels.illumination import CELLS
-from ..kernels.moments import LIGHTS
+from ..kernels.level_moments import LIGHTS
 from ..kernels.numbers.poisson_table import poisson_alias_table
 from .mosaic_noise import demosaic_weights, scatter_weights
 from .noise_map import quadrature, tail_quadrature
@@ -255,12 +255,12 @@ def map_tables(upload: Upload) -> dict[str, Any]:
     tables = {
         "normal": np.array(quadrature()),
         "laguerre": np.array(tail_quadrature()),
-        "around": np.array(around),
+        "around": np.array(around, np.float32),
     }
     return {name: upload(name, table) for name, table in tables.items()}
 
 
-def site_arrays(table: DrawTable, numbers: IntArray) -> dict[str, npt.NDArray[np.float64]]:
+def site_arrays(table: DrawTable, numbers: IntArray) -> dict[str, npt.NDArray[np.float32]]:
     """Return `site_noise` of draws of a table as `Maps` has it."""
     sites, taken = site_noise(table, numbers)
     count = len(numbers)
@@ -308,7 +308,7 @@ def lay_out_maps(
         scale=float(spec.scale),
         levels=new("map_levels", (count, ENCODE_CELLS), np.float32),
         widths=new("map_widths", (count, LEVELS), np.float32),
-        channels=new("map_channels", (count, 3, 3, LIGHTS), np.float64),
+        channels=new("map_channels", (count, 3, 3, LIGHTS), np.float32),
         first=upload("map_first", ends - _span_pixels(plan)),
         stride=stride,
         pixels=held,

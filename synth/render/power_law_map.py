@@ -10,7 +10,8 @@ import numpy.typing as npt
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.curves import encoding, srgb_to_linear
 from ..kernels.demosaic import BILINEAR, BORDER
-from ..kernels.moments import ROUNDING, fill_encoded
+from ..kernels.level_moments import fill_encoded
+from ..kernels.moments import ROUNDING
 from ..power_law.draw import PowerLawDraw
 from ..power_law.render import curve_table
 from .mosaic_noise import demosaic_weights, demosaiced
@@ -43,7 +44,8 @@ def power_law_map(
         raw_light = demosaiced(values.astype(np.float32)[wide], weights)
         of_light = demosaiced(scattered.astype(np.float32)[wide], weights**2)
         clean, variances = np.empty_like(of_light), np.empty_like(of_light)
-        fill_encoded(raw_light, of_light, (levels, *quadrature()), clean, variances)
+        curve = levels.astype(np.float32), *quadrature()
+        fill_encoded(raw_light, of_light, curve, clean, variances)
         clean, variances, light = (np.moveaxis(one, 0, 2) for one in (clean, variances, raw_light))
     else:
         clean, variances = (255 * values)[normal], (255 * 255 * scattered)[normal]

@@ -11,19 +11,17 @@ import numpy.typing as npt
 
 from ..draws.table import DrawTable
 from ..kernels.channel_noise import Mixing
-from ..kernels.demosaic import FULL
 from ..kernels.exposure import Matrix
 from ..kernels.moments import ROUNDING, SiteNoise
 from ..kernels.numbers.quantiles import CENTRE, OCTAVES, PER_HALF
 from .mosaic_noise import (
     Floats,
     blur_overlaps,
-    shared_sites,
     site_weights,
     smoothed_products,
 )
 
-ALIKE = np.array([1.0, 1, 1, 0, 0])
+ALIKE = np.array([1, 1, 1, 0, 0], np.float32)
 """`SiteNoise.shared` of noise of channels, in its own deviations."""
 
 
@@ -32,11 +30,11 @@ def site_noise(table: DrawTable, numbers: Any) -> tuple[SiteNoise, Floats]:
 
     SiteNoise has arrays of D of what it holds. The other is an array (D, 2, 2, 3, 6, 3, 3): see
     `mosaic_noise.smoothed_products`, and at last for what a pixel shares with no other; of noise of
-    channels where there is any; zeros where chroma is not smoothed.
+    channels where there is any; zeros where chroma is not smoothed. Of draws with noise of channels
+    sites have no noise of their own: zeros.
     """
     draws = table.draws[numbers]
     noisy, smooth = draws["noisy"] > 0, draws["taps"] > 0
-    methods = np.where(noisy, FULL, draws["method"])
     read, fourth = _cumulants(table.read[numbers, 0].astype(np.float64))
     read += ROUNDING
     rows, columns = (
@@ -48,41 +46,36 @@ def site_noise(table: DrawTable, numbers: Any) -> tuple[SiteNoise, Floats]:
     units = np.stack([draws[f"{name}_gain"] for name in ("red", "green", "blue")], -1)
     unit = draws["camera_sensor_white"] - draws["camera_sensor_black"]
     to_light *= units[:, None] / unit[:, None, None]
-    squares, powers = np.empty((len(draws), 2, 2, 3, 3, 5)), np.empty((len(draws), 2, 2, 2, 3, 3))
+    squares, powers = np.zeros((len(draws), 2, 2, 3, 3, 5)), np.zeros((len(draws), 2, 2, 2, 3, 3))
     taken = np.zeros((len(draws), 2, 2, 3, 6, 3, 3))
-    for method in np.unique(methods).tolist():
-        alike = methods == method
+    most = max(int(draws["taps"].max()), 1)
+    overlaps = blur_overlaps(table.blur[numbers][smooth, :most].astype(np.float64))
+    taken[smooth, ..., 5, :, :] = _middle(overlaps)
+    for method in np.unique(draws["method"][~noisy]).tolist():
+        alike = ~noisy & (draws["method"] == method)
         squares[alike] = _squares(method)
         of_light = np.einsum("djc,pqcayx->dpqjayx", to_light[alike], site_weights(method))
         squared = of_light * of_light  # powers by NumPy take ten times as long
         powers[alike] = np.stack(
             [(squared * of_light).sum((-1, -2)), (squared * squared).sum((-1, -2))], 3
         )
-        alike &= smooth & ~noisy
+        alike &= smooth
         if alike.any():
-            overlaps = blur_overlaps(_blur(table, numbers, draws, alike))
-            found = smoothed_products(shared_sites(method), overlaps)
-            own = to_light[alike][:, None, None, None, None]
-            taken[alike, ..., :5, :, :] = own @ found @ np.swapaxes(own, -1, -2)
-            taken[alike, ..., 5, :, :] = _middle(overlaps)
+            found = smoothed_products(method, overlaps[:, alike[smooth]])
+            both = np.einsum("dja,dkb->dabjk", to_light[alike], to_light[alike])
+            mixed = found.reshape(len(found), -1, 9) @ both.reshape(-1, 9, 9)
+            taken[alike, ..., :5, :, :] = mixed.reshape(found.shape)
     grainy = smooth & noisy
     if grainy.any():
-        overlaps = blur_overlaps(_blur(table, numbers, draws, grainy))
-        taken[grainy, ..., :3, :, :] = _grain_products(draws[grainy], overlaps)[:, None, None]
-        taken[grainy, ..., 5, :, :] = _middle(overlaps)
+        products = _grain_products(draws[grainy], overlaps[:, noisy[smooth]])
+        taken[grainy, ..., :3, :, :] = products[:, None, None]
     shared = np.stack([read, read, read, rows, columns], -1)
-    gain = draws["camera_sensor_gain"].astype(np.float64)
-    return SiteNoise(gain, shared, fourth, squares, powers), taken
+    made = (one.astype(np.float32) for one in (shared, fourth, squares, powers))
+    return SiteNoise(draws["camera_sensor_gain"], *made), taken.astype(np.float32)
 
 
 def _matrices(draws: npt.NDArray[Any], name: str, fields: tuple[str, ...]) -> Floats:
     return np.stack([draws[f"{name}_{one}"] for one in fields], -1).astype(float).reshape(-1, 3, 3)
-
-
-def _blur(table: DrawTable, numbers: Any, draws: npt.NDArray[Any], which: Any) -> Floats:
-    """Return the blurs (D, taps) of the chroma of some draws."""
-    taps = int(draws["taps"][which].max())
-    return table.blur[numbers][which, :taps].astype(np.float64)
 
 
 def _middle(overlaps: Floats) -> Floats:
@@ -94,7 +87,7 @@ def _middle(overlaps: Floats) -> Floats:
 @lru_cache(maxsize=4)
 def _squares(method: int) -> Floats:
     """Return `SiteNoise.squares` of a method."""
-    found = smoothed_products(shared_sites(method), blur_overlaps(np.ones((1, 1))))
+    found = smoothed_products(method, blur_overlaps(np.ones((1, 1))))
     return np.moveaxis(found[0, :, :, 0], 2, -1)
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ....synth.models import model_of
 from ...augment import CropFlip, draw_crops
 from ...devices import converted
-from ...given import Known, batch_known, drawn_facts, tellers
+from ...given import Known, batch_known, drawn_columns, drawn_facts, tellers
 from ...live.lows import LiveLows
 from ...live.stream_keepalive import StreamKeepAlive
 from ...options import Options
@@ -60,18 +60,21 @@ class Giver:
         options = self._options
         if not options.give:
             return ()
-        made = drawn_facts(options, self._drawn, keys, epoch, self._device)
+        # Hashes of keys, mostly, which keep no other thread waiting.
+        parts = self._pool.submit(drawn_columns, options, self._drawn, keys, epoch)
+        made: dict[str, Any] = {}
         if crops is None or not options.maps:
             pass
         elif isinstance(normals, OnGpu):
             assert self._lows is not None
-            made |= self._lows.maps(normals, epoch, crops, self._maps)
+            made = self._lows.maps(normals, epoch, crops, self._maps)
         elif normals is not None:
             tell = tellers(self._maps, self._drawn, keys, epoch)
             images = map(normals, range(len(tell)))
             changes = [CropFlip(*crop) for crop in crops.tolist()]
             known = self._pool.map(lambda one, *sample: one(*sample), tell, images, changes)
-            made |= batch_known(list(known), self._maps)
+            made = batch_known(list(known), self._maps)
+        made |= drawn_facts(options, parts.result(), len(keys), self._device)
         made = {name: made[name] for name in options.give}
         return (converted(made, lambda one: one.to(self._device)),)
 

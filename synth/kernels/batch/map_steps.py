@@ -27,22 +27,19 @@ from ..develop import ENCODE_CELLS
 from ..emitters import shine
 from ..exposure import row_above
 from ..illumination import CELLS
+from ..level_moments import LIGHTS, noisy_level
+from ..level_moments import light_of as light_of_place
 from ..moments import (
-    LIGHTS,
     ROUNDING,
     SiteNoise,
     hot_counts,
     moments_of,
-    noisy_level,
     noisy_moments_of,
     scattered,
-    smoothed_parts,
-)
-from ..moments import (
-    light_of as light_of_place,
 )
 from ..numbers.elementary import log2
 from ..numbers.random_bits import channel_sample, mosaic_sample
+from ..smoothed_moments import smoothed_parts
 from ..types import f32, f64, i32, i64, u32, u64
 from .image_state import GAUSSIAN, Light, light_of, row_and_column
 from .pixel_steps import (
@@ -56,14 +53,16 @@ from .pixel_steps import (
 )
 from .resize_steps import goes_to
 
-DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
+DOUBLE_PRECISION = True  # of roots and whole numbers, for `compiling.for_cuda`
 PLANES, BLURRED = 15, 6
 """Planes of pixels, three of each: level, light, and the noise's deviation in levels and in light.
 
 Before chroma is smoothed, its first two are blurred: level, variance of what is blurred, that of
 the rest; then variance of light and of the level without smoothing."""
 LEVELS = 256
-_LUMA = float(LUMA[0]), float(LUMA[1]), float(LUMA[2])
+_LUMA = f32(LUMA[0]), f32(LUMA[1]), f32(LUMA[2])
+_ZERO, _ONE, _TWO, _WHITE = f32(0), f32(1), f32(2), f32(255)
+_LEAST_WIDTH = f32(1e-9)
 
 
 class Maps(NamedTuple):
@@ -93,18 +92,18 @@ class Maps(NamedTuple):
     emitter_light: int
     levels: npt.NDArray[np.float32]  # (N, ENCODE_CELLS)
     widths: npt.NDArray[np.float32]  # (N, LEVELS), light that a level is wide
-    sites: npt.NDArray[np.float64]  # (N, 6), `shared` and `fourth` of SiteNoise
-    squares: npt.NDArray[np.float64]  # (N, 4, 3, 3, 5), of SiteNoise
-    powers: npt.NDArray[np.float64]  # (N, 4, 2, 3, 3), of SiteNoise
-    taken: npt.NDArray[np.float64]  # (N, 4, 3, 6, 3, 3), `mosaic_noise.smoothed_products`
-    channels: npt.NDArray[np.float64]  # (N, 3, 3, LIGHTS), noise of channels
+    sites: npt.NDArray[np.float32]  # (N, 6), `shared` and `fourth` of SiteNoise
+    squares: npt.NDArray[np.float32]  # (N, 4, 3, 3, 5), of SiteNoise
+    powers: npt.NDArray[np.float32]  # (N, 4, 2, 3, 3), of SiteNoise
+    taken: npt.NDArray[np.float32]  # (N, 4, 3, 6, 3, 3), `mosaic_noise.smoothed_products`
+    channels: npt.NDArray[np.float32]  # (N, 3, 3, LIGHTS), noise of channels
     first: npt.NDArray[np.int64]  # (N), the first pixel of an image's span among all
     stride: int  # P, pixels of all spans
     pixels: npt.NDArray[np.float32]  # (PLANES * P)
     blurred: npt.NDArray[np.float32]  # (BLURRED * P), along columns
-    normal: npt.NDArray[np.float64]  # (2, n)
-    laguerre: npt.NDArray[np.float64]  # (2, n)
-    around: npt.NDArray[np.float64]  # (2, 2, 4, 3, 5, 5), of `mosaic_noise`
+    normal: npt.NDArray[np.float32]  # (2, n)
+    laguerre: npt.NDArray[np.float32]  # (2, n)
+    around: npt.NDArray[np.float32]  # (2, 2, 4, 3, 5, 5), of `mosaic_noise`
 
 
 class Mosaic(NamedTuple):
@@ -185,7 +184,7 @@ def channel_step(number, place, batch, maps):
     noise = noise_of(batch.draws[batch.images[number].draw], GAUSSIAN)
     own = noise.red if c == 0 else (noise.green if c == 1 else noise.blue)
     curve = maps.levels[number], maps.normal[0], maps.normal[1]
-    tail, factors = (maps.laguerre[0], maps.laguerre[1]), (f64(noise.wide), f64(noise.narrow))
+    tail, factors = (maps.laguerre[0], maps.laguerre[1]), (noise.wide, noise.narrow)
     found = noisy_level(light_of_place(k), own, factors, curve, tail)
     for i in range(3):
         maps.channels[number, c, i, k] = found[i]
@@ -214,16 +213,16 @@ def _of_mosaic(number, y, x, batch, maps):
     """Return mean electrons of a pixel behind a mosaic, and of what scatters there."""
     image = batch.images[number]
     draw = batch.draws[image.draw]
-    gain, pattern = f64(draw.camera_sensor_gain), pattern_of(draw, GAUSSIAN)
+    gain, pattern = draw.camera_sensor_gain, pattern_of(draw, GAUSSIAN)
     full = f32((draw.camera_sensor_white - draw.camera_sensor_black) / draw.camera_sensor_gain)
     columns, parity = i64(image.span_columns + 2 * BORDER), 2 * (y & 1) + (x & 1)
     first = i64(image.mosaic) + i64(y - image.span_top) * columns + i64(x - image.span_left)
     taken, scatter = maps.around[draw.method - BILINEAR, 0], maps.around[draw.method - BILINEAR, 1]
-    red = green = blue = count_red = count_green = count_blue = 0.0
+    red = green = blue = count_red = count_green = count_blue = _ZERO
     for i in range(2 * BORDER + 1):
         for j in range(2 * BORDER + 1):
             electrons = batch.mosaic[first + i * columns + j]
-            mean, count = f64(min(electrons, full)), f64(electrons) if electrons < full else 0.0
+            mean, count = min(electrons, full), electrons if electrons < full else _ZERO
             if pattern.there:
                 index = mosaic_sample(y + i, x + j, image.width + 2 * BORDER)
                 count += hot_counts(0, index, draw.method, gain, pattern)
@@ -242,11 +241,10 @@ def _of_sites(number, y, x, batch):
     image = batch.images[number]
     draw, light = batch.draws[image.draw], light_of(number, batch)
     place = u32((y - image.span_top) * image.span_columns + x - image.span_left)
-    r, g, b = mean_electrons(light, place, y, x, levels_at(light, y, x, batch), batch)
-    red, green, blue = f64(r), f64(g), f64(b)
+    red, green, blue = mean_electrons(light, place, y, x, levels_at(light, y, x, batch), batch)
     means, pattern = (red, green, blue), pattern_of(draw, GAUSSIAN)
     if pattern.there:
-        gain, method = f64(draw.camera_sensor_gain), draw.method
+        gain, method = draw.camera_sensor_gain, draw.method
         pixel, pixels = u32(y * image.width + x), u32(image.height * image.width)
         red += hot_counts(0, channel_sample(0, pixel, pixels), method, gain, pattern)
         green += hot_counts(1, channel_sample(1, pixel, pixels), method, gain, pattern)
@@ -270,21 +268,21 @@ def _at_edge(place, size, taps, weights):
     """
     beneath = size - 1 - place
     if min(place, beneath) >= taps - 1:
-        return 1.0, 1.0
-    before = after = full = squares = 0.0
+        return _ONE, _ONE
+    before = after = full = squares = _ZERO
     for d in range(taps):
-        weight = f64(weights[d])
-        full += weight * weight * (1 if d == 0 else 2)
-        before += weight if d > place else 0.0
-        after += weight if d > beneath else 0.0
-    own = 0.0
+        weight = weights[d]
+        full += weight * weight * (_ONE if d == 0 else _TWO)
+        before += weight if d > place else _ZERO
+        after += weight if d > beneath else _ZERO
+    own = _ZERO
     for d in range(-min(place, taps - 1), min(beneath, taps - 1) + 1):
-        weight = f64(weights[abs(d)])
-        weight += before if d == -place else 0.0
-        weight += after if d == beneath else 0.0
+        weight = weights[abs(d)]
+        weight += before if d == -place else _ZERO
+        weight += after if d == beneath else _ZERO
         squares += weight * weight
         own = weight if d == 0 else own
-    return own / f64(weights[0]), squares / full
+    return own / weights[0], squares / full
 
 
 @scalar
@@ -324,7 +322,7 @@ def grain_step(number, place, batch, maps):
     y, x = _place_in_picture(place, image)
     means, _ = _electrons_at(number, y, x, batch, maps)
     channels = noise_of(draw, GAUSSIAN), maps.channels[number]
-    gain, colour, levels = f64(draw.camera_sensor_gain), colour_of(draw), maps.levels[number]
+    gain, colour, levels = draw.camera_sensor_gain, colour_of(draw), maps.levels[number]
     found = noisy_moments_of(means, gain, colour, channels, levels)
     _fill_all(number, at, found[2], found[0], (found[3], found[1], found[3]), maps)
 
@@ -346,7 +344,7 @@ def _fill_all(number, place, level, light, variances, maps):
     _fill(0, place, level, maps)
     _fill(3, place, light, maps)
     for c in range(3):
-        width = f64(maps.widths[number, i64(np.rint(f64(f32(level[c]))))])
+        width = maps.widths[number, i64(np.rint(f64(level[c])))]
         in_light = (own[c] + ROUNDING * width * width) / (before[c] + ROUNDING)
         deviation = np.sqrt(variance[c] + ROUNDING)
         maps.pixels[(6 + c) * maps.stride + place] = f32(deviation)
@@ -362,7 +360,7 @@ def moment_step(number, place, batch, maps):
     means, counts = _electrons_at(number, y, x, batch, maps)
     parity, own = 2 * (y & 1) + (x & 1), maps.sites[number]
     squares, powers = maps.squares[number, parity], maps.powers[number, parity]
-    site = SiteNoise(f64(draw.camera_sensor_gain), own, own[5], squares, powers)
+    site = SiteNoise(draw.camera_sensor_gain, own, own[5], squares, powers)
     curve = maps.levels[number], maps.normal[0], maps.normal[1]
     channels = noise_of(draw, GAUSSIAN), maps.channels[number]
     found = moments_of(means, counts, site, colour_of(draw), channels, curve)
@@ -371,9 +369,9 @@ def moment_step(number, place, batch, maps):
         return
     by_source = scattered(counts, site)
     if draw.noisy > 0:
-        by_source = 1.0, 1.0, 1.0, 0.0, 0.0
+        by_source = _ONE, _ONE, _ONE, _ZERO, _ZERO
     moments, taken = (found[4], found[5], found[6]), maps.taken[number, parity]
-    strength, weights = f64(draw.isp_chroma_strength), batch.blur[image.draw]
+    strength, weights = draw.isp_chroma_strength, batch.blur[image.draw]
     alone = smoothed_parts(0, by_source, moments, taken, strength)
     mixed = smoothed_parts(1, by_source, moments, taken, strength)
     blurred = smoothed_parts(2, by_source, moments, taken, strength)
@@ -404,26 +402,26 @@ def column_step(number, place, batch, maps):
     pixel = i64(place) + i64(image.made_top - image.span_top) * width
     beneath, at = image.height - 1 - y, maps.first[number]
     for k in range(BLURRED):
-        total = 0.0
+        total = _ZERO
         for d in range(taps):
             up, down = pixel - min(d, y) * width, pixel + min(d, beneath) * width
-            own = f64(maps.pixels[k * maps.stride + at + up])
+            own = maps.pixels[k * maps.stride + at + up]
             if d > 0:
-                own += f64(maps.pixels[k * maps.stride + at + down])
-            weight = f64(weights[d])
+                own += maps.pixels[k * maps.stride + at + down]
+            weight = weights[d]
             total += (weight if k < 3 else weight * weight) * own
-        maps.blurred[k * maps.stride + at + pixel] = f32(total)
+        maps.blurred[k * maps.stride + at + pixel] = total
 
 
 @scalar
 def _along_row(k, at, beside, taps, weights, maps):
     """Return a number of a pixel, blurred; beside: pixels left and right of it in its row."""
-    total, own_plane = 0.0, k * maps.stride + at
+    total, own_plane = _ZERO, k * maps.stride + at
     for d in range(taps):
-        own = f64(maps.blurred[own_plane - min(d, beside[0])])
+        own = maps.blurred[own_plane - min(d, beside[0])]
         if d > 0:
-            own += f64(maps.blurred[own_plane + min(d, beside[1])])
-        weight = f64(weights[d])
+            own += maps.blurred[own_plane + min(d, beside[1])]
+        weight = weights[d]
         total += (weight if k < 3 else weight * weight) * own
     return total
 
@@ -448,7 +446,7 @@ def _place_of_level(level, levels):
 def _light_of_level(level, levels):
     """Return the light of a level."""
     cell, share = _place_of_level(level, levels)
-    root = (cell + share) / (levels.shape[0] - 1)
+    root = f32(cell + share) / f32(levels.shape[0] - 1)
     return root * root
 
 
@@ -471,7 +469,7 @@ def _three(plane, place, maps):
     """Return three planes of a pixel."""
     at = plane * maps.stride + place
     values, two = maps.pixels, 2 * maps.stride
-    return f64(values[at]), f64(values[at + maps.stride]), f64(values[at + two])
+    return values[at], values[at + maps.stride], values[at + two]
 
 
 @scalar
@@ -489,7 +487,7 @@ def smooth_step(number, place, batch, maps):
     pixel = i64(y - image.span_top) * image.span_columns + i64(x - image.span_left)
     at, levels = maps.first[number] + pixel, maps.levels[number]
     own, rest = _three(0, at, maps), _three(6, at, maps)
-    strength = f64(draw.isp_chroma_strength)
+    strength = draw.isp_chroma_strength
     beside, taps = (i64(x), i64(image.width - 1 - x)), draw.taps
     smooth = (
         _along_row(0, at, beside, taps, weights, maps),
@@ -514,14 +512,14 @@ def smooth_step(number, place, batch, maps):
     )
     _, down = _at_edge(i64(y), i64(image.height), taps, weights)
     _, across = _at_edge(i64(x), i64(image.width), taps, weights)
-    squares = f64(weights[0]) ** 2
+    squares = weights[0] * weights[0]
     for d in range(1, taps):
-        squares += 2 * f64(weights[d]) ** 2
+        squares += _TWO * weights[d] * weights[d]
     share = down * across / (squares * squares)
     variance = (
-        max(rest[0] + share * spread[0], 0.0),
-        max(rest[1] + share * spread[1], 0.0),
-        max(rest[2] + share * spread[2], 0.0),
+        max(rest[0] + share * spread[0], _ZERO),
+        max(rest[1] + share * spread[1], _ZERO),
+        max(rest[2] + share * spread[2], _ZERO),
     )
     _fill_all(number, at, level, light, (variance, _three(9, at, maps), _three(12, at, maps)), maps)
 
@@ -529,7 +527,7 @@ def smooth_step(number, place, batch, maps):
 @scalar
 def _merged(bright, difference, smooth, strength):
     """Return the level of a channel whose difference to brightness is smoothed."""
-    return min(max(bright + difference + strength * (smooth - difference), 0.0), 255.0)
+    return min(max(bright + difference + strength * (smooth - difference), _ZERO), _WHITE)
 
 
 @scalar
@@ -560,7 +558,7 @@ def _share(place, pixel, before, after):
         return 1.0
     if after < before:
         end, begin = min(pixel + 1.0, (place + 1) * scale), max(1.0 * pixel, place * scale)
-        return max(end - begin, 0.0) / scale
+        return max(end - begin, 0.0) * (after / before)
     middle = min(max((place + 0.5) * scale - 0.5, 0.0), before - 1.0)
     return max(1.0 - abs(pixel - middle), 0.0)
 
@@ -578,14 +576,14 @@ def _more(total, weight, values):
 def _lamps_at(number, y, x, batch):
     """Return whether a pixel is of a lamp, and the light of all lamps there."""
     draw = batch.draws[batch.images[number].draw]
-    glare, inside = glare_of(draw), 0.0
-    red = green = blue = 0.0
+    glare, inside = glare_of(draw), _ZERO
+    red = green = blue = _ZERO
     for k in range(draw.emitters_count):
         lamp = batch.lamps[number, k]
         down, across, radius = f64(y) - f64(lamp[0]), f64(x) - f64(lamp[1]), f64(lamp[2])
         if down * down + across * across <= radius * radius:
-            inside = 1.0
-        own = f64(shine(y, x, lamp, glare))
+            inside = _ONE
+        own = f32(shine(y, x, lamp, glare))
         red, green, blue = red + own * lamp[10], green + own, blue + own * lamp[11]
     return inside, (red, green, blue)
 
@@ -611,19 +609,20 @@ def map_step(number, place, batch, maps):
     top, bottom = _reach(y, rows, high)
     left, right = _reach(x, columns, wide)
     of_emitters = maps.mask >= 0 or maps.emitter_light >= 0
-    level = light = noise = in_light = shining = (0.0, 0.0, 0.0)
-    ev = masked = 0.0
+    level = light = noise = in_light = shining = (_ZERO, _ZERO, _ZERO)
+    ev, masked = 0.0, _ZERO
     for i in range(top, bottom + 1):
         down, own_y = _share(y, i, rows, high), i32(image.top + i)
         first = maps.first[number] + i64(own_y - image.span_top) * image.span_columns
         row = row_above(own_y, image.height, CELLS)
         for j in range(left, right + 1):
-            weight, own_x = down * _share(x, j, columns, wide), i32(image.left + j)
+            share, own_x = down * _share(x, j, columns, wide), i32(image.left + j)
+            weight = f32(share)
             pixel = first + i64(own_x - image.span_left)
             if maps.light >= 0:
                 column = column_left(own_x, image.width)
                 factor = max(f64(grid_value(batch.light[number], row, column)), 1e-30)
-                ev += weight * (log2(factor) + batch.exposure[number])
+                ev += share * (log2(factor) + batch.exposure[number])
             if of_emitters:
                 inside, shone = _lamps_at(number, own_y, own_x, batch)
                 masked, shining = masked + weight * inside, _more(shining, weight, shone)
@@ -635,7 +634,7 @@ def map_step(number, place, batch, maps):
                 noise = _more(noise, weight, _three(6, pixel, maps))
             if maps.noise_linear >= 0:
                 in_light = _more(in_light, weight, _three(9, pixel, maps))
-    shift, scale = maps.shift, maps.scale
+    shift, scale = f32(maps.shift), f32(maps.scale)
     if maps.light >= 0:
         maps.into[at + maps.light * step] = f32(ev)
     if maps.mask >= 0:

@@ -110,6 +110,11 @@ def _floor(x):
 
 
 @device_function
+def _cbrt(x):
+    return libdevice.cbrtf(x)
+
+
+@device_function
 def _rint64(x):
     return libdevice.rint(x)
 
@@ -117,11 +122,6 @@ def _rint64(x):
 @device_function
 def _floor64(x):
     return libdevice.floor(x)
-
-
-@device_function
-def _cbrt64(x):
-    return libdevice.cbrt(x)
 
 
 def _numpy_on_device(**functions: Any) -> ModuleType:
@@ -133,8 +133,8 @@ def _numpy_on_device(**functions: Any) -> ModuleType:
     return module
 
 
-_SINGLE = _numpy_on_device(sqrt=_sqrt, rint=_rint, floor=_floor)
-_DOUBLE = _numpy_on_device(sqrt=_sqrt64, rint=_rint64, floor=_floor64, cbrt=_cbrt64)
+_SINGLE = _numpy_on_device(sqrt=_sqrt, rint=_rint, floor=_floor, cbrt=_cbrt)
+_DOUBLE = _numpy_on_device(sqrt=_sqrt64, rint=_rint64, floor=_floor64)
 
 
 _TWINS = {id(compiling.fma): fma, id(compiling.reciprocal): reciprocal}

@@ -8,7 +8,6 @@ import pytest
 from gloam.synth.kernels.demosaic import BILINEAR, BINNED, FULL, MALVAR
 from gloam.synth.render.mosaic_noise import (
     blur_overlaps,
-    shared_sites,
     site_weights,
     smoothed_products,
 )
@@ -27,7 +26,7 @@ def products(one, other):
 def test_products_are_those_of_blurred_weights(method, reach):
     weights, step = site_weights(method), 2 if method == BINNED else 1
     blurs = np.random.default_rng(reach).random((3, reach + 1))
-    found = smoothed_products(shared_sites(method), blur_overlaps(blurs))
+    found = smoothed_products(method, blur_overlaps(blurs))
     size, room = weights.shape[-1], step * reach
     for number, blur in enumerate(blurs):
         for p, q in np.ndindex(2, 2):
