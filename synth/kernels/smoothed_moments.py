@@ -53,7 +53,7 @@ def smoothed_parts(part, by_source, moments, taken, strength):
 
     part: 0 of what is not blurred, 1 of that with the blur, 2 of the blur alone. by_source: see
     `scattered`. moments: of `moments_of`, from the fifth on. taken: float32 array (3, 6, 3, 3) of
-    `render.mosaic_noise.smoothed_products`.
+    `kernels.site_noise`.
     """
     rests, covariances, slopes = moments
     shared = (*rests, *covariances)

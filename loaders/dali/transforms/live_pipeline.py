@@ -145,10 +145,12 @@ class LivePipeline:
             known = self._on_gpu.draws.keys.take(places)
             crops = draw_crops(self._options, epoch, known, sizes)
             at = addresses_of(normals)
-            begun.given = self._giver.given(keys, epoch, crops, OnGpu(places, sizes, at))
+            own = OnGpu(places, sizes, at)
             if self._options.size is not None:
                 begun.images = self._on_gpu.pairs(places, epoch, sizes, at, crops)
+                begun.given = self._giver.given(keys, epoch, crops, own)  # of the same light
                 return begun
+            begun.given = self._giver.given(keys, epoch, crops, own)
             self._on_gpu.whole(places, epoch, sizes, at, [lows[i] for i in range(len(keys))])
         assert self._transform is not None
         self._transform.begin(begun, lows, normals, crops, stream)

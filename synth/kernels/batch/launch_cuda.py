@@ -274,13 +274,21 @@ def launch(
 
 
 def launch_maps(
-    batch: Batch, count: int, blocks: Iterable[tuple[str, int]], maps: Maps, stream: Any = 0
+    batch: Batch,
+    count: int,
+    blocks: Iterable[tuple[str, int]],
+    maps: Maps,
+    stream: Any = 0,
+    lit: bool = False,
 ) -> None:
-    """Run the steps of a batch that maps need, as `launch` does; no low is made."""
+    """Run the steps of a batch that maps need, as `launch` does; no low is made.
+
+    lit: whether `launch` found its light just before.
+    """
     of = dict(blocks)
     with plain_arithmetic():
         for name, step in (*FIELDS, PIXELS[0]):
-            if name in of:
+            if name in of and not lit:
                 step[of[name] * count, THREADS, stream](batch, of[name])
         for name, step in MAPS:
             if name in of:

@@ -95,7 +95,7 @@ class Maps(NamedTuple):
     sites: npt.NDArray[np.float32]  # (N, 6), `shared` and `fourth` of SiteNoise
     squares: npt.NDArray[np.float32]  # (N, 4, 3, 3, 5), of SiteNoise
     powers: npt.NDArray[np.float32]  # (N, 4, 2, 3, 3), of SiteNoise
-    taken: npt.NDArray[np.float32]  # (N, 4, 3, 6, 3, 3), `mosaic_noise.smoothed_products`
+    taken: npt.NDArray[np.float32]  # (N, 4, 3, 6, 3, 3), `kernels.site_noise`
     channels: npt.NDArray[np.float32]  # (N, 3, 3, LIGHTS), noise of channels
     first: npt.NDArray[np.int64]  # (N), the first pixel of an image's span among all
     stride: int  # P, pixels of all spans
@@ -398,7 +398,7 @@ def column_step(number, place, batch, maps):
     image = batch.images[number]
     taps, weights = batch.draws[image.draw].taps, batch.blur[image.draw]
     width = i64(image.span_columns)
-    y = i64(place) // width + image.made_top
+    y = i64(u32(place) // u32(width)) + image.made_top
     pixel = i64(place) + i64(image.made_top - image.span_top) * width
     beneath, at = image.height - 1 - y, maps.first[number]
     for k in range(BLURRED):
@@ -483,7 +483,8 @@ def smooth_step(number, place, batch, maps):
     """Find level, light and noise of a pixel whose chroma is smoothed."""
     image = batch.images[number]
     draw, weights = batch.draws[image.draw], batch.blur[image.draw]
-    y, x = i64(place) // image.columns + image.top, i64(place) % image.columns + image.left
+    row, column = row_and_column(u32(place), u32(image.columns))
+    y, x = i64(row) + image.top, i64(column) + image.left
     pixel = i64(y - image.span_top) * image.span_columns + i64(x - image.span_left)
     at, levels = maps.first[number] + pixel, maps.levels[number]
     own, rest = _three(0, at, maps), _three(6, at, maps)
@@ -603,7 +604,8 @@ def map_step(number, place, batch, maps):
     rows, columns, step = i64(image.rows), i64(image.columns), maps.rows * maps.columns
     high = i64(maps.high) if maps.high > 0 else rows
     wide = i64(maps.wide) if maps.high > 0 else columns
-    y, x = i64(place) // wide, i64(place) % wide
+    own_row, own_column = row_and_column(u32(place), u32(wide))
+    y, x = i64(own_row), i64(own_column)
     to_y, to_x = goes_to(image, u32(y), u32(x), u32(high), u32(wide))
     at = (i64(number) * maps.planes * maps.rows + i64(to_y)) * maps.columns + i64(to_x)
     top, bottom = _reach(y, rows, high)

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 
 from gloam.synth.kernels.demosaic import BILINEAR, BINNED, FULL, MALVAR
-from gloam.synth.render.mosaic_noise import (
-    blur_overlaps,
-    site_weights,
-    smoothed_products,
-)
+from gloam.synth.kernels.site_noise import fill_products
+from gloam.synth.render.mosaic_noise import site_tables, site_weights
 
 
 def products(one, other):
@@ -26,9 +23,10 @@ def products(one, other):
 def test_products_are_those_of_blurred_weights(method, reach):
     weights, step = site_weights(method), 2 if method == BINNED else 1
     blurs = np.random.default_rng(reach).random((3, reach + 1))
-    found = smoothed_products(method, blur_overlaps(blurs))
+    found = np.empty((2, 2, 3, 5, 9))
     size, room = weights.shape[-1], step * reach
-    for number, blur in enumerate(blurs):
+    for blur in blurs:
+        fill_products(method, blur, reach + 1, site_tables(), found)
         for p, q in np.ndindex(2, 2):
             smooth = np.zeros((3, 3, size + 2 * room, size + 2 * room))
             for i, j in np.ndindex(2 * reach + 1, 2 * reach + 1):
@@ -38,5 +36,5 @@ def test_products_are_those_of_blurred_weights(method, reach):
                 smooth[..., down, across] += weight * own
             alone = np.pad(weights[p, q], [(0, 0), (0, 0), (room, room), (room, room)])
             pairs = (alone, alone), (alone, smooth), (smooth, smooth)
-            wanted = [products(*pair) for pair in pairs]
-            np.testing.assert_allclose(found[number, p, q], wanted, rtol=1e-9, atol=1e-12)
+            wanted = np.reshape([products(*pair) for pair in pairs], (3, 5, 9))
+            np.testing.assert_allclose(found[p, q], wanted, rtol=1e-9, atol=1e-12)
