@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..parameters.columns import distinct, rounded_sums
+from ..kernels.numbers.sums import rounded_sums
+from ..parameters.columns import distinct
 
 _FINE = 8
 """Points a pixel, of paths and discs."""
@@ -74,12 +75,17 @@ def make_spreads(
     once, own = distinct(settings)
     length, _, radius, shift = once.T[:4]
     shifted = (shift > 0) & (length <= 0) & (radius <= 0)
-    own_counts, places = _places(_shifted(once[shifted]))
+    order = (~shifted).argsort(kind="stable")
+    counts = np.zeros(len(once), np.int64)
     parts = [spread(SpreadSetting(*one)) for one in once[~shifted].tolist()]
-    counts = np.array([*own_counts.tolist(), *(len(part.weights) for part in parts)], np.int64)
-    firsts = np.where(counts > 0, np.cumsum(counts) - counts, 0)
-    number = np.argsort(np.concatenate([np.flatnonzero(shifted), np.flatnonzero(~shifted)]))
-    return np.stack([counts, firsts], 1)[number[own]], Spread.concat([places, *parts])
+    counts[~shifted] = [len(part.weights) for part in parts]
+    if len(parts) < len(once):
+        counts[shifted], places = _places(_shifted(once[shifted]))
+        parts.insert(0, places)
+    firsts = np.empty_like(counts)
+    firsts[order] = counts[order].cumsum() - counts[order]
+    found = np.array([counts, np.where(counts > 0, firsts, 0)])
+    return found.T[own], Spread.concat(parts)
 
 
 def spread(setting: SpreadSetting) -> Spread:

@@ -11,7 +11,8 @@ from ..camera.recipe import CameraRecipe
 from ..camera.sensors import sensor_colour_matrices
 from ..degradations.columns import finish_degradations
 from ..kernels.numbers.library import log
-from ..parameters.columns import Columns, KeyedColumns, Ragged, rounded_sums
+from ..kernels.numbers.sums import rounded_sums
+from ..parameters.columns import Columns, KeyedColumns, Ragged
 from ..parameters.distributions import STANDARD, UNIT, Constant
 from ..parameters.drawing import draw_section
 from .sensors import draw_sensors

@@ -251,10 +251,9 @@ def _fill_curves(
     gamma = np.where(columns["tone.transfer"] == "gamma", columns["tone.gamma"], 0.0)
     undone = strength, gamma, columns["tone.exponent"], columns["tone.shoulder"]
     tables, draws["linear"] = distinct(np.stack(undone, 1))
-    toes, own = np.unique(draws["tone_toe"], return_inverse=True)
-    bent = [toe_of(a) for a in toes.tolist()]
-    draws["toe_slope"] = np.array([toe.slope for toe in bent])[own]
-    draws["toe_end"] = np.array([toe.end for toe in bent])[own]
+    starts, own = distinct(draws["tone_toe"][:, None])
+    toes = np.array([toe_of(start)[1:] for start in starts.ravel().tolist()]).reshape(-1, 2)
+    draws["toe_slope"], draws["toe_end"] = toes[own].T
     draws["tone"] = np.where(columns["tone.applied"] == "both", strength, 0.0)
     draws["gamma"] = gamma
     draws["method"] = [METHODS[name] for name in columns["isp.demosaic"].tolist()]

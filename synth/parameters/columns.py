@@ -179,21 +179,6 @@ def distinct(rows: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
     return packed[firsts], np.array(numbers, np.int64)
 
 
-def rounded_sums(rows: Floats) -> Floats:
-    """Return the sums of the rows of an array (N, K), as exact as `math.fsum` of each.
-
-    By sums and their errors, of D. E. Knuth (The Art of Computer Programming 2, 4.2.2), in twice
-    the digits.
-    """
-    total, errors = np.zeros((2, len(rows)))
-    for column in rows.T:
-        both = total + column
-        own = both - total
-        errors += (total - (both - own)) + (column - own)
-        total = both
-    return total + errors
-
-
 @lru_cache(maxsize=1024)
 def _ends(
     purposes: tuple[str, ...], times: int

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import math
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloam.synth.parameters.columns import KeyedColumns, distinct, rounded_sums
+from gloam.synth.parameters.columns import KeyedColumns, distinct
 
 
 def test_random_numbers_are_uniform_and_independent_of_their_neighbours():
@@ -46,8 +45,3 @@ def test_equal_rows_are_stored_once_in_order_of_appearance():
     assert once.tolist() == [[2.0, 0.0], [1.0, 0.0], [0.0, 0.0]]
     assert numbers.tolist() == [0, 1, 0, 2, 1]
     assert [len(part) for part in distinct(rows[:0])] == [0, 0]
-
-
-def test_sums_are_rounded_once():
-    rows = np.random.default_rng(1).normal(size=(2000, 25)) * 10.0 ** np.arange(-12, 13)
-    assert rounded_sums(rows).tolist() == [math.fsum(row) for row in rows.tolist()]
