@@ -271,19 +271,24 @@ def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> None:
     if "noise.kurtosis" not in columns:
         return
     level = 1 / (255 * draws["toe_slope"])
-    for name in CHANNELS:
-        offset, shot, read, share, tail, rows = (
-            columns[f"noise.{part}.{name}"]
-            for part in ("offset", "shot", "read", "tail_share", "tail", "rows")
-        )
-        draws["noisy"] |= (offset != 0) | (shot > 0) | (read > 0)
-        draws[f"{name}_offset"] = level * offset
-        draws[f"{name}_shot"] = level * shot
-        draws[f"{name}_read"] = level * read
-        draws[f"{name}_tail_share"] = (share * 2.0**32).astype(np.uint32)
-        draws[f"{name}_tail"] = level * read * tail
-        draws[f"{name}_tail_mean"] = level * read * tail * share
-        draws[f"{name}_rows"] = rows
+    parts = "offset", "shot", "read", "tail_share", "tail", "rows"
+    offset, shot, read, share, tail, rows = np.array(
+        [[columns[f"noise.{part}.{name}"] for name in CHANNELS] for part in parts]
+    )
+    noisy = ((offset != 0) | (shot > 0) | (read > 0)).any(axis=0)
+    draws["noisy"] = noisy
+    tail = level * read * tail
+    for part, values in (
+        ("offset", level * offset),
+        ("shot", level * shot),
+        ("read", level * read),
+        ("tail_share", (share * 2.0**32).astype(np.uint32)),
+        ("tail", tail),
+        ("tail_mean", tail * share),
+        ("rows", rows),
+    ):
+        for name, value in zip(CHANNELS, values, strict=True):
+            draws[f"{name}_{part}"] = value
     rg, gb, rb = (
         columns[f"noise.correlation.{pair}"] for pair in ("red_green", "green_blue", "red_blue")
     )
@@ -302,8 +307,8 @@ def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> None:
     )
     widths = np.sqrt(1 + swing), np.sqrt(1 - swing)
     values = rg, gg, rb, bg, bb, *widths, across, down, scale
-    for name, value in zip(names, values, strict=True):
-        draws[name] = np.where(draws["noisy"] > 0, value, 0.0)
+    for name, value in zip(names, np.where(noisy, values, 0.0), strict=True):
+        draws[name] = value
 
 
 def _read_noise(columns: Columns) -> npt.NDArray[np.float32]:

@@ -157,18 +157,18 @@ def noisy_level(light, own, factors, curve, tail):
 
 @kernel
 def fill_channel_levels(noise, curve, tail, channel_levels):
-    """Fill `noisy_level` for the lights of `light_of`: float32 array (3, 3, LIGHTS)."""
+    """Fill `noisy_level` for the lights of `light_of_place`: float32 array (3, 3, LIGHTS)."""
     factors = noise.wide, noise.narrow
     channels = noise.red, noise.green, noise.blue
     for c in range(3):
         for k in range(channel_levels.shape[2]):
-            found = noisy_level(light_of(k), channels[c], factors, curve, tail)
+            found = noisy_level(light_of_place(k), channels[c], factors, curve, tail)
             for i in range(3):
                 channel_levels[c, i, k] = found[i]
 
 
 @scalar
-def light_of(place):
+def light_of_place(place):
     """Return the light of a place among `LIGHTS`: closest together in the dark, some below 0."""
     root = f32(place - DARKEST) / _STEPS
     return root * root * root

@@ -132,17 +132,13 @@ class KeyedColumns:
         return normal_quantile(uniform.ravel()).reshape(uniform.shape)
 
     def values(self, distributions: Mapping[str, Distribution]) -> Columns:
-        """Draw a value of each distribution for each image; a constant costs no random number.
+        """Draw a value of each distribution for each image.
 
         distributions: by their purposes.
         """
-        drawn = [path for path, one in distributions.items() if not isinstance(one, Constant)]
-        uniform = dict(zip(drawn, self.uniforms(drawn), strict=True)) if drawn else {}
-        count = len(self)
-        return {
-            path: one.repeated(count) if isinstance(one, Constant) else one.quantile(uniform[path])
-            for path, one in distributions.items()
-        }
+        uniform = self.uniforms(list(distributions)) if distributions else ()
+        drawn = zip(distributions.items(), uniform, strict=True)
+        return {path: one.quantile(numbers) for (path, one), numbers in drawn}
 
     def several(
         self, distributions: Mapping[str, Distribution], counts: npt.NDArray[np.int64]

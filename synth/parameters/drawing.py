@@ -13,10 +13,11 @@ from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from .columns import Columns, KeyedColumns, Ragged
-from .distributions import UNIT, Distribution
+from .distributions import UNIT, Constant, Distribution
 from .schema import Added, Chance, Each, OneOf, Section, Within
 
 D = TypeVar("D", bound="Drawn")
@@ -84,13 +85,16 @@ def draw_section(section: Section, random: KeyedColumns, also: Sequence[str] = (
     number. Fields that are `Added` and at their default are left out.
     """
     plan = _plan(_Same(section), tuple(also))
+    count = len(random)
     columns = random.values(plan.once)
+    columns.update(zip(plan.fixed, np.repeat(plan.numbers[:, None], count, 1), strict=True))
+    columns |= {path: np.full(count, name) for path, name in plan.names.items()}
     for path in plan.chances:
         columns[path] = columns[path] < columns.pop(f"{path}.value").astype(np.float64)
     for path in plan.whole:
         columns[path] = columns[path].astype(np.int64)
-    for count, values in plan.several.items():
-        many = columns[count] if isinstance(count, str) else np.full(len(random), count)
+    for times, values in plan.several.items():
+        many = columns[times] if isinstance(times, str) else np.full(count, times)
         columns |= random.several(values, many)
     return columns
 
@@ -98,11 +102,14 @@ def draw_section(section: Section, random: KeyedColumns, also: Sequence[str] = (
 class _Plan(NamedTuple):
     """What is to be drawn of a section: distributions by path.
 
-    several: by how often they are drawn, a number or the path of a count. whole: what is a whole
-    number.
+    fixed, numbers: paths of constants, and their values (P). names: those that are names. several:
+    by how often they are drawn, a number or the path of a count. whole: what is a whole number.
     """
 
     once: dict[str, Distribution]
+    fixed: list[str]
+    numbers: npt.NDArray[np.float64]
+    names: dict[str, str]
     several: dict[Any, dict[str, Distribution]]
     chances: list[str]
     whole: list[str]
@@ -126,17 +133,24 @@ class _Same:
 
 @lru_cache(maxsize=64)
 def _plan(same: _Same, also: tuple[str, ...]) -> _Plan:
-    plan = _Plan({}, {}, [], [])
+    once: dict[str, Distribution] = {}
+    several: dict[Any, dict[str, Distribution]] = {}
+    chances, whole = [], []
     for path, value, part, count in _drawn_parts(same.section, "", also):
         if part.each or count:
-            plan.several.setdefault(part.each or count, {})[path] = value
+            several.setdefault(part.each or count, {})[path] = value
         elif part.chance:
-            plan.once.update({path: UNIT, f"{path}.value": value})
-            plan.chances.append(path)
+            once.update({path: UNIT, f"{path}.value": value})
+            chances.append(path)
         else:
-            plan.once[path] = value
-            plan.whole.extend([path] if part.whole else [])
-    return plan
+            once[path] = value
+            whole.extend([path] if part.whole else [])
+    fixed = {path: one.value for path, one in once.items() if isinstance(one, Constant)}
+    names = {path: value for path, value in fixed.items() if isinstance(value, str)}
+    paths = [path for path in fixed if path not in names]
+    numbers = np.array([fixed[path] for path in paths], np.float64)
+    drawn = {path: one for path, one in once.items() if path not in fixed}
+    return _Plan(drawn, paths, numbers, names, several, chances, whole)
 
 
 def _drawn_parts(

@@ -19,7 +19,7 @@ from ..degradations.point_spread import Spread
 from ..draws.table import DrawTable
 from ..kernels.batch.arrays import FIELD, IMAGE, Batch
 from ..kernels.batch.layout import MOST, TOTALS, lay_out_images
-from ..kernels.batch.map_steps import BLURRED, LEVELS, PLANES, Maps
+from ..kernels.batch.map_planes import BLURRED, LEVELS, PLANES, Maps
 from ..kernels.curves import log_light
 from ..kernels.degradations.jpeg import COSINES, all_quantisers
 from ..kernels.demosaic import BILINEAR, MALVAR

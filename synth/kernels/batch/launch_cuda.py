@@ -9,16 +9,19 @@ from numba import cuda
 
 from ..compiling.for_cuda import device, kernel, plain_arithmetic
 from ..types import u32
+from . import chroma_noise_steps as chroma_noise
 from . import chroma_steps as chroma
 from . import degradation_steps as degraded
 from . import illumination_steps as field
 from . import jpeg_steps as jpeg
+from . import level_steps as levels
 from . import map_steps as mapping
+from . import noise_steps as noise
 from . import pixel_steps as pixels
 from . import resize_steps as forming
 from .arrays import Batch
 from .image_state import next_place, pixel_state, row_and_column, site_state
-from .map_steps import Maps
+from .map_planes import Maps
 from .resize_steps import OutputLayout, Resizing
 
 THREADS = 128
@@ -178,14 +181,14 @@ def _mapping(name: str, places_of: Any, step_of: Any, registers: int | None = No
 
 
 MAPS = (
-    _mapping("levels", mapping.level_thread_count, mapping.level_step),
-    _mapping("widths", mapping.width_thread_count, mapping.width_step),
-    _mapping("channels", mapping.channel_thread_count, mapping.channel_step),
-    _mapping("site_means", mapping.mean_thread_count, mapping.mean_step),
-    _mapping("grains", mapping.grain_thread_count, mapping.grain_step),
-    _mapping("moments", mapping.moment_thread_count, mapping.moment_step, REGISTERS),
-    _mapping("column_blurs", mapping.column_thread_count, mapping.column_step),
-    _mapping("smooths", mapping.smooth_thread_count, mapping.smooth_step),
+    _mapping("levels", levels.level_thread_count, levels.level_step),
+    _mapping("widths", levels.width_thread_count, levels.width_step),
+    _mapping("channels", noise.channel_thread_count, noise.channel_step),
+    _mapping("site_means", noise.mean_thread_count, noise.mean_step),
+    _mapping("grains", noise.grain_thread_count, noise.grain_step),
+    _mapping("moments", noise.moment_thread_count, noise.moment_step, REGISTERS),
+    _mapping("column_blurs", chroma_noise.column_thread_count, chroma_noise.column_step),
+    _mapping("smooths", chroma_noise.smooth_thread_count, chroma_noise.smooth_step),
     _mapping("maps", mapping.map_thread_count, mapping.map_step),
 )
 

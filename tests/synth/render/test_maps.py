@@ -8,9 +8,11 @@ import pytest
 from gloam.loaders.augment import CropFlip
 from gloam.loaders.given import moved
 from gloam.synth.draws.table import table_of_records
+from gloam.synth.kernels.batch import chroma_noise_steps as chroma
 from gloam.synth.kernels.batch import degradation_steps as degraded
 from gloam.synth.kernels.batch import illumination_steps as field
-from gloam.synth.kernels.batch import map_steps as steps
+from gloam.synth.kernels.batch import level_steps, map_steps, noise_steps
+from gloam.synth.kernels.batch.map_planes import PLANES
 from gloam.synth.kernels.compiling.compile import kernel
 from gloam.synth.kernels.types import u32
 from gloam.synth.models import LowMaker, draw
@@ -80,32 +82,32 @@ def fill_fields(batch):
 def fill_maps(batch, maps):
     """As `kernels.batch.launch_cuda.launch_maps`, a step after the other."""
     for number in range(len(batch.images)):
-        for place in range(steps.level_thread_count(batch.images[number], batch, maps)):
-            steps.level_step(number, u32(place), batch, maps)
+        for place in range(level_steps.level_thread_count(batch.images[number], batch, maps)):
+            level_steps.level_step(number, u32(place), batch, maps)
     for number in range(len(batch.images)):
-        for place in range(steps.width_thread_count(batch.images[number], batch, maps)):
-            steps.width_step(number, u32(place), batch, maps)
+        for place in range(level_steps.width_thread_count(batch.images[number], batch, maps)):
+            level_steps.width_step(number, u32(place), batch, maps)
     for number in range(len(batch.images)):
-        for place in range(steps.channel_thread_count(batch.images[number], batch, maps)):
-            steps.channel_step(number, u32(place), batch, maps)
+        for place in range(noise_steps.channel_thread_count(batch.images[number], batch, maps)):
+            noise_steps.channel_step(number, u32(place), batch, maps)
     for number in range(len(batch.images)):
-        for place in range(steps.mean_thread_count(batch.images[number], batch, maps)):
-            steps.mean_step(number, u32(place), batch, maps)
+        for place in range(noise_steps.mean_thread_count(batch.images[number], batch, maps)):
+            noise_steps.mean_step(number, u32(place), batch, maps)
     for number in range(len(batch.images)):
-        for place in range(steps.grain_thread_count(batch.images[number], batch, maps)):
-            steps.grain_step(number, u32(place), batch, maps)
+        for place in range(noise_steps.grain_thread_count(batch.images[number], batch, maps)):
+            noise_steps.grain_step(number, u32(place), batch, maps)
     for number in range(len(batch.images)):
-        for place in range(steps.moment_thread_count(batch.images[number], batch, maps)):
-            steps.moment_step(number, u32(place), batch, maps)
+        for place in range(noise_steps.moment_thread_count(batch.images[number], batch, maps)):
+            noise_steps.moment_step(number, u32(place), batch, maps)
     for number in range(len(batch.images)):
-        for place in range(steps.column_thread_count(batch.images[number], batch, maps)):
-            steps.column_step(number, u32(place), batch, maps)
+        for place in range(chroma.column_thread_count(batch.images[number], batch, maps)):
+            chroma.column_step(number, u32(place), batch, maps)
     for number in range(len(batch.images)):
-        for place in range(steps.smooth_thread_count(batch.images[number], batch, maps)):
-            steps.smooth_step(number, u32(place), batch, maps)
+        for place in range(chroma.smooth_thread_count(batch.images[number], batch, maps)):
+            chroma.smooth_step(number, u32(place), batch, maps)
     for number in range(len(batch.images)):
-        for place in range(steps.map_thread_count(batch.images[number], batch, maps)):
-            steps.map_step(number, u32(place), batch, maps)
+        for place in range(map_steps.map_thread_count(batch.images[number], batch, maps)):
+            map_steps.map_step(number, u32(place), batch, maps)
 
 
 def maps_of_a_batch(normals, table, windows, spec):
@@ -125,7 +127,7 @@ def maps_of_a_batch(normals, table, windows, spec):
     into = np.zeros((len(normals), spec.planes, *spec.room), np.float32)
     maps = lay_out_maps(plan, spec, table, into.reshape(-1), map_tables(move), room, move)
     # Graphs that a GPU recorded keep it: it may change with the memory alone.
-    assert maps.stride == len(maps.pixels) // steps.PLANES
+    assert maps.stride == len(maps.pixels) // PLANES
     fill_fields(batch)
     fill_maps(batch, maps)
     return into
