@@ -230,7 +230,7 @@ def darken(
         A well exposed photograph, RGB, sRGB-encoded.
     recipe : Recipe or str
         Recipe that parameters are drawn from: a shipped recipe's name, a YAML file, or a loaded
-        recipe.
+        recipe. A file is read at each call: for many images, load it once with `load_recipe`.
     key : str
         The image's name in its set: images of other keys have other draws and other noise. The
         result depends on nothing but image, recipe, seed and key.
