@@ -92,9 +92,7 @@ def spread(setting: SpreadSetting) -> Spread:
     """Return the places of one point spread."""
     length, angle, radius, shift, *_ = setting
     if length <= 0 and radius <= 0 and shift <= 0:
-        return (
-            Spread(np.zeros((1, 2), np.int32), np.ones(1, np.float32)) if setting.lit else NOTHING
-        )
+        return _OWN if setting.lit else NOTHING
     grid = _line(length, angle) if length > 0 else np.ones((1, 1))
     if radius > 0:
         grid = _spread_again(grid, _disc(radius))

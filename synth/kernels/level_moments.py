@@ -19,7 +19,7 @@ from .types import f32, f64, i32
 LIGHTS, DARKEST = 520, 64
 """Lights that levels of noisy channels are integrated for, and how many of them are below 0."""
 LEAST = f32(1e-15)
-"""Variance of light that anything shows of: less than 1e-4 of a level."""
+"""Variance of light that anything shows of: sRGB's curve makes less than 1e-4 of a level of it."""
 _TOP, _SURE = f32(TOP), f32(6)
 _ZERO, _HALF, _ONE, _TWO, _THREE, _SIX = f32(0), f32(0.5), f32(1), f32(2), f32(3), f32(6)
 _MOST_SKEW, _MOST_EXCESS = f32(2), f32(3)
@@ -32,7 +32,7 @@ _DARKEST, _STEPS, _LAST = f32(DARKEST), f32(LIGHTS - 1 - DARKEST), f32(LIGHTS - 
 def level_at(light, levels):
     """Return the level of linear light, between the encoding table's places."""
     place = np.sqrt(min(max(f32(light), _ZERO), _ONE)) * _TOP
-    cell = min(i32(place), i32(levels.shape[0] - 2))
+    cell = min(max(i32(place), i32(0)), i32(levels.shape[0] - 2))  # also of what is no number
     below = levels[cell]
     return below + (levels[cell + 1] - below) * (place - f32(cell))
 
@@ -130,7 +130,9 @@ def noisy_level(light, own, factors, curve, tail):
     tail_nodes, tail_weights = tail
     share = f32(own.tail_share) * _WORDS
     shot = own.shot * max(light, _ZERO)
-    variance = max(own.read * own.read + shot, LEAST)
+    variance = own.read * own.read + shot
+    if variance <= _ZERO:
+        return _ZERO, _ZERO, _ZERO
     deviation, bent = np.sqrt(variance), own.shot * shot / (_SIX * variance)
     middle = level_at(light, levels)
     mean = squares = first = second = _ZERO

@@ -48,7 +48,7 @@ class SiteNoise(NamedTuple):
         Fourth cumulant of the first, DN^4.
     squares : float32 array (2, 2, 3, 3, 5)
         By the parity of a pixel's row and column, covariance of two of its channels for each
-        variance of those five; see `render.site_weights`.
+        variance of those five; see `render.mosaic_noise.site_weights`.
     powers : float32 array (2, 2, 2, 3, 3)
         Likewise the third and fourth cumulant of a channel's linear light, for those of a site of
         red, green and blue.

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from .compiling.compile import kernel, scalar
 from .types import f64
 
-DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
 FAR = 4
 """Pixels apart, at most, that share sites."""
 

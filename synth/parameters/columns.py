@@ -134,7 +134,7 @@ class KeyedColumns:
     def values(self, distributions: Mapping[str, Distribution]) -> Columns:
         """Draw a value of each distribution for each image.
 
-        distributions: by their purposes.
+        distributions: by their purposes; no `Constant`, which needs no random number.
         """
         uniform = self.uniforms(list(distributions)) if distributions else ()
         drawn = zip(distributions.items(), uniform, strict=True)
@@ -166,7 +166,7 @@ def distinct(rows: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
 
     By their bytes: sorting them, or tuples of them, takes several times as long.
     """
-    packed = np.ascontiguousarray(rows, np.float64)
+    packed = np.ascontiguousarray(rows, np.float64) + 0.0  # -0 is 0
     known: dict[bytes, int] = {}
     kind = f"S{packed.shape[1] * packed.itemsize}"
     numbers = [known.setdefault(row, len(known)) for row in packed.view(kind).ravel().tolist()]

@@ -103,7 +103,7 @@ def noise_map(
         if args.noise.there:
             site = site._replace(gain=np.float32(0), shared=ALIKE)
         parts = np.empty((3, 3, *shape), np.float32)
-        smoothed_variances(counts, site, out[4:], taken, strength, parts)
+        smoothed_variances(counts, site, out[4:], taken, np.float32(strength), parts)
         clean, variances = _smoothed(clean, parts, blur, strength, (span, height, width))
         places: Any = np.interp(clean, levels, np.arange(len(levels))) / (len(levels) - 1)
         lights = places * places

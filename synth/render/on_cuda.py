@@ -151,6 +151,7 @@ class CameraOnCuda:
         """
         table = self._table
         assert table is not None, "draws are loaded first"
+        self._launched = None
         places = self._from_anchor(normals), self._from_anchor(lows)
         to = None
         if formed is not None:
@@ -181,8 +182,7 @@ class CameraOnCuda:
         most = None if resizing is None else resizing.most
         key = len(sizes), blocks, most, None if formed is None else formed[2:]
         self._graphs.run(key, lambda stream: launched(stream=stream), self._memory)
-        self._launched = None
-        if windows is not None and numbers is not None and firsts is None:
+        if formed and windows is not None and numbers is not None and firsts is None:
             self._launched = _content(sizes, normals, numbers, windows), plan, batch
 
     def maps(
@@ -195,7 +195,8 @@ class CameraOnCuda:
     ) -> Any:
         """Begin to make the maps of a batch of N images, without waiting for them.
 
-        Their light is found once where the batch launched before was the same.
+        Their light is found once where the batch launched before was the same: of the same
+        addresses, where the same normals still lie.
 
         sizes, normals, numbers, windows: as of `launch`.
 

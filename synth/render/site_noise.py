@@ -15,6 +15,7 @@ from ..kernels.numbers.quantiles import CENTRE, OCTAVES, PER_HALF
 from ..kernels.site_noise import fill_site_noise
 from .mosaic_noise import Floats, site_tables
 
+_MOST_FOURTH = 1e30  # float32 holds its products too; none of a sensor comes near
 ALIKE = np.array([1, 1, 1, 0, 0], np.float32)
 """`SiteNoise.shared` of noise of channels, in its own deviations."""
 
@@ -23,7 +24,7 @@ def site_noise(table: DrawTable, numbers: Any) -> tuple[SiteNoise, npt.NDArray[n
     """Return the noise of sites of D draws of a table, and what levels and their blur take of it.
 
     SiteNoise has arrays of D of what it holds. The other is an array (D, 2, 2, 3, 6, 3, 3): see
-    `kernels.site_noise.fill_site_noise`.
+    `kernels.site_noise.fill_site_noise`. In draws with noise of channels sites take no part: zeros.
     """
     draws = table.draws[numbers]
     read, fourth = _cumulants(table.read[numbers, 0].astype(np.float64))
@@ -35,7 +36,8 @@ def site_noise(table: DrawTable, numbers: Any) -> tuple[SiteNoise, npt.NDArray[n
     powers = np.zeros((len(draws), 2, 2, 2, 3, 3), np.float32)
     taken = np.zeros((len(draws), 2, 2, 3, 6, 3, 3), np.float32)
     fill_site_noise(draws, table.blur[numbers], site_tables(), squares, powers, taken)
-    own = draws["camera_sensor_gain"], shared, fourth.astype(np.float32), squares, powers
+    fourth = np.minimum(fourth, _MOST_FOURTH).astype(np.float32)
+    own = draws["camera_sensor_gain"], shared, fourth, squares, powers
     return SiteNoise(*own), taken
 
 

@@ -60,7 +60,7 @@ class Giver:
         options = self._options
         if not options.give:
             return ()
-        # Hashes of keys, mostly, which keep no other thread waiting.
+        # Half of it is hashes of keys, beside which this thread goes on.
         parts = self._pool.submit(drawn_columns, options, self._drawn, keys, epoch)
         made: dict[str, Any] = {}
         if crops is None or not options.maps:

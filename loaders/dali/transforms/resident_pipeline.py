@@ -213,11 +213,12 @@ class ResidentOnGpu:
         own = (
             image if self._on_gpu is None else OnGpu(places, sizes, self._pool.at["normal"][places])
         )
-        begun.given = self._giver.given(keys, epoch, crops, own)
         if self._lows is not None and self._options.size is not None:
             at = self._pool.at["normal"][places]
             begun.images = self._lows.pairs(places, epoch, sizes, at, crops)
+            begun.given = self._giver.given(keys, epoch, crops, own)  # of the same light
             return begun
+        begun.given = self._giver.given(keys, epoch, crops, own)
         normals = [self._pool.image("normal", int(place)) for place in places]
         lows = self._whole(places, epoch, sizes, normals)
         self._transform.begin(begun, lows, normals, crops, stream)

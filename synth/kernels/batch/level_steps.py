@@ -9,7 +9,7 @@ from ..types import f32, f64, i64, u32
 from .map_planes import LEVELS
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
-_LEAST_WIDTH = f32(1e-9)
+_LEAST_WIDTH = 1e-9
 
 
 @scalar
@@ -64,7 +64,7 @@ def width_step(number, place, batch, maps):
     """Find the light that a level is wide; see `noise_map.lights_of_levels`."""
     levels, level = maps.levels[number], f64(place)
     width = _edge_of_level(level + 0.5, levels) - _edge_of_level(level - 0.5, levels)
-    maps.widths[number, i64(place)] = f32(max(width, 1e-9))
+    maps.widths[number, i64(place)] = f32(max(width, _LEAST_WIDTH))
 
 
 @scalar

@@ -80,7 +80,7 @@ def _sqrt(x):
     range, and has a branch for the others: a twelfth of the time of a pixel. That both are equal
     for all numbers of the range was tried out on an H200 (tests do so for two octaves, of which the
     others are copies). Of smaller normal ones the last bit may err; what is subnormal, negative or
-    infinite comes out wrong, and nobody asks for its root.
+    infinite comes out wrong: of what light has lost at white, nothing that shows.
     """
     near = _near_rsqrt(max(x, _LEAST))
     root = x * near

@@ -1,4 +1,4 @@
-"""Sums that are rounded once."""
+"""Sums in twice the digits of float64."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def fill_sums(rows, sums):
 
 
 def rounded_sums(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the sums of the rows of an array (N, K), as exact as `math.fsum` of each."""
+    """Return the sums of the rows of a float64 array (N, K), as if added in twice the digits."""
     sums = np.empty(len(rows))
     fill_sums(np.ascontiguousarray(rows), sums)
     return sums

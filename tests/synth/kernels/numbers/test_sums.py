@@ -1,4 +1,4 @@
-"""Sums that are rounded once."""
+"""Sums in twice the digits are those that `math.fsum` rounds once."""
 
 from __future__ import annotations
 
