@@ -334,8 +334,10 @@ def test_batches_pass_where_shared_memory_is_small(shards):
 
 
 ORPHANS = """
-import sys, time
+import signal, sys, time
 from gloam.loaders import TorchLoader
+
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which `nohup` ignores
 
 loader = TorchLoader(sys.argv[1], batch_size=4, size=24, device="cpu", workers=2)
 passing = iter(loader)
