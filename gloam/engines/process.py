@@ -53,6 +53,11 @@ def begin_worker(variables: dict[str, str]) -> None:
     """Begin a worker: with the parent's variables of stores, deaf to Ctrl-C, ending with it."""
     take_environment(variables)
     prepare_own_process()
+    begin_child()
+
+
+def begin_child() -> None:
+    """Begin a process: deaf to Ctrl-C, which is for the program, and ending with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
 

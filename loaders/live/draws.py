@@ -6,7 +6,6 @@ A GPU darkens more images in a second than are drawn by the way.
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Generic, TypeVar
@@ -15,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ...engines.forkserver import prepare_workers
-from ...engines.process import end_with_parent, main_left_alone
+from ...engines.process import begin_child, main_left_alone
 from ...synth.draws.table import DrawTable, concat
 from ...synth.models import draw_table
 from ...synth.parameters.columns import Keys
 from .lows import LiveLows
 
 _CHUNK = 2048  # pairs that are drawn at once
-_MANY = 4 * _CHUNK
+_MANY = 4 * _CHUNK  # pairs of an epoch, beyond which processes draw
 T = TypeVar("T")
 
 
@@ -50,12 +49,6 @@ class MadeAhead(Generic[T]):
     def close(self) -> None:
         """End the thread."""
         self._thread.shutdown(wait=False, cancel_futures=True)
-
-
-def _begin_process() -> None:
-    """Begin a process that draws: deaf to Ctrl-C, which is for the program; ending with it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent()
 
 
 class EpochDraws:
@@ -107,6 +100,6 @@ class EpochDraws:
             self._pool.shutdown(wait=False)
             context = multiprocessing.get_context(prepare_workers([__name__], self._workers))
             self._pool = ProcessPoolExecutor(
-                self._workers, mp_context=context, initializer=_begin_process
+                self._workers, mp_context=context, initializer=begin_child
             )
         return whole
