@@ -86,26 +86,29 @@ def fill_products(method, blur, taps, tables, products):
     """
     products[:] = 0.0
     far = tables.far[method]
+    near, lines = np.empty((2, 2 * FAR + 1)), np.empty((2, 2))
     for part in range(3):
+        for parity in range(2):
+            for m in range(-far, far + 1):
+                near[parity, m + FAR] = _overlap(part, parity, m, blur, taps)
+            for odd in range(2):
+                lines[parity, odd] = _along_line(part, parity, odd, blur, taps)
         for place in range(4 if part == 2 else 1):
             u, v = place >> 1, place & 1
-            for m in range(-far, far + 1):
-                down = _overlap(part, u, m, blur, taps)
-                for n in range(-far, far + 1):
-                    weight = down * _overlap(part, v, n, blur, taps)
+            for m in range(FAR - far, FAR + far + 1):
+                for n in range(FAR - far, FAR + far + 1):
+                    weight = near[u, m] * near[v, n]
                     for p in range(2):
                         for q in range(2):
-                            own = tables.sites[method, p ^ u, q ^ v, m + FAR, n + FAR]
+                            own = tables.sites[method, p ^ u, q ^ v, m, n]
                             for k in range(27):
                                 products[p, q, part, k // 9, k % 9] += weight * own[k]
                 for odd in range(2):
-                    weight = down * _along_line(part, v, odd, blur, taps)
-                    across = _overlap(part, v, m, blur, taps)
-                    other = across * _along_line(part, u, odd, blur, taps)
+                    weight, other = near[u, m] * lines[v, odd], near[v, m] * lines[u, odd]
                     for p in range(2):
                         for q in range(2):
-                            row = tables.rows[method, p ^ u, q ^ v, m + FAR, odd]
-                            column = tables.columns[method, p ^ u, q ^ v, odd, m + FAR]
+                            row = tables.rows[method, p ^ u, q ^ v, m, odd]
+                            column = tables.columns[method, p ^ u, q ^ v, odd, m]
                             for k in range(9):
                                 products[p, q, part, 3, k] += weight * row[k]
                                 products[p, q, part, 4, k] += other * column[k]

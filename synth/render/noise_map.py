@@ -20,13 +20,8 @@ from ..kernels.degradations.pattern import Pattern
 from ..kernels.demosaic import BILINEAR, BORDER
 from ..kernels.exposure import Scene
 from ..kernels.level_moments import LIGHTS, fill_channel_levels
-from ..kernels.moments import (
-    ROUNDING,
-    SiteNoise,
-    add_hot_sites,
-    expose_window,
-    pixel_moments,
-)
+from ..kernels.mean_electrons import add_hot_sites, expose_window
+from ..kernels.moments import ROUNDING, SiteNoise, pixel_moments
 from ..kernels.sensor import Sensor
 from ..kernels.smoothed_moments import smoothed_variances
 from .kernel_args import kernel_args

@@ -24,7 +24,7 @@ def site_noise(table: DrawTable, numbers: Any) -> tuple[SiteNoise, npt.NDArray[n
     """Return the noise of sites of D draws of a table, and what levels and their blur take of it.
 
     SiteNoise has arrays of D of what it holds. The other is an array (D, 2, 2, 3, 6, 3, 3): see
-    `kernels.site_noise.fill_site_noise`. In draws with noise of channels sites take no part: zeros.
+    `kernels.site_noise.fill_site_noise`. Of draws with noise of channels, squares and powers are 0.
     """
     draws = table.draws[numbers]
     read, fourth = _cumulants(table.read[numbers, 0].astype(np.float64))

@@ -55,28 +55,31 @@ def column_step(number, place, batch, maps):
     pixel = i64(place) + i64(image.made_top - image.span_top) * width
     beneath, at = image.height - 1 - y, maps.first[number]
     for k in range(BLURRED):
-        total = _ZERO
-        for d in range(taps):
-            up, down = pixel - min(d, y) * width, pixel + min(d, beneath) * width
-            own = maps.pixels[k * maps.stride + at + up]
-            if d > 0:
-                own += maps.pixels[k * maps.stride + at + down]
-            weight = weights[d]
-            total += (weight if k < 3 else weight * weight) * own
-        maps.blurred[k * maps.stride + at + pixel] = total
+        own = k * maps.stride + at + pixel
+        line = width, y, beneath
+        maps.blurred[own] = _along_line(k, maps.pixels, own, line, taps, weights)
 
 
 @scalar
-def _along_row(k, at, beside, taps, weights, maps):
-    """Return a number of a pixel, blurred; beside: pixels left and right of it in its row."""
-    total, own_plane = _ZERO, k * maps.stride + at
+def _along_line(k, planes, at, line, taps, weights):
+    """Return a number of a pixel, blurred along a line.
+
+    k: its plane. line: how far apart its pixels are, and how many lie on either side.
+    """
+    total = _ZERO
     for d in range(taps):
-        own = maps.blurred[own_plane - min(d, beside[0])]
+        own = planes[at - min(d, line[1]) * line[0]]
         if d > 0:
-            own += maps.blurred[own_plane + min(d, beside[1])]
+            own += planes[at + min(d, line[2]) * line[0]]
         weight = weights[d]
         total += (weight if k < 3 else weight * weight) * own
     return total
+
+
+@scalar
+def _along_row(k, at, line, taps, weights, maps):
+    """Return a number of a pixel, blurred along its column before, and now along its row."""
+    return _along_line(k, maps.blurred, k * maps.stride + at, line, taps, weights)
 
 
 @scalar
@@ -101,16 +104,16 @@ def smooth_step(number, place, batch, maps):
     at, levels = maps.first[number] + pixel, maps.levels[number]
     own, rest = three_of(0, at, maps), three_of(6, at, maps)
     strength = draw.isp_chroma_strength
-    beside, taps = (i64(x), i64(image.width - 1 - x)), draw.taps
+    line, taps = (i64(1), i64(x), i64(image.width - 1 - x)), draw.taps
     smooth = (
-        _along_row(0, at, beside, taps, weights, maps),
-        _along_row(1, at, beside, taps, weights, maps),
-        _along_row(2, at, beside, taps, weights, maps),
+        _along_row(0, at, line, taps, weights, maps),
+        _along_row(1, at, line, taps, weights, maps),
+        _along_row(2, at, line, taps, weights, maps),
     )
     spread = (
-        _along_row(3, at, beside, taps, weights, maps),
-        _along_row(4, at, beside, taps, weights, maps),
-        _along_row(5, at, beside, taps, weights, maps),
+        _along_row(3, at, line, taps, weights, maps),
+        _along_row(4, at, line, taps, weights, maps),
+        _along_row(5, at, line, taps, weights, maps),
     )
     bright, smooth_bright = _dot(_LUMA, own), _dot(_LUMA, smooth)
     level = (

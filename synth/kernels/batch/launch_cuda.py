@@ -290,8 +290,8 @@ def launch_maps(
     """
     of = dict(blocks)
     with plain_arithmetic():
-        for name, step in (*FIELDS, PIXELS[0]):
-            if name in of and not lit:
+        for name, step in () if lit else (*FIELDS, PIXELS[0]):
+            if name in of:
                 step[of[name] * count, THREADS, stream](batch, of[name])
         for name, step in MAPS:
             if name in of:

@@ -1,9 +1,11 @@
 """Moments of the noise of each pixel of a batch; see `kernels.moments`.
 
-channel_step          noise of channels of an image
-mean_step             where there is a mosaic: its sites
-grain_step            pixels where noise is of channels alone
-moment_step           all others
+    channel_step    noise of channels of an image
+    mean_step       where there is a mosaic: its sites
+    grain_step      pixels where noise is of channels alone
+    moment_step     all others
+
+They stand in `launch_cuda.MAPS`.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from ..args import colour_of, noise_of, pattern_of
 from ..compiling.compile import scalar
 from ..demosaic import BILINEAR, BORDER
 from ..level_moments import LIGHTS, light_of_place, noisy_level
-from ..moments import SiteNoise, hot_counts, moments_of, noisy_moments_of, scattered
+from ..mean_electrons import hot_counts
+from ..moments import SiteNoise, moments_of, noisy_moments_of, scattered
 from ..numbers.random_bits import channel_sample, mosaic_sample
 from ..smoothed_moments import smoothed_parts
 from ..types import f32, i32, i64, u32, u64
