@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def clips_a_second(loader: Iterable[Any], seconds: float) -> float:
-    """Of all passes that fit into a time, after two for warming up.
+    """Count all passes that fit into a time, after two for warming up.
 
     Not the fastest one: what is decoded ahead may be a whole pass.
     """

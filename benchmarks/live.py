@@ -111,7 +111,7 @@ def speed(root: Path, title: str, seconds: float = 8.0, **options: Any) -> float
 
 
 def giving(root: Path) -> None:
-    """What asking for what draws know costs: ratios of pairs a second within this run."""
+    """Measure what `give` costs: ratios of pairs a second within this run."""
     ways: dict[str, dict[str, Any]] = {
         "live": {"live": True},
         "live, recipe train": {"live": True, "recipe": "train"},

@@ -43,7 +43,7 @@ def built(root: Path, photos: Path, layout: str) -> Path:
 
 
 def sources(folder: Path, count: int) -> dict[str, dict[str, Any]]:
-    """What each component is, as a mixture has it."""
+    """Return each component, as a mixture has it."""
     photos = photographs(folder / "photographs", count)
     shards, files = (built(folder / name, photos, name) for name in ("shards", "files"))
     pairs = [

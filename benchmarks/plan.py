@@ -2,7 +2,7 @@
 
     python benchmarks/plan.py [--candidates 1500000] [--pairs 153856]
 
-What is printed goes to results/plan.txt with `--record plan`.
+`--record plan` writes results/plan.txt, too.
 """
 
 from __future__ import annotations

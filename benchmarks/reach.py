@@ -153,7 +153,7 @@ def built(root: Any, source: str, **options: Any) -> None:
 def in_turn(repeats: int, *functions: Callable[[int], None]) -> list[float]:
     """The seconds of each of some functions, called in turn: the middle ones of all turns.
 
-    What other tenants of a machine take of it changes within minutes: a ratio is of one turn.
+    The share that other tenants take of a machine changes within minutes: a ratio is of one turn.
     """
     times: list[list[float]] = [[] for _ in functions]
     for number in range(repeats):

@@ -1,4 +1,4 @@
-"""What benchmarks print, also written into `benchmarks/results`, with date and machine."""
+"""Write what benchmarks print into `benchmarks/results` too, with date and machine."""
 
 from __future__ import annotations
 

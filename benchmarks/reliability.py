@@ -74,7 +74,7 @@ def children(pid: int) -> list[int]:
 
 
 class Ground:
-    """What is built, and the undisturbed results."""
+    """Builds, and their undisturbed results."""
 
     def __init__(self, folder: Path, workers: int) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""What sets of very many pairs take: planning and opening, with made-up rows.
+"""Measure what sets of very many pairs take: planning and opening, with made-up rows.
 
     python benchmarks/scale.py FOLDER [--rows 10000000] [--record scale]
 

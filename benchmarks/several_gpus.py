@@ -1,5 +1,5 @@
-"""What holds several GPUs of one host back: every stage of loading on each GPU alone, and on all of
-them at once.
+"""Find what holds several GPUs of one host back: every stage of loading on each GPU alone,
+and on all of them at once.
 
     torchrun --standalone --nproc-per-node 4 benchmarks/several_gpus.py SHARDS
 

@@ -1,4 +1,4 @@
-"""What a recipe is worth: a network trained on its lows, judged on real pairs that it never saw.
+"""Measure what a recipe is worth: a network trained on its lows, judged on unseen real pairs.
 
     python benchmarks/worth.py PHOTOGRAPHS --recipe even --real LOL/our485/low LOL/our485/high \
         [--test LOL/eval15/low LOL/eval15/high] [--counts 0 15 60] [--held 15] [--seeds 3] \

@@ -16,7 +16,7 @@ from gloam.loaders import PairLoader
 
 
 def targets_of(labels: dict[str, Any], device: torch.device) -> list[dict[str, torch.Tensor]]:
-    """What torchvision's detectors train on: class 0 is background, crowds are left out."""
+    """Return what torchvision's detectors train on: class 0 is background, crowds are left out."""
     columns = zip(labels["boxes"], labels["classes"], labels["crowd"], strict=True)
     return [
         {"boxes": boxes[~crowd].to(device), "labels": classes[~crowd].to(device) + 1}

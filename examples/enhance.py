@@ -40,7 +40,7 @@ def read(path: Path, device: torch.device) -> torch.Tensor:
 
 @torch.no_grad()
 def enhance(model: UNet, low: torch.Tensor) -> torch.Tensor:
-    """Of any size."""
+    """Take a picture of any size."""
     return model(low).float().clamp(0, 1)
 
 

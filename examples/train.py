@@ -71,7 +71,7 @@ def psnr(made: torch.Tensor, normal: torch.Tensor) -> torch.Tensor:
 
 
 def ssim(made: torch.Tensor, normal: torch.Tensor) -> torch.Tensor:
-    """Of each image: Wang et al. (2004), 11 x 11 Gaussian window of sigma 1.5, over the
+    """Compute it of each image: Wang et al. (2004), 11 x 11 Gaussian window of sigma 1.5, over the
     channels."""
     line = torch.exp(-((torch.arange(11, device=made.device) - 5.0) ** 2) / (2 * 1.5**2))
     window = (line[:, None] * line / line.sum() ** 2).expand(3, 1, 11, 11)

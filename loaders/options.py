@@ -130,7 +130,7 @@ class ImageOptions(LoaderOptions, total=False):
         default, and 1 for live lows and where four processes or more of one host train together.
         On an H200 that is fastest when nothing else runs (benchmarks/results/loaders-h200.txt); 1
         is for models that train as fast as pairs are decoded, as they need the cores themselves.
-        What the cores decode passes the host's memory as coefficients, which several GPUs share
+        Coefficients that the cores decode pass the host's memory, which several GPUs share
         (benchmarks/results/several-gpus-h200.txt).
     cache : str or Path
         Folder of this machine that the shards of a set in a store are copied to while they are
@@ -312,7 +312,7 @@ class Options(BaseModel):
 
     @property
     def maps(self) -> tuple[str, ...]:
-        """What is given of each pixel."""
+        """Names of `give` that are given of each pixel."""
         return tuple(name for name in self.give if name not in ("component", "draw", "ev"))
 
     @property

@@ -61,7 +61,7 @@ def orientation_of(seed: int) -> int:
 
 
 def voc_source(root: Path, count: int) -> Path:
-    """As VOC lays it out: 1-based boxes, masks of every third picture, one without a file."""
+    """Lay out as VOC does: 1-based boxes, masks of every third picture, one without a file."""
     for seed in range(count):
         width, height = size_of(seed)
         saved(
@@ -97,7 +97,7 @@ def voc_source(root: Path, count: int) -> Path:
 
 
 def coco_source(root: Path, count: int, first: int = 100) -> Path:
-    """As COCO lays it out: gaps in the ids, polygons, crowds, a box that leaves the picture."""
+    """Lay out as COCO does: gaps in the ids, polygons, crowds, a box that leaves the picture."""
     ids = {"lemon": 3, "mug": 17, "van": 90}
     images, annotations, captions = [], [], []
     for seed in range(first, first + count):
@@ -161,6 +161,6 @@ def class_source(root: Path, count: int) -> Path:
 
 
 def likeness(pixels: np.ndarray, name: str) -> np.ndarray:
-    """Where a picture has the colour of a class: bool (H, W)."""
+    """Return where a picture has the colour of a class: bool (H, W)."""
     difference = pixels.astype(np.int64) - COLOURS[name]
     return np.abs(difference).max(axis=2) < 40

@@ -261,7 +261,7 @@ READS_ITS_OWN = {
 
 
 def test_nobody_reads_a_set_past_the_checks():
-    """What reads sets opens files by gloam.storage.untrusted, and takes JSON from there."""
+    """Readers of sets open files by gloam.storage.untrusted, and take JSON from there."""
     found = []
     for name, path in MODULES.items():
         inner = name.removeprefix("gloam.")
@@ -283,3 +283,13 @@ def test_nobody_reads_a_set_past_the_checks():
             ):
                 found.append(f"{name}:{node.lineno}: {called}")
     assert found == []
+
+
+def test_docstrings_say_what_is_done():
+    """A line that begins with one of these words describes nothing by itself."""
+    for name, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                for line in (ast.get_docstring(node) or "").splitlines():
+                    first = line.strip().split(" ")[0]
+                    assert first not in ("Of", "What", "Where", "As", "That"), (name, line)

@@ -1,4 +1,4 @@
-"""What folders hold, as tests compare it."""
+"""Contents of folders, as tests compare them."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class DaliLoader(EpochLoader):
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader is: a small dict of JSON values. Take it between batches.
 
-        Where a batch could not be made, it is one of the epoch's beginning.
+        After a batch that could not be made, it is one of the epoch's beginning.
         """
         dali, start = self._dali_state(), self._numbers_start()
         return (

@@ -35,7 +35,7 @@ def expose_window(rgb, window, scene, means, light):
 def hot_counts(c, index, method, gain, pattern):
     """Return the electrons that scatter by what a hot site of a channel adds, mostly none.
 
-    Where they are is known: that is no noise to a sensor, but to a low it is, and far from normal.
+    Their places are known: that is no noise to a sensor, but to a low it is, and far from normal.
     """
     added = hot_offset(index, HOT, pattern)
     if method == BINNED and c == 1:  # of two sites, which count half each

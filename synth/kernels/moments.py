@@ -31,7 +31,7 @@ _ZERO, _ONE = f32(0), f32(1)
 
 
 class SiteNoise(NamedTuple):
-    """What sites scatter by, and what pixels take of it.
+    """Scatter of sites, and what pixels take of it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What pixels take of the noise of the sensor's sites, draw by draw, in float64.
+"""Sum what pixels take of the noise of the sensor's sites, draw by draw, in float64.
 
 One call for a batch: as many calls of NumPy would each wait for the interpreter among a loader's
 threads.
@@ -19,7 +19,7 @@ FAR = 4
 
 
 class SiteTables(NamedTuple):
-    """What pixels share, by method of demosaicing; float64 arrays.
+    """Weights that all pixels share, by method of demosaicing; float64 arrays.
 
     By the parity of the first pixel's row and column, then by rows and columns from it to the
     second, -FAR to FAR where sites are the same; along a line, by that distance's parity.
@@ -155,7 +155,7 @@ def _grain_share(part, side, blur, taps):
 def fill_site_noise(draws, blurs, tables, squares, powers, taken):
     """Fill `moments.SiteNoise.squares` and `powers` of draws, and what levels and their blur take.
 
-    Of draws with noise of channels sites have no noise of their own, and nothing is filled.
+    In draws with noise of channels sites have no noise of their own, and nothing is filled.
 
     draws: array (D) of DRAW. blurs: array (D, taps). squares, powers: float32 arrays of zeros
     (D, 2, 2, 3, 3, 5) and (D, 2, 2, 2, 3, 3). taken: likewise (D, 2, 2, 3, 6, 3, 3), filled where

@@ -100,7 +100,7 @@ def draw_section(section: Section, random: KeyedColumns, also: Sequence[str] = (
 
 
 class _Plan(NamedTuple):
-    """What is to be drawn of a section: distributions by path.
+    """Distributions of a section, by path.
 
     fixed, numbers: paths of constants, and their values (P). names: those that are names. several:
     by how often they are drawn, a number or the path of a count. whole: what is a whole number.

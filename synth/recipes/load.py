@@ -452,7 +452,7 @@ def _without_own_noise(values: dict[str, Any]) -> dict[str, Any]:
 def _without_noise(group: Any) -> Any:
     """Return parameters that are drawn together without those of noise, None without others.
 
-    What is no such group is left to the recipe's own checks.
+    Anything that is no such group is left to the recipe's own checks.
     """
     try:
         paths = group["columns"]

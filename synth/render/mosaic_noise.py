@@ -1,4 +1,4 @@
-"""What pixels take of the sensor's sites, and what varies with them.
+"""Find what pixels take of the sensor's sites, and what varies with them.
 
 Each output is a sum over sites, weighted by binning or demosaic, the colour matrix, the slope of
 the encoding and chroma noise reduction; its variance is the sum of the sites' by the squared

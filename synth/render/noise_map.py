@@ -206,7 +206,7 @@ def _at_edges(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return a pixel's own weight in its blur, and the sum of squares, of those far from edges.
 
-    Of so many pixels of a line of that size, from the first on.
+    The pixels are `count` of a line of that size, from the first on.
     """
     reach, own = len(taps) // 2, np.arange(first, first + count)[:, None]
     found = np.clip(own + np.arange(-reach, reach + 1), 0, size - 1) - own + reach

@@ -1,4 +1,4 @@
-"""What the tests of trainers share; ranks import it, and none of the trainers with it."""
+"""Functions that tests of trainers share; ranks import it, and none of the trainers with it."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def train(
     normals: Path | None = None,
     processes: int = 2,
 ) -> str:
-    """What the example prints."""
+    """Return what the example prints."""
     launcher = (
         ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
         if processes > 1

@@ -438,7 +438,7 @@ def _poke(value: Any, chance: random.Random, new: Any) -> None:
 def attack(root: Path, out: Path) -> Iterator[tuple[str, str]]:
     """Do with a set whatever gloam does; yields what was done, and "" or how it was refused.
 
-    What is none of gloam's errors is raised.
+    Raise what is none of gloam's errors.
     """
     import gloam
     from gloam.errors import GloamError

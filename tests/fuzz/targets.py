@@ -1,5 +1,5 @@
-"""What is fuzzed: the readers of things that come from elsewhere. Each target takes any bytes and
-raises nothing.
+"""Targets of fuzzing: the readers of things that come from elsewhere. Each target takes any bytes
+and raises nothing.
 
     pip install atheris
     python tests/fuzz/targets.py image tests/fuzz/corpus/image -max_total_time=600 -max_len=65536

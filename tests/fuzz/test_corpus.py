@@ -1,4 +1,4 @@
-"""What fuzzing found, and what it began with, ends as a pair or as a refusal."""
+"""Finds of fuzzing, and what it began with, end as a pair or as a refusal."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_a_refusal_survives_pickling(reason: Reason, again: Callable[[Any], Any]
 
 
 def test_reasons_are_their_words() -> None:
-    """As tables of refusals hold them, and receipts as JSON."""
+    """Tables of refusals hold them so, and receipts as JSON."""
     assert {str(reason) for reason in Reason} == {
         "unreadable",
         "not an image",

@@ -41,7 +41,7 @@ def mixed(data, device, **options):
 
 
 def batches(loaders, epochs=1):
-    """What ranks give, in the order of steps: names, keys, lows and normals as arrays of levels."""
+    """Return what ranks give, in the order of steps: names, keys, arrays of lows and normals."""
     found = []
     for _ in range(epochs):
         for row in itertools.zip_longest(*map(iter, loaders)):

@@ -216,7 +216,7 @@ def test_padded_batches_are_whole_and_say_what_is_repeated(make, world, size):
 
 
 def test_a_pass_that_was_interrupted_leaves_the_next_one_whole(make):
-    """As Ctrl-C does after DALI made a batch, and before it is handed out."""
+    """Ctrl-C does so after DALI made a batch, and before it is handed out."""
     with make("val") as whole, make("val") as loader:
         expected = taken(whole)
         for before in range(len(whole)):

@@ -1,4 +1,4 @@
-"""What draws know: noise as strong as the map says, maps that move with the pixels."""
+"""Facts of draws: noise as strong as the map says, maps that move with the pixels."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_dali_gives_what_torch_gives(camera_set, more):
 
 
 def by_key(loader):
-    """What is given of each sample."""
+    """Return what is given of each sample."""
     return {
         key: {n: v["records"][i] if n == "draw" else v[i] for n, v in given.items()}
         for _, _, keys, given in loader

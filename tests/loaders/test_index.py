@@ -1,4 +1,4 @@
-"""What there is to load: sets, lists and folders, whole or refused."""
+"""Things to load: sets, lists and folders, whole or refused."""
 
 from __future__ import annotations
 

@@ -321,7 +321,7 @@ for more in ({}, {"size": None, "pad": True}):
 
 
 def test_batches_pass_where_shared_memory_is_small(shards):
-    """As in a container, though those have 64 MB."""
+    """Containers have little too, though 64 MB."""
     run = f'mount -t tmpfs -o size=1m tmpfs /dev/shm && exec {sys.executable} -c "$0" {shards}'
     command = ["unshare", "--mount", "--map-root-user", "sh", "-c"]
     if subprocess.run([*command, "true"], check=False, capture_output=True).returncode:

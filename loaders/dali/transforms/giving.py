@@ -1,4 +1,4 @@
-"""What draws know of the batches of a DALI pipeline."""
+"""Give what draws know of the batches of a DALI pipeline."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class Tarred:
 class TarKeys:
     """The keys of samples in tars, read where they stand, in the headers of members.
 
-    Of local tars that are mapped: DALI's readers map them too.
+    Local tars are mapped: DALI's readers map them too.
     """
 
     members: Tarred

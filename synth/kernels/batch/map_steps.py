@@ -1,4 +1,4 @@
-"""What the draws of a batch know of its pixels: maps, moved as the pixels are.
+"""Steps that make maps of what draws know of a batch's pixels, moved as the pixels are.
 
 It is what `render.noise_map` and `render.emitters` do for one image.
 

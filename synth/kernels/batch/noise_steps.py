@@ -39,7 +39,7 @@ _ZERO, _ONE = f32(0), f32(1)
 
 
 class Mosaic(NamedTuple):
-    """What steps of maps take of an image behind a mosaic: fields of `ImageState`."""
+    """An image behind a mosaic, for steps of maps: fields of `ImageState`."""
 
     top: np.int32
     left: np.int32

@@ -1,4 +1,4 @@
-"""What gloam's own processes do that a program which imports it does not."""
+"""Gloam's own processes, beside a program that imports it."""
 
 from __future__ import annotations
 

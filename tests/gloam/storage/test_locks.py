@@ -137,7 +137,7 @@ def test_outputs_have_locks_of_their_own(tmp_path: Path) -> None:
 
 @pytest.fixture
 def no_locks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on Lustre mounted without `-o flock`."""
+    """Refuse locks, like Lustre mounted without `-o flock`."""
 
     def flock(*arguments: object) -> None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))

@@ -1,4 +1,4 @@
-"""What a GPU's kernels are given of clips; the kernels are tested by their twins on the CPU."""
+"""Arguments of a GPU's kernels for clips; the kernels are tested by their twins on the CPU."""
 
 from __future__ import annotations
 

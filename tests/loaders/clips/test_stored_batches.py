@@ -1,4 +1,4 @@
-"""What DALI is given of stored clips: decoded once, by threads, into memory that is used again."""
+"""Stored clips as DALI is given them: decoded once, by threads, into memory that is used again."""
 
 from __future__ import annotations
 

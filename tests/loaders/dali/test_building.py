@@ -1,4 +1,4 @@
-"""What DALI's pipelines do to the process that they are built in."""
+"""Effects of DALI's pipelines on the process that they are built in."""
 
 from __future__ import annotations
 

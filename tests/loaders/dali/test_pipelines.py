@@ -1,4 +1,4 @@
-"""What DALI's pipelines are asked for."""
+"""Arguments of DALI's pipelines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAIN = {"device": "cpu", "workers": 2, "size": (40, 56)}
 
 @pytest.fixture
 def decoders(monkeypatch) -> list[dict[str, Any]]:
-    """What decoders are asked for, by pipelines of a GPU too: the CPU decodes, there is no GPU."""
+    """Return what decoders are asked for, by pipelines of a GPU too: decoding stays on the CPU."""
     from gloam.loaders.dali.transforms import operators
 
     asked = []

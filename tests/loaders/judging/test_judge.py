@@ -143,7 +143,7 @@ def test_what_cannot_be_judged_is_named(pairs, tmp_path):
 
 @pytest.mark.parametrize(("scenes", "each"), [(15, 1), (8, 3)])
 def test_intervals_cover_the_mean(scenes, each):
-    """Of paired differences of few scenes, each of which shifts its pictures."""
+    """Take paired differences of few scenes, each of which shifts its pictures."""
     rng = np.random.default_rng(7)
     names = np.repeat(np.arange(scenes), each)
     covered = 0

@@ -9,7 +9,7 @@ from gloam.loaders.live.stream_keepalive import StreamKeepAlive
 
 
 class Memory:
-    """What is to be kept."""
+    """Memory to be kept."""
 
 
 class Event:

@@ -71,7 +71,7 @@ def mixture(shards, files, photos, real_sets, bucket):
 
 
 def samples(loaders, epochs=1):
-    """What ranks give, in the order of steps: component, key and bytes of each sample."""
+    """Return what ranks give, in the order of steps: component, key and bytes of each sample."""
     found = []
     for _ in range(epochs):
         for row in itertools.zip_longest(*map(iter, loaders)):

@@ -107,7 +107,7 @@ def normals(root: Path) -> tuple[list[str], list[bytes]]:
 
 
 def loaded(root: Path, keys: list[str], **options: Any) -> tuple[Any, Any]:
-    """What PairLoader gives for these keys: lows, normals."""
+    """Return what PairLoader gives for these keys: lows, normals."""
     loader = gloam.PairLoader(
         root, "val", batch_size=COUNT, shuffle=False, device="cpu", keys=True, **options
     )

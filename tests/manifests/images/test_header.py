@@ -1,4 +1,4 @@
-"""What a file's first bytes say, before anything is decoded."""
+"""The first bytes of a file, read before anything is decoded."""
 
 from __future__ import annotations
 

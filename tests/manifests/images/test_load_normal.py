@@ -35,7 +35,7 @@ relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def check_is_a_normal(normal: Normal) -> None:
-    """What must hold of each normal, whatever it was made from."""
+    """Check what must hold of each normal, whatever it was made from."""
     assert normal.pixels.dtype == np.uint8
     assert normal.pixels.ndim == 3
     assert normal.pixels.shape[2] == 3
@@ -102,7 +102,7 @@ def test_bytes_behind_the_end_of_a_jpeg_are_kept_with_it(
 
 
 def test_of_a_jpeg_with_several_pictures_the_first_counts(photograph: Any, encoded: Any) -> None:
-    """As phones write them, with a preview or a depth map behind the photograph (MPO)."""
+    """Phones write them, with a preview or a depth map behind the photograph (MPO)."""
     first, second = photograph(1), photograph(2)
     out = io.BytesIO()
     Image.fromarray(first).save(
@@ -299,7 +299,7 @@ def test_16_bit_rgb_becomes_8_bit_within_one_level(
 def test_16_bit_rgb_becomes_the_nearest_8_bit_levels(
     make: Callable[[npt.NDArray[np.uint16]], bytes],
 ) -> None:
-    """As 16-bit grey does: one photograph must not get other levels for being stored in colour."""
+    """16-bit grey does so too: no photograph may get other levels for being stored in colour."""
     samples = sixteen_bit_rgb()
     assert np.array_equal(load_normal(make(samples)).pixels, nearest_8_bit(samples))
 

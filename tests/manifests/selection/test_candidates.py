@@ -292,7 +292,7 @@ def test_a_source_below_a_folder_whose_name_is_not_text_does_not_crash(
 def test_unmeasured_candidates_have_empty_measures_and_are_all_planned(
     tmp_path: Path, photos: Path
 ) -> None:
-    """What `--no-select` does: the plan is the one that measuring would have given, had all been
+    """`--no-select` does so: the plan is the one that measuring would have given, had all been
     readable."""
     for path in ("cut.jpg", "empty.jpg", "sub/text.jpg"):
         (photos / path).unlink()

@@ -1,4 +1,4 @@
-"""What is measured of a candidate, against formulas written out again and against pictures whose
+"""Measures of a candidate, against formulas written out again and against pictures whose
 measures are known."""
 
 from __future__ import annotations

@@ -106,8 +106,8 @@ def reasons(plan: Plan) -> dict[str, str]:
 
 
 def check_whole(plan: Plan, candidates: pa.Table) -> None:
-    """What holds of each plan: every candidate is a pair or has a reason, and rows are copied,
-    sorted and counted right."""
+    """Check that every candidate is a pair or has a reason, and rows are copied, sorted and counted
+    right."""
     assert plan.pairs.schema == PLAN_SCHEMA
     given = {row["key"]: row for row in candidates.to_pylist()}
     rows = plan.pairs.to_pylist()

@@ -142,7 +142,7 @@ def test_a_newer_format_is_refused_with_the_way_out(tmp_path: Path) -> None:
 
 
 def test_an_older_format_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    """As format 1 had it: whole, with its checksum, and files by their paths."""
+    """Format 1 had it so: whole, with its checksum, and files by their paths."""
     path = receipt_path(tmp_path, UNIT)
     older = receipt_of(format=1).sealed().model_dump()
     write_bytes(path, canonical_json(older | {"files": {"shards/x.tar": {"bytes": 1}}}))

@@ -137,7 +137,7 @@ def test_a_wrong_record_is_called_neither_newer_nor_older(
 
 
 def test_record_of_an_older_format_is_refused_with_the_way_out(pairs: list[Sample]) -> None:
-    """As format 1 had it: the members at the top."""
+    """Format 1 had it so: the members at the top."""
     record = {key: value for key, value in pairs[0].record.items() if key != "members"}
     older = record | pairs[0].record["members"] | {"format": 1}
     with pytest.raises(SetError) as refused:

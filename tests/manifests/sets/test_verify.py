@@ -1,4 +1,4 @@
-"""What is wrong with a unit, and of what kind it is. Whole sets: tests/cli/test_verify.py."""
+"""Faults of a unit, and their kinds. Whole sets: tests/cli/test_verify.py."""
 
 from __future__ import annotations
 

@@ -583,7 +583,7 @@ def test_pictures_that_are_not_read_are_counted_by_kind(
 def test_names_that_go_on_behind_a_suffix_are_counted_by_it(
     tmp_path: Path, fill_folder: Any, jpegs: list[bytes]
 ) -> None:
-    """As downloads, backups and tools leave them; what is said of a photograph is none."""
+    """Downloads, backups and tools leave them; what is said of a photograph is none."""
     names = ["1.jpg_large", "2.jpg!w600", "3.JPEG?x=1", "4.jpg.1", "5.jpg~", "6.png (1)", "7.pjpeg"]
     texts = ["ok.jpg.xmp", "ok.jpg.json", "notes.pngs", "a.tiffany"]
     folder = fill_folder(tmp_path / "photos", dict.fromkeys(["ok.jpg", *names, *texts], jpegs[0]))

@@ -87,7 +87,7 @@ def test_a_missing_path_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["folder=:20", "voc=@trainval", "voc=@trainval:20"])
 def test_a_path_that_is_only_a_limit_or_a_list_is_missing(text: str) -> None:
-    """What `folder=$PHOTOS:20` becomes when PHOTOS is not set; it must not mean the current
+    """`folder=$PHOTOS:20` becomes one when PHOTOS is not set; it must not mean the current
     folder."""
     with pytest.raises(ConfigError):
         parse_source(text)

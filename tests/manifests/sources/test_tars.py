@@ -210,7 +210,7 @@ def test_pipes_and_devices_in_a_tar_are_counted(tmp_path: Path) -> None:
 
 
 def test_the_last_member_of_a_name_counts(tmp_path: Path, tar_bytes: Any) -> None:
-    """As `tar -r` and `tar -u` leave them; a link is to the file that it was made of."""
+    """`tar -r` and `tar -u` leave such; a link is to the file that it was made of."""
     first = linked(tmp_path / "first.tar", {"1.jpg": b"old", "link.jpg": "1.jpg", "2.jpg": b"two"})
     whole = first.read_bytes().rstrip(b"\0")
     second = tar_bytes({"./1.jpg": b"new"})

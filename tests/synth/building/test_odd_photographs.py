@@ -73,7 +73,7 @@ def test_a_photograph_that_workers_die_of_is_refused_and_the_others_become_pairs
 def test_deep_verification_finds_a_normal_that_a_reader_turns(
     photographs: Path, tmp_path: Path
 ) -> None:
-    """As sets hold them that were built before such photographs were encoded anew."""
+    """Sets that were built before such photographs were encoded anew hold them."""
     root = tmp_path / "set"
     build(request_for(photographs, output=OutputOptions(layout="files")), root)
     assert recheck_set(open_set(root)) == []

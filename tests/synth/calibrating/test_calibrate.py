@@ -233,7 +233,7 @@ def test_an_iso_of_65535_means_another_tag(tmp_path, rating, tags, iso):
 
 @pytest.mark.parametrize(("black", "told"), [(0, 0), (0, 64), (512, 512)])
 def test_darks_that_are_cut_off_at_black_are_said_and_give_no_noise(tmp_path, black, told):
-    """As cameras that take black off themselves, or from developed raw files."""
+    """Cameras that take black off themselves give such, and developed raw files."""
     camera = (2.5, 4.0, 0.1, 0.5, black, 4095)
 
     def write(path, samples, iso, seconds, _):

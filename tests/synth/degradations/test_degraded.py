@@ -1,4 +1,4 @@
-"""What degradations do to lows, and that recipes without them are what they were."""
+"""Degradations of lows; recipes without them are what they were."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_published_recipes_may_end_with_jpeg():
 
 
 def test_hot_sites_add_no_more_than_fills_them():
-    """Of the two greens of a quad one is hot, as bright as white, and the other dark."""
+    """One of the two greens of a quad is hot, as bright as white, and the other dark."""
     recipe = [*PLAIN, "camera.iso=100", "degradations.fixed_pattern.hot_share=0.002"]
     recipe += ["degradations.fixed_pattern.hot=1000000"]
     low = light(

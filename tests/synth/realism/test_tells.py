@@ -1,4 +1,4 @@
-"""What gives lows away, in words."""
+"""The words for what gives lows away."""
 
 from __future__ import annotations
 

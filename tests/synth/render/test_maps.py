@@ -56,7 +56,7 @@ RECIPES = [
 
 @kernel
 def fill_fields(batch):
-    """What maps need of the steps before them."""
+    """Fill what maps need of the steps before them."""
     for number in range(len(batch.images)):
         image = batch.images[number]
         for place in range(field.luminance_thread_count(image, batch)):
@@ -80,7 +80,7 @@ def fill_fields(batch):
 
 @kernel
 def fill_maps(batch, maps):
-    """As `kernels.batch.launch_cuda.launch_maps`, a step after the other."""
+    """Run the steps of `kernels.batch.launch_cuda.launch_maps`, one after the other."""
     for number in range(len(batch.images)):
         for place in range(level_steps.level_thread_count(batch.images[number], batch, maps)):
             level_steps.level_step(number, u32(place), batch, maps)

@@ -1,4 +1,4 @@
-"""What pixels take of sites is what a convolution with their weights says."""
+"""Pixels take of sites what a convolution with their weights says."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_the_gpu_makes_the_same_bytes(photograph):
 @pytest.mark.gpu
 @pytest.mark.filterwarnings("ignore")
 def test_refined_roots_and_reciprocals_are_those_of_the_compiler():
-    """Of all float32 of two octaves, of which those of the others are copies."""
+    """Try all float32 of two octaves, of which those of the others are copies."""
     import math
 
     from gloam.synth.kernels.compiling import for_cuda

@@ -174,7 +174,7 @@ def before(sizes):
 def lows_of_a_batch(
     normals, table, numbers=None, windows=None, forms=None, formed=None, resizing=None, firsts=None
 ):
-    """As `kernels.batch.launch_cuda`, a thread after the other: the lows, flat."""
+    """Run `kernels.batch.launch_cuda`'s steps, a thread after the other; return the lows, flat."""
     sizes = [normal.shape[:2] for normal in normals]
     own = sizes if windows is None else windows[:, 2:4]
     plan = plan_batch(

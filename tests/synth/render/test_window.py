@@ -164,7 +164,7 @@ def schema_recipes(draw_one: st.DrawFn) -> CameraRecipe:
 
 
 def numbers(drawn: CameraDraw) -> list[np.float32]:
-    """What kernels take of a draw besides tables and random bits, one after the other."""
+    """Yield what kernels take of a draw besides tables and random bits."""
     args = args_of(drawn)
     body, developed = args.sensor, args.development
     own = body.gain, body.black, body.white, body.row_sigma, developed.strength
@@ -176,7 +176,7 @@ def args_of(drawn: CameraDraw) -> KernelArgs:
 
 
 def flat(values: tuple[Any, ...]) -> Iterator[Any]:
-    """What is in nested tuples."""
+    """Yield what is in nested tuples."""
     for value in values:
         yield from flat(value) if isinstance(value, tuple) else (value,)
 

@@ -1,4 +1,4 @@
-"""What the studio's page asks for: controls, lows, recipes, commands."""
+"""Answers to the studio's page: controls, lows, recipes, commands."""
 
 from __future__ import annotations
 

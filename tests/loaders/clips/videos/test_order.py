@@ -198,7 +198,7 @@ def test_places_of_frames_in_memory():
 
 
 class OnGpu(list):
-    """As DALI's lists of tensors on a GPU are: of torch's tensors, in memory that can be read."""
+    """A stand-in for DALI's lists of tensors on a GPU: torch's, in memory that can be read."""
 
     def shape(self):
         return [tuple(one.shape) for one in self]

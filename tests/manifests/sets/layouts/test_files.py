@@ -100,7 +100,7 @@ def test_two_units_of_a_split_share_its_folders_and_are_read_apart(
 
 
 def test_normals_that_are_not_of_the_set_are_left_out(tmp_path: Path, pairs: list[Sample]) -> None:
-    """Of a set of lows only, whose records know the normals all the same."""
+    """Take a set of lows only, whose records know the normals all the same."""
     lows = [replace(pair, members={"low": pair.low}) for pair in pairs]
     receipt = published(tmp_path, lows)
     assert list(FILES.samples(tmp_path, receipt)) == lows

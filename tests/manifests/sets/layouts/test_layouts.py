@@ -1,4 +1,4 @@
-"""What holds of every layout: samples of any members come back, and damage is named."""
+"""Every layout: samples of any members come back, and damage is named."""
 
 from __future__ import annotations
 

@@ -291,7 +291,7 @@ def test_records_through_a_shard_that_was_cut_are_refused(shard: Path) -> None:
 
 
 def test_a_shard_can_be_read_as_a_stream(shard: Path, pairs: list[Sample]) -> None:
-    """As training does over a network: no member needs a seek backwards."""
+    """Training does so over a network: no member needs a seek backwards."""
     stream = io.BytesIO(shard_path(shard, UNIT).read_bytes())
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         assert len(list(archive)) == 3 * len(pairs)

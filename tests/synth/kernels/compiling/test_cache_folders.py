@@ -1,4 +1,4 @@
-"""Where compiled kernels go: the first place that can be written; what is there already is read,
+"""Folders of compiled kernels: the first place that can be written; what is there already is read,
 also from read-only places."""
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def value(coefficients, tails):
 
 
 def shapes():
-    """Of all the calibrations that there are."""
+    """Return the shapes of all the calibrations that there are."""
     found = set()
     for camera in camera_names():
         least, most = iso_range(camera)
