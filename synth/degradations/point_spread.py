@@ -73,6 +73,9 @@ def make_spreads(
     Equal ones are stored once. settings: array (N, 6), fields of `SpreadSetting`.
     """
     once, own = distinct(settings)
+    if len(once) == 1:  # of a single image or a plain recipe: arrays take longer
+        alone = spread(SpreadSetting(*once[0].tolist()))
+        return np.full((len(own), 2), (len(alone.weights), 0)), alone
     length, _, radius, shift = once.T[:4]
     shifted = (shift > 0) & (length <= 0) & (radius <= 0)
     order = (~shifted).argsort(kind="stable")
