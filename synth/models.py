@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .camera.recipe import CameraRecipe
 from .draws.camera import draw_camera
@@ -17,7 +16,7 @@ from .draws.checks import check_camera
 from .draws.record import CameraDraw
 from .draws.table import DrawTable, concat, table_of, table_of_records
 from .image_types import image_of
-from .kernels.arrays import Pixels, Window
+from .kernels.arrays import IntArray, Pixels, Window
 from .parameters.checks import check_numbers
 from .parameters.columns import Columns, KeyedColumns
 from .parameters.drawing import records_of
@@ -39,7 +38,7 @@ class DrawColumns(NamedTuple):
     """Draws of one model: of which images, and their values by the parameters' paths."""
 
     kind: type[CameraDraw] | type[PowerLawDraw]
-    places: npt.NDArray[np.int64]  # (n) of the images, among all that were asked for
+    places: IntArray  # (n) of the images, among all that were asked for
     columns: Columns
 
 
@@ -152,7 +151,7 @@ def low_maker(recipe: Recipe, seed: int, keys: Sequence[str]) -> LowMaker:
 
 def _parts_of(
     recipe: Recipe, random: KeyedColumns
-) -> Iterator[tuple[Single, npt.NDArray[np.int64], KeyedColumns]]:
+) -> Iterator[tuple[Single, IntArray, KeyedColumns]]:
     """Yield each recipe that images are drawn by, the places of those, and their random numbers."""
     if not isinstance(recipe, MixtureRecipe):
         yield recipe, np.arange(len(random)), random

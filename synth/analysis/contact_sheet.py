@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
 from ..clips import render_clip
 from ..degradations.draw import DegradationsDraw, LastDegradationsDraw
 from ..draws.record import CameraDraw
+from ..kernels.arrays import Pixels
 from ..kernels.curves import LEVEL_LIGHT, linear_to_srgb
 from ..models import Draw, component_of, draw, low_maker, render
 from ..recipes.load import Recipe
-
-Pixels = npt.NDArray[np.uint8]
 
 _GAP = 8
 _TEXT = 13

@@ -10,14 +10,9 @@ from itertools import pairwise
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-from ..kernels.arrays import Pixels
+from ..kernels.arrays import FloatImage, Mask, Pixels
 from .pair_statistics import correlation, flattest
-
-FloatArray = npt.NDArray[np.float64]
-FloatImage = npt.NDArray[np.float32]
-Mask = npt.NDArray[np.bool_]
 
 LEVELS = (0, 1, 2, 3, 4, 6, 10, 16, 32, 64, 256)
 """Bounds of the levels of the low, of 255, at which noise is measured."""

@@ -9,7 +9,6 @@ real pairs and lows stand in `reference_statistics.yaml`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from itertools import chain, pairwise
@@ -21,10 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...manifests.config import load_yaml
+from ..kernels.arrays import FloatArray, Mask, Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE
-
-Pixels = npt.NDArray[np.uint8]
-FloatArray = npt.NDArray[np.float64]
 
 PERCENTILES = (5, 50, 95)
 GRID = 4
@@ -57,37 +54,10 @@ LABELS = {
 """
 
 
-@dataclass(frozen=True)
-class MeasuredNormal:
-    """A normal as a pair's statistics need it, for many lows of one.
-
-    flat: bool array (H, W), the fifth of it with the least texture, where noise is measured.
-    blocks: float64 array, or None for an image that is too small, mean grey of its blocks of 50 x
-    50 pixels, 0 to 1.
-    """
-
-    shape: tuple[int, ...]  # (H, W, 3)
-    light: FloatArray  # float64 array (3), mean linear light of red, green and blue, in [0, 1]
-    grid: FloatArray  # float64 array (4, 4), `log_grid` of its luminance
-    flat: npt.NDArray[np.bool_]
-    blocks: FloatArray | None
-
-    @classmethod
-    def of(cls, normal: Pixels) -> MeasuredNormal:
-        """Measure a uint8 array (H, W, 3)."""
-        return cls(
-            normal.shape,
-            mean_light(normal),
-            log_grid(luminance(normal)),
-            flattest(normal),
-            _blocks(normal),
-        )
-
-
-def pair_statistics(low: Pixels, normal: Pixels | MeasuredNormal) -> dict[str, float]:
+def pair_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
     """Measure the statistics of one pair.
 
-    low: uint8 array (H, W, 3), RGB. normal: or what was measured of it.
+    low, normal: uint8 arrays (H, W, 3), RGB.
 
     Returns a dict by the names of `LABELS`; NaN where an image is too small or too black for one.
     Raises ValueError when the sizes differ.
@@ -96,21 +66,17 @@ def pair_statistics(low: Pixels, normal: Pixels | MeasuredNormal) -> dict[str, f
         raise ValueError(
             f"low is {low.shape[1]} x {low.shape[0]}, normal {normal.shape[1]} x {normal.shape[0]}"
         )
-    if not isinstance(normal, MeasuredNormal):
-        normal = MeasuredNormal.of(normal)
-    low_light = luminance(low)
-    low_grid = log_grid(low_light)
-    bright = float(normal.light @ LUMINANCE)
-    ratio = max(bright, _FAINTEST) / max(float(low_light.mean()), _FAINTEST)
+    low_light, normal_light = luminance(low), luminance(normal)
+    low_grid, normal_grid = log_grid(low_light), log_grid(normal_light)
     values = {
         "mean": _mean(low),
-        "exposure_ev": float(np.log2(ratio)),
-        "field_ev": float(np.std(low_grid - normal.grid)),
+        "exposure_ev": exposure_ev(low_light, normal_light),
+        "field_ev": float(np.std(low_grid - normal_grid)),
         "low_grid_ev": float(np.std(low_grid)),
-        "normal_grid_ev": float(np.std(normal.grid)),
+        "normal_grid_ev": float(np.std(normal_grid)),
         "zeros": _zeros(low),
     }
-    return values | noise(low, normal.flat) | _power_law(_blocks(low), normal.blocks)
+    return values | noise(low, flattest(normal)) | _power_law(_blocks(low), _blocks(normal))
 
 
 def low_statistics(low: Pixels) -> dict[str, float]:
@@ -130,10 +96,9 @@ def _zeros(low: Pixels) -> float:
     return 1 - np.count_nonzero(low) / low.size
 
 
-def mean_light(pixels: Pixels) -> FloatArray:
-    """Return the mean linear light (3) of the channels, in [0, 1]."""
-    counts = [cv2.calcHist([pixels], [channel], None, [256], [0, 256]) for channel in range(3)]
-    return np.array([count.ravel() @ LEVEL_LIGHT for count in counts]) / pixels[..., 0].size
+def exposure_ev(low: FloatArray, normal: FloatArray) -> float:
+    """Return by how many stops a low's luminance (H, W) is below its normal's, on average."""
+    return float(np.log2(max(normal.mean(), _FAINTEST) / max(low.mean(), _FAINTEST)))
 
 
 def luminance(pixels: Pixels) -> FloatArray:
@@ -156,16 +121,16 @@ def log_grid(light: FloatArray) -> FloatArray:
     return np.log2(np.maximum(np.array(means), _FAINTEST))
 
 
-def flattest(normal: Pixels, share: float = _FLATTEST) -> npt.NDArray[np.bool_]:
+def flattest(normal: Pixels, share: float = _FLATTEST) -> Mask:
     """Return where a normal has the least texture: a share of its pixels, by default a fifth."""
     green = normal[:, :, 1].astype(np.float32)
     mean = cv2.GaussianBlur(green, (0, 0), 2)
     texture = cv2.GaussianBlur(green * green, (0, 0), 2) - mean * mean
-    flat: npt.NDArray[np.bool_] = texture <= np.quantile(texture, share)
+    flat: Mask = texture <= np.quantile(texture, share)
     return flat
 
 
-def noise(low: Pixels, flat: npt.NDArray[np.bool_]) -> dict[str, float]:
+def noise(low: Pixels, flat: Mask) -> dict[str, float]:
     """Measure the residual of the low to its own blur (sigma 2), where the normal is flattest."""
     values = low.astype(np.float32)
     residual = values - cv2.GaussianBlur(values, (0, 0), 2)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-from ..kernels.arrays import Pixels
-
-FloatImage = npt.NDArray[np.float32]
+from ..kernels.arrays import FloatImage, Pixels
 
 
 def registration(low: Pixels, normal: Pixels) -> dict[str, float]:

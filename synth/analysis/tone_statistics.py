@@ -9,15 +9,11 @@ from itertools import pairwise
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-from ..kernels.arrays import Pixels
+from ..kernels.arrays import FloatArray, Mask, Pixels
 from ..kernels.curves import LEVEL_LIGHT, linear_to_srgb
 from .noise_statistics import CHANNELS
 from .registration import registration
-
-FloatArray = npt.NDArray[np.float64]
-FloatImage = npt.NDArray[np.float32]
 
 TONES = (0, 16, 32, 64, 112, 160, 192, 224, 250, 256)
 """Bounds of the levels of the normal, of 255, at which tone is measured."""
@@ -91,7 +87,7 @@ def _blocks(image: Pixels) -> FloatArray:
     return means.reshape(-1, 3).astype(np.float64)
 
 
-def _mean(light: FloatArray, lit: FloatArray, channel: int, here: npt.NDArray[np.bool_]) -> float:
+def _mean(light: FloatArray, lit: FloatArray, channel: int, here: Mask) -> float:
     """Return by how many EV a channel's light changed at some blocks."""
     if here.sum() < _ENOUGH:
         return float("nan")

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from .estimates import Values, channels
+from ..kernels.arrays import FloatArray
+from .estimates import Mosaic, channels
 
 _CLIPPED = 0.001  # share of the sites at white
 _FLICKER = 0.01  # difference of two exposures that were to be equal
@@ -30,7 +30,7 @@ class Flat(NamedTuple):
     corners: float  # light in the corners, over that in the middle
 
 
-def raw_facts(mosaic: npt.NDArray[np.uint16], black: float, white: float) -> Flat:
+def raw_facts(mosaic: Mosaic, black: float, white: float) -> Flat:
     """Measure a flat alone."""
     light = np.mean([_coarse(plane) for plane in channels(mosaic)], axis=0) - black
     half = _COARSE // 2
@@ -52,7 +52,7 @@ def check_flat(flat: Flat) -> list[str]:
     return found
 
 
-def clipped_share(darks: Sequence[npt.NDArray[np.uint16]], black: float) -> float:
+def clipped_share(darks: Sequence[Mosaic], black: float) -> float:
     """Return the share of the sites of darks at their lowest level, if they are cut off there.
 
     Cameras that take black off themselves lose what is below it, and with it half of the noise.
@@ -71,9 +71,7 @@ def clipped_share(darks: Sequence[npt.NDArray[np.uint16]], black: float) -> floa
     return share if at_black and share > _CUT and mean - lowest <= _NEAR * deviation else 0.0
 
 
-def check_flat_pair(
-    first: npt.NDArray[np.uint16], second: npt.NDArray[np.uint16], black: float, gain: float
-) -> list[str]:
+def check_flat_pair(first: Mosaic, second: Mosaic, black: float, gain: float) -> list[str]:
     """Return the faults of two flats that should be equal.
 
     first, second: arrays (H, W). gain: about the system gain, DN per electron: for the noise that
@@ -107,7 +105,7 @@ def check_flat_pair(
     return found
 
 
-def _structure(light: Values, noise: float) -> float:
+def _structure(light: FloatArray, noise: float) -> float:
     """Return the deviation of what is neither smooth nor noise, DN."""
     squares = []
     for plane in channels(light):
@@ -120,8 +118,8 @@ def _structure(light: Values, noise: float) -> float:
     return math.sqrt(max(float(np.mean(squares)), 0.0) / 6)
 
 
-def _coarse(plane: Values) -> Values:
+def _coarse(plane: FloatArray) -> FloatArray:
     down, across = (side // _COARSE for side in plane.shape)
     cut = plane[: down * _COARSE, : across * _COARSE]
-    means: Values = cut.reshape(_COARSE, down, _COARSE, across).mean(axis=(1, 3))
+    means: FloatArray = cut.reshape(_COARSE, down, _COARSE, across).mean(axis=(1, 3))
     return means

@@ -13,7 +13,9 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-Values = npt.NDArray[np.float64]
+from ..kernels.arrays import FloatArray, Mask
+
+Mosaic = npt.NDArray[np.uint16]
 _PATCH = 32  # sites of a channel along each side, of flats
 _SHADING = 65  # sites over which the black level varies smoothly
 _HOT = 8.0  # deviations of the mean of darks above which a site is hot
@@ -42,9 +44,9 @@ class Dark(NamedTuple):
 class Transfer(NamedTuple):
     """Points of a photon transfer curve: signal over black, variance, and samples of each."""
 
-    signal: Values
-    variance: Values
-    samples: Values
+    signal: FloatArray
+    variance: FloatArray
+    samples: FloatArray
 
 
 class Level(NamedTuple):
@@ -54,7 +56,7 @@ class Level(NamedTuple):
     variance: float
 
 
-def channels(mosaic: npt.NDArray[Any]) -> list[Values]:
+def channels(mosaic: npt.NDArray[Any]) -> list[FloatArray]:
     """Return the four planes of a mosaic's 2 x 2 sites, float64."""
     height, width = (side & ~1 for side in mosaic.shape)
     return [
@@ -64,9 +66,7 @@ def channels(mosaic: npt.NDArray[Any]) -> list[Values]:
     ]
 
 
-def transfer(
-    first: npt.NDArray[np.uint16], second: npt.NDArray[np.uint16], black: float, white: float
-) -> Transfer:
+def transfer(first: Mosaic, second: Mosaic, black: float, white: float) -> Transfer:
     """Return the points of two flats of one exposure: a patch of a channel each.
 
     The variance is half of that of their difference, in which what does not change (shading, dust,
@@ -93,7 +93,7 @@ def transfer(
     return Transfer(signals, variances, np.full(len(signals), _PATCH * _PATCH))
 
 
-def level_of(mosaic: npt.NDArray[np.uint16]) -> Level:
+def level_of(mosaic: Mosaic) -> Level:
     """Measure a frame's mean and noise."""
     squares = [np.mean(np.diff(plane, axis=1) ** 2) for plane in channels(mosaic)]
     return Level(float(mosaic.mean()), float(np.mean(squares)) / 2)
@@ -148,7 +148,7 @@ def fit_gain(points: Transfer) -> tuple[Estimate, Estimate]:
     return Estimate(float(slope), errors[0]), Estimate(float(intercept), errors[1])
 
 
-def dark_of(mosaics: Sequence[npt.NDArray[np.uint16]]) -> Dark:
+def dark_of(mosaics: Sequence[Mosaic]) -> Dark:
     """Estimate the noise of the dark from frames of one ISO and exposure.
 
     The smooth shading of the mean frame is taken out, and its hot sites are left out. Row noise is
@@ -183,7 +183,7 @@ def dark_of(mosaics: Sequence[npt.NDArray[np.uint16]]) -> Dark:
 
 
 def _parts_of(
-    mosaic: npt.NDArray[np.uint16], shading: Values, hot: npt.NDArray[np.bool_]
+    mosaic: Mosaic, shading: FloatArray, hot: Mask
 ) -> tuple[float, float, list[tuple[float, float]]]:
     """Return the variance of row means, that of sites, and shape and scale of some blocks."""
     rest = np.where(hot, np.nan, mosaic - shading)
@@ -199,7 +199,7 @@ def _parts_of(
     )
 
 
-def tukey_of(values: Values) -> tuple[float, float]:
+def tukey_of(values: FloatArray) -> tuple[float, float]:
     """Return shape and scale of the Tukey-lambda distribution of values, by their L-moments."""
     ordered = np.sort(values - values.mean())
     count = len(ordered)
@@ -213,7 +213,7 @@ def tukey_of(values: Values) -> tuple[float, float]:
     return shape, second * (shape + 1) * (shape + 2) / 2
 
 
-def _shading(mean: Values, frames: int) -> tuple[Values, npt.NDArray[np.bool_]]:
+def _shading(mean: FloatArray, frames: int) -> tuple[FloatArray, Mask]:
     """Return the smooth part of the mean of darks, channel by channel, and its hot sites."""
     shading, hot = np.empty_like(mean), np.zeros(mean.shape, bool)
     size = tuple(min(_SHADING, side // 2 * 2 - 1 if side > 2 else 1) for side in mean.shape)
@@ -229,12 +229,12 @@ def _shading(mean: Values, frames: int) -> tuple[Values, npt.NDArray[np.bool_]]:
     return shading, hot
 
 
-def _mean(values: Values) -> Estimate:
+def _mean(values: FloatArray) -> Estimate:
     error = float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else 0.0
     return Estimate(float(np.mean(values)), error)
 
 
-def _root(variances: Values) -> Estimate:
+def _root(variances: FloatArray) -> Estimate:
     """Return the root of the mean of variances, with its error."""
     found = _mean(variances)
     root = math.sqrt(found.value)

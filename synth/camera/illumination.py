@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..kernels.arrays import FloatArray, IntArray
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE
 from ..kernels.illumination import (
     CELLS,
@@ -32,8 +33,6 @@ from ..kernels.numbers.library import power
 
 CHANNEL_LIGHT = LUMINANCE[:, None] * LEVEL_LIGHT
 _NOTHING, _DARK = np.empty((0, 0)), np.zeros((CELLS, CELLS))
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Field(NamedTuple):
@@ -122,7 +121,7 @@ def _to_columns(grid: npt.NDArray[np.float32], width: int) -> npt.NDArray[np.flo
 
 
 @lru_cache(maxsize=256)
-def _columns(width: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+def _columns(width: int) -> tuple[IntArray, npt.NDArray[np.float32]]:
     """Return the cell to the left of every column.
 
     Beside it return how far the column lies on the way to the next cell.

@@ -17,10 +17,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import ConfigError
 from ...manifests.config import load_yaml
+from ..kernels.arrays import FloatArray
 from .calibration import Calibration, GainFit, Relation
 
 GAUSSIAN, TUKEY = "gaussian", "tukey"
@@ -251,7 +251,7 @@ def with_levels(sensor: CameraSensor, levels: int) -> CameraSensor:
 
 
 @lru_cache(maxsize=1)
-def sensor_colour_matrices() -> npt.NDArray[np.float64]:
+def sensor_colour_matrices() -> FloatArray:
     """Return the matrices from linear sRGB to camera RGB of four cameras.
 
     Their rows sum to 1, so that grey stays grey.

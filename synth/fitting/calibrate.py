@@ -10,15 +10,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..analysis.noise_statistics import LEVELS
+from ..kernels.arrays import FloatArray, IntArray
 from .columns import CHANNELS, COLUMNS, TAIL_SHARE, clip_to_bounds, column_indices
 from .measure import PairMeasures
 from .tone import light_of_levels
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _TOES = 0.03, 0.035, 0.04, 0.045, 0.055
 _TAILS = np.linspace(0, 3, 61)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..camera.recipe import CameraRecipe
+from ..kernels.arrays import FloatArray
 from ..parameters.schema import within_of
 
-FloatArray = npt.NDArray[np.float64]
 CHANNELS = "red", "green", "blue"
 PAIRS = "red_green", "green_blue", "red_blue"
 

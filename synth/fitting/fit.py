@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import yaml
 
 from ...errors import ConfigError
 from ...progress import Progress, Silent
+from ..kernels.arrays import FloatArray
 from ..realism.banks import BANKS
 from ..realism.comparison import CHANCE, TELLS, Group, Realism, compare_groups
 from ..realism.two_sample import FEWEST, require_classifier
@@ -29,9 +29,6 @@ from .fitted_recipe import (
 from .measure import PairMeasures, measure_pairs, tones
 from .pairs import Pair, read_pairs
 from .settings import settings
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _ROUNDS = 3
 _PASSES = _ROUNDS + 4  # over the pairs: real ones, rounds, two seeds, the recipe

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-from ..kernels.arrays import Pixels
+from ..kernels.arrays import FloatArray, Pixels
 from ..kernels.curves import LEVEL_LIGHT, toe_of
-
-FloatArray = npt.NDArray[np.float64]
 
 NAMES = (
     *(f"ev {channel}" for channel in ("red", "green", "blue")),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ..degradations.jpeg import HALVED, JpegSetting, jpeg
-from ..kernels.arrays import Pixels, Window, check_normal, check_window
+from ..kernels.arrays import FloatArray, Pixels, Window, check_normal, check_window
 from ..kernels.curves import encode_table, srgb_to_linear
 from ..kernels.numbers.poisson_table import poisson_alias_table
 from ..kernels.numbers.quantiles import normal_quantile, scaled
@@ -43,7 +42,7 @@ def render_power_law(
     )
 
 
-def _darkened(normal: Pixels, draw: PowerLawDraw, curve: npt.NDArray[np.float64]) -> Pixels:
+def _darkened(normal: Pixels, draw: PowerLawDraw, curve: FloatArray) -> Pixels:
     height, width = normal.shape[:2]
     if draw.noise.silent:
         plain: Pixels = np.rint(255 * curve).astype(np.uint8)[normal]
@@ -67,12 +66,12 @@ def _darkened(normal: Pixels, draw: PowerLawDraw, curve: npt.NDArray[np.float64]
     return low
 
 
-def curve_table(normal: Pixels, draw: PowerLawDraw) -> npt.NDArray[np.float64]:
+def curve_table(normal: Pixels, draw: PowerLawDraw) -> FloatArray:
     """Return the darkened values in [0, 1] of the 256 levels of a photograph."""
     x = np.arange(256) / 255
     if draw.curve.stretch == "range":
         least, most = int(normal.min()) / 255, int(normal.max()) / 255
         x = np.clip((x - least) / ((most - least) or 1.0), 0, 1)
     curve = draw.curve
-    table: npt.NDArray[np.float64] = np.clip(curve.beta * (curve.alpha * x) ** curve.gamma, 0, 1)
+    table: FloatArray = np.clip(curve.beta * (curve.alpha * x) ** curve.gamma, 0, 1)
     return table

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..analysis.noise_statistics import LEVELS
-from ..kernels.arrays import Pixels
+from ..kernels.arrays import IntArray, Mask, Pixels
 
 Features = npt.NDArray[np.float32]
 
@@ -33,7 +33,7 @@ def _filters() -> Features:
 _FILTERS = _filters()
 
 
-def filter_features(low: Pixels, smooth: npt.NDArray[np.bool_]) -> Features:
+def filter_features(low: Pixels, smooth: Mask) -> Features:
     """Return what filters give where a scene is smooth, by level of the low.
 
     low: uint8 array (H, W, 3), RGB. smooth: bool array (H, W).
@@ -58,7 +58,7 @@ def filter_features(low: Pixels, smooth: npt.NDArray[np.bool_]) -> Features:
     return np.concatenate(made)
 
 
-def patch_places(height: int, width: int) -> npt.NDArray[np.int64]:
+def patch_places(height: int, width: int) -> IntArray:
     """Return the top left corners (N, 2) of patches of an image, evenly spread."""
     across = max(1, min(width // PATCH, round((_PATCHES * width / max(height, 1)) ** 0.5)))
     down = max(1, min(height // PATCH, _PATCHES // across))

@@ -11,11 +11,12 @@ import numpy as np
 from ...errors import ConfigError
 from ...manifests.sources.folders import image_pairs
 from ...progress import Progress, Silent
+from ..kernels.arrays import IntArray
 from ..recipes.load import Recipe, load_recipe
 from .comparison import Group, Realism, compare_groups
 from .patches import easiest
 from .samples import MeasuredLow, TestedLow, assign_scenes, measure_lows
-from .two_sample import IntArray, require_classifier
+from .two_sample import require_classifier
 
 
 def realism(

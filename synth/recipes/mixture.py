@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field, field_validator
 
 from ...errors import ConfigError
 from ..camera.recipe import CameraRecipe
+from ..kernels.arrays import IntArray
 from ..parameters.columns import KeyedColumns
 from ..parameters.schema import Section
 from ..power_law.recipe import PowerLawRecipe
@@ -58,7 +58,7 @@ class MixtureRecipe(Section):
         """The model of its components."""
         return next(iter(self.mixture.values())).recipe.model
 
-    def components(self, random: KeyedColumns) -> npt.NDArray[np.int64]:
+    def components(self, random: KeyedColumns) -> IntArray:
         """Return the numbers of the components that many images have."""
         return np.searchsorted(self._bounds(), random.uniform(_PURPOSE), side="right")
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ...engines.engine import Engine, ignore_progress
@@ -17,6 +16,7 @@ from ...manifests.sets.close import photographs_in
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sources.folders import image_files
 from ..analysis.set_statistics import Measured, measure_folders, measure_set
+from ..kernels.arrays import FloatArray
 from .checks import Check, checks_of_pairs, checks_of_set
 from .leaks import split_leaks
 from .pictures import Shown, pictures_of_folders, pictures_of_set
@@ -120,7 +120,7 @@ def set_subject(
     )
 
 
-def _drawn(table: pa.Table, name: str) -> npt.NDArray[np.float64]:
+def _drawn(table: pa.Table, name: str) -> FloatArray:
     """Return a column of what was drawn; of degradations, of the images that have them."""
     values = np.array(table.column(name).to_pylist(), float)
     return values[values > 0] if name.startswith("draw_degradations") else values
