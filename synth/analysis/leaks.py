@@ -26,7 +26,8 @@ from ...manifests.sources.folders import list_images
 from ...progress import Progress, Silent
 from ...storage.stores import as_path
 from ...storage.untrusted import read_regular
-from .contact_sheet import Pixels, Tile, sheet
+from ..kernels.arrays import Pixels
+from .contact_sheet import Tile, sheet
 
 _GROUP = 16
 _ROWS = 60  # pairs of a sheet
