@@ -19,10 +19,10 @@ from ...manifests.request import OutputOptions
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample
 from ...manifests.sets.verify import Kind, Problem
-from ..clips import frame_name, frame_names, is_clip, render_clip
+from ..clips import frame_names, is_clip, named_frames, render_clip
 from ..decode import decode_image
 from ..kernels.arrays import Pixels
-from ..models import MODEL, draw, parse_draw, render
+from ..models import MODEL, draw, parse_draw
 from ..recipes.load import Recipe, recorded_recipe
 from . import WARM
 from .worker import encode_low
@@ -60,10 +60,10 @@ def recheck_set(
     pairs.check_normals()
     model = pairs.info.build.versions.get("model", "1")
     if model != str(MODEL):
-        raise SetError(
-            f"{pairs.root}: its lows were made by model {model}, this gloam has model {MODEL};"
-            " verify it deeply with that gloam",
-            path=pairs.root,
+        raise SetError.at(
+            pairs.root,
+            f"its lows were made by model {model}, this gloam has model {MODEL}; verify it deeply"
+            " with that gloam",
         )
     engine = engine or LocalEngine(workers)
     check_paths(engine, pairs.root, pairs.normals)
@@ -109,12 +109,11 @@ def _problem_of(pair: Sample, job: _Job) -> str:
     if job.recipe is not None:
         wrong = draw(job.recipe, job.seed, pair.key) != drawn
         return "the stored draw is not that of the recipe, the seed and its key" if wrong else ""
-    if not clip:
-        return _difference(pair.decoded(LOW, decode_image), render(normals[0], drawn), job.output)
-    for number, made in enumerate(render_clip(normals, drawn)):
-        problem = _difference(pair.decoded(frame_name(LOW, number), decode_image), made, job.output)
+    lows = named_frames(LOW, render_clip(normals, drawn), clip)
+    for number, (name, made) in enumerate(lows.items()):
+        problem = _difference(pair.decoded(name, decode_image), made, job.output)
         if problem:
-            return f"frame {number}: {problem}"
+            return f"frame {number}: {problem}" if clip else problem
     return ""
 
 
