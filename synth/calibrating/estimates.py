@@ -32,7 +32,7 @@ class Estimate(NamedTuple):
 
 
 class Dark(NamedTuple):
-    """Noise of the dark: of `CameraSensor`, and the black level."""
+    """Noise of the dark: of `Sensors`, and the black level."""
 
     read: Estimate
     tukey: Estimate
