@@ -192,9 +192,7 @@ def _measure_unit(
             keys.append(pair.key)
             drawn = parse_draw(pair.record["draw"])
         except (ImageRefused, ValueError) as error:
-            raise SetError(
-                f"{unit.root}: {unit.name}: {pair.key}: {error}", path=unit.root
-            ) from error
+            raise SetError.at(unit.root, f"{unit.name}: {pair.key}: {error}") from error
         if isinstance(drawn, CameraDraw):
             points += transfer_points(low, normal, drawn)
         count()

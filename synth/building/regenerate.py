@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine
@@ -50,7 +50,7 @@ from .draw_columns import draw_fields
 from .preloading.workers import warm_workers
 from .remake_unit import Job, remake_unit
 from .request import deciding_versions, recorded_versions
-from .split_again import SplitAgain, split_again
+from .split_again import SplitAgain, SplitPart, split_again
 
 
 def regenerate(
@@ -123,10 +123,9 @@ def regenerate(
     )
     changed: dict[str, Any] = {"recipe": chosen.model_dump(mode="json")}
     if lows_only and origin.live:
-        raise SetError(
-            f"{origin.root}: holds no lows, but draws: regenerate it without --lows-only, which is"
-            " quick",
-            path=origin.root,
+        raise SetError.at(
+            origin.root,
+            "holds no lows, but draws: regenerate it without --lows-only, which is quick",
         )
     if seed is not None:
         changed["low_seed"] = None if seed == known.plan.seed else seed
@@ -134,18 +133,19 @@ def regenerate(
     splits = None
     if plan is not None:
         if lows_only:
-            raise SetError(
-                f"{origin.root}: sets of lows only have the splits of the set that holds their"
-                " normals; leave out --lows-only, or --val and --test",
-                path=origin.root,
+            raise SetError.at(
+                origin.root,
+                "sets of lows only have the splits of the set that holds their normals; leave out"
+                " --lows-only, or --val and --test",
             )
         changed["plan"] = plan.model_dump(exclude_unset=True)
         splits = split_again(origin, plan.val or 0, plan.test)
     request = validate(RecordedRequest, known.model_dump() | changed, "options")
     kept = splits is not None and recipe is None and not overrides and seed is None
     with progress_of(progress) as shown:
-        how = _How(engine or LocalEngine(workers or available_cores()), shown, lows_only, splits)
-        return _remake(origin, root, request, None if kept else chosen, how)
+        engine = engine or LocalEngine(workers or available_cores())
+        recipe = None if kept else chosen
+        return _remake(origin, root, request, recipe, engine, shown, lows_only, splits=splits)
 
 
 def _other_splits(origin: PairSet, val: int | None, test: int | None) -> PlanOptions | None:
@@ -186,25 +186,23 @@ def export_layout(
     output = validate(OutputOptions, values, "options")
     request = known.model_copy(update={"output": output})
     engine = engine or LocalEngine(workers)
-    return _remake(origin, root, request, None, _How(engine, progress or Silent()))
-
-
-class _How(NamedTuple):
-    """Options of a regeneration, resolved."""
-
-    engine: Engine
-    progress: Progress
-    lows_only: bool = False
-    splits: SplitAgain | None = None
+    return _remake(origin, root, request, None, engine, progress or Silent())
 
 
 def _remake(
-    origin: PairSet, root: Path, request: RecordedRequest, recipe: Recipe | None, how: _How
+    origin: PairSet,
+    root: Path,
+    request: RecordedRequest,
+    recipe: Recipe | None,
+    engine: Engine,
+    progress: Progress,
+    lows_only: bool = False,
+    *,
+    splits: SplitAgain | None = None,
 ) -> SetInfo:
-    engine, progress, lows_only, splits = how
     check_paths(engine, origin.root, origin.normals, root)
     if root.resolve() == origin.root.resolve():
-        raise SetError(f"{root}: is the set itself; give another folder", path=root)
+        raise SetError.at(root, "is the set itself; give another folder")
     origin.check_normals()
     info = origin.info
     if recipe is not None:
@@ -285,10 +283,7 @@ def _begin(origin: Path, root: Path, note: BuildNote, splits: SplitAgain | None)
     for name in copied:
         wanted = facts_of(inside(origin, name))
         if name == PLAN and wanted.sha256 != note.plan_sha256:
-            raise SetError(
-                f"{origin / name}: damaged; gloam build with the set's options mends it",
-                path=origin / name,
-            )
+            raise SetError.at(origin / name, "damaged; gloam build with the set's options mends it")
         if not (root / name).is_file() or facts_of(root / name) != wanted:
             with opened(origin, name) as source, atomic_write(root / name) as copy:
                 shutil.copyfileobj(source, copy)
@@ -301,19 +296,10 @@ def _begin(origin: Path, root: Path, note: BuildNote, splits: SplitAgain | None)
 def _jobs(
     origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None, splits: SplitAgain | None
 ) -> list[Job]:
-    output = note.request.output
-    names = origin.info.units if splits is None else splits.parts
-    missing = set(missing_units(root, output.layout, names, note))
-    common = recipe, note.request.seed, output, note.lows_only
-    if splits is not None:
-        old = {unit.name: unit for unit in origin.units()}
-        return [
-            Job(old[part.unit], root, note.fingerprint, *common, name, part.keys)
-            for name, part in splits.parts.items()
-            if name in missing
-        ]
+    output, units = note.request.output, {unit.name: unit for unit in origin.units()}
+    parts = {name: SplitPart(name, None) for name in units} if splits is None else splits.parts
+    common = root, note.fingerprint, recipe, note.request.seed, output, note.lows_only
     return [
-        Job(unit, root, note.fingerprint, *common)
-        for unit in origin.units()
-        if unit.name in missing
+        Job(name, units[parts[name].unit], *common, parts[name].keys)
+        for name in missing_units(root, output.layout, parts, note)
     ]

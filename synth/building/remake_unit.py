@@ -33,14 +33,14 @@ class Job:
     name and keys: what the new unit is called, and which pairs it has of the old one; None for all.
     """
 
+    name: str
     unit: Unit
     root: Path
     fingerprint: str
     recipe: Recipe | None
     seed: int
     output: OutputOptions
-    lows_only: bool
-    name: str = ""
+    lows_only: bool = False
     keys: frozenset[str] | None = None
 
     def has(self, key: str) -> bool:
@@ -56,7 +56,7 @@ def remake_unit(job: Job) -> None:
     publish_unit(
         job.root,
         job.output.layout,
-        job.name or job.unit.name,
+        job.name,
         job.fingerprint,
         _samples(job, wanted),
         refused,
@@ -90,9 +90,7 @@ def sample_with_low(unit: Unit) -> Iterator[Sample]:
 
     Raises SetError when one cannot be read.
     """
-    output = OutputOptions()
-    job = Job(unit, unit.root, "", None, 0, output, False)
-    return _samples(job, unit.count)
+    return _samples(Job(unit.name, unit, unit.root, "", None, 0, OutputOptions()), unit.count)
 
 
 def _drawn(job: Job, samples: Sequence[Sample]) -> list[Draw | None]:

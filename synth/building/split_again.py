@@ -18,10 +18,10 @@ from .jobs import units_of
 
 
 class SplitPart(NamedTuple):
-    """The pairs that a new unit takes of an old one, by the old one's name."""
+    """The pairs that a new unit takes of an old one, by the old one's name; None for all."""
 
     unit: str
-    keys: frozenset[str]
+    keys: frozenset[str] | None
 
 
 class SplitAgain(NamedTuple):
@@ -46,9 +46,8 @@ def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
     whose sequences may not be parted.
     """
     if origin.frames:
-        raise SetError(
-            f"{origin.root}: holds clips, which are split when they are built: gloam build --val N",
-            path=origin.root,
+        raise SetError.at(
+            origin.root, "holds clips, which are split when they are built: gloam build --val N"
         )
     old = read_plan(origin.root)
     keys = old["key"].to_pylist()

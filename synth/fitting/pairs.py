@@ -92,9 +92,8 @@ def read_pairs(lows: Path, normals: Path | None, left_out: list[str]) -> list[Pa
                 path, f"its shorter side has {least} pixels; {_LEAST} are the least"
             )
     if max(float(pair.low.std(axis=(0, 1)).max()) for pair in pairs) < 0.3:
-        raise SourceError(
-            f"{lows}: its images have one value each, or nearly so: there is nothing to fit",
-            path=lows,
+        raise SourceError.at(
+            lows, "its images have one value each, or nearly so: there is nothing to fit"
         )
     return pairs
 

@@ -42,7 +42,12 @@ from .parquet_format import write_parquet
 from .unit_by_unit import FOLDER, Note, Written, counted, write_shard, write_units
 
 Format = Literal["webdataset", "parquet", "plan"]
-FORMATS: tuple[Format, ...] = ("webdataset", "parquet", "plan")
+FORMATS = {
+    "webdataset": "shards/{split}-*.tar",
+    "parquet": "data/{named}-*.parquet",
+    "plan": "data/{named}.parquet",
+}
+"""The files of a split, by format; see `config_of`."""
 _UNDATED = "2026-11-22"
 """When no date is given: that of this gloam, as a clock's would make other bytes in every run."""
 _MEASURED, _SHOWN, _WIDTH = 300, 4, 260
@@ -229,7 +234,7 @@ def _finish(
     written.put("croissant.json", [croissant(info.name, described, table, columns, files, own)])
     sizes = {split: _bytes_of(files, form, split) for split in _SPLITS}
     types = _types(origin, form, own, sizes)
-    card = head(info, about["license"], _configs(origin, form), types)
+    card = head(info, about["license"], [config_of("default", FORMATS[form], info)], types)
     card += body(
         info,
         measured.rows,
@@ -274,13 +279,6 @@ def _spread(origin: PairSet, many: int) -> Iterator[tuple[Unit, Sample]]:
     chosen = [units[number * len(units) // taken] for number in range(taken)]
     found = (((unit, one) for one in islice(sample_with_low(unit), each)) for unit in chosen)
     yield from islice(chain.from_iterable(found), many)
-
-
-def _configs(origin: PairSet, form: Format) -> list[dict[str, Any]]:
-    if form == "plan":
-        return [config_of("default", "data/{named}.parquet", origin.info)]
-    pattern = "shards/{split}-*.tar" if form == "webdataset" else "data/{named}-*.parquet"
-    return [config_of("default", pattern, origin.info)]
 
 
 def _bytes_of(files: list[PublishedFile], form: Format, split: str) -> int:

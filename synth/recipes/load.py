@@ -157,7 +157,7 @@ def recipe_of(
         mixture = _mixture(values, list(overrides), where, folder)
         return validate(MixtureRecipe, mixture, where)
     changed = _changed(values, overrides)
-    recipe = _validated(with_files(changed, where), where)
+    recipe = recorded_recipe(with_files(changed, where), where)
     if isinstance(recipe, CameraRecipe):
         _check_drawn_together(recipe, overrides, where)
         _say_whose_noise(values, changed)
@@ -171,10 +171,6 @@ def recorded_recipe(values: dict[str, Any], where: str) -> Recipe:
 
     Raises ConfigError when they are no recipe's.
     """
-    return _validated(values, where)
-
-
-def _validated(values: dict[str, Any], where: str) -> Recipe:
     model = values.get("model", "camera")
     if not isinstance(model, str) or model not in _RECIPES:
         raise ConfigError(

@@ -90,9 +90,7 @@ def pictures_of_set(pairs: PairSet, measured: Measured) -> list[Shown]:
                 drawn = parse_draw(pair.record["draw"])
                 strip = _strip(*frames_of(pair)) if is_clip(pair.record["members"]) else ""
             except (ImageRefused, ValueError) as error:
-                raise SetError(
-                    f"{unit.root}: {unit.name}: {pair.key}: {error}", path=unit.root
-                ) from error
+                raise SetError.at(unit.root, f"{unit.name}: {pair.key}: {error}") from error
             words = ", ".join(describe_draw(drawn, _WORDS))
             boxes = _boxes(pair.record, normal)
             row = measured.rows[place]
