@@ -196,6 +196,12 @@ def summary(measured: Iterable[dict[str, float]]) -> dict[str, tuple[float, ...]
     return table
 
 
+def percentile_text(values: Any) -> str:
+    """Write percentiles, or a median alone; "" where there are none."""
+    numbers = [values] if isinstance(values, int | float) else values or ()
+    return " / ".join(f"{number:.3g}" for number in numbers)
+
+
 @lru_cache(maxsize=1)
 def reference_statistics() -> dict[str, dict[str, Any]]:
     """Return columns to compare with, by the real set's name: percentiles of each statistic."""

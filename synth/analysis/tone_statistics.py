@@ -10,10 +10,9 @@ from itertools import pairwise
 import cv2
 import numpy as np
 
-from ..kernels.arrays import FloatArray, Mask, Pixels
+from ..kernels.arrays import FloatArray, FloatImage, Mask, Pixels
 from ..kernels.curves import LEVEL_LIGHT, linear_to_srgb
 from .noise_statistics import CHANNELS
-from .registration import registration
 
 TONES = (0, 16, 32, 64, 112, 160, 192, 224, 250, 256)
 """Bounds of the levels of the normal, of 255, at which tone is measured."""
@@ -75,7 +74,7 @@ def tone_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
         middles[2] - middles[1],
     )
     measured["saturation"] = _saturation(light, lit)
-    return measured | registration(low, normal)
+    return measured | _registration(low, normal)
 
 
 def _blocks(image: Pixels) -> FloatArray:
@@ -106,3 +105,33 @@ def _saturation(light: FloatArray, lit: FloatArray) -> float:
     apart = [(one - one[:, 1:2])[:, ::2].ravel() for one in (dark, bright)]
     square = float(apart[1] @ apart[1])
     return float(apart[0] @ apart[1]) / square if square > 1e-9 else float("nan")
+
+
+def _registration(low: Pixels, normal: Pixels) -> dict[str, float]:
+    """Return how far a low is shifted against its normal, and how much of its detail it has.
+
+    The low as it would be without noise, by the mean of its green at each level of the normal's, is
+    compared by least squares with its gradients and its fine structure (Lucas and Kanade, 1981).
+    """
+    dark, bright = low[..., 1], normal[..., 1]
+    count = np.bincount(bright.ravel(), minlength=256)
+    total = np.bincount(bright.ravel(), dark.ravel(), 256)
+    known = np.flatnonzero(count >= 20)
+    none = {"shift": float("nan"), "detail": float("nan")}
+    if len(known) < 16:
+        return none
+    curve = np.interp(np.arange(256), known, total[known] / count[known]).astype(np.float32)
+    expected, found = (_band(image) for image in (curve[bright], dark.astype(np.float32)))
+    down, across = np.gradient(expected)
+    terms = np.stack([across.ravel(), down.ravel(), expected.ravel()]).astype(np.float64)
+    square = terms @ terms.T
+    if min(np.diag(square)) < 1e-3 * expected.size:
+        return none
+    right, below, detail = np.linalg.solve(square, terms @ found.ravel().astype(np.float64))
+    return {"shift": float(np.hypot(right, below)), "detail": float(detail)}
+
+
+def _band(image: FloatImage) -> FloatImage:
+    """Return structure of some pixels' size."""
+    fine = cv2.GaussianBlur(image, (0, 0), 1)
+    return fine - cv2.GaussianBlur(image, (0, 0), 4)

@@ -131,7 +131,8 @@ def sensors_at(
     distances = [np.abs(log(table[near, 0] / isos)) for near in (lower, upper)]
     columns = table[np.where(distances[0] <= distances[1], lower, upper)].T
     if entry.by_iso:
-        return Sensors(*columns, entry.black, entry.white)
+        iso, gain, gaussian, tukey, shape, row = columns
+        return Sensors(iso, gain, gaussian, tukey, shape, row, entry.black, entry.white)
     # Variance shot x + read, of x in [0, 1]: K = shot (white - black), sigma = sqrt(read)
     # (white - black). Such a calibration has no DN of its own. Fourteen bits over a pedestal keep
     # rounding and clipping out of its noise.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...manifests.sets.info import SetInfo
-from ..analysis.pair_statistics import LABELS, reference_statistics, summary
+from ..analysis.pair_statistics import LABELS, percentile_text, reference_statistics, summary
 from ..building.cards.markdown import block, code, escape_markdown, front_matter
 
 _SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
@@ -136,13 +136,7 @@ def _table(rows: list[dict[str, float]]) -> str:
     for name in LABELS:
         if name not in table:
             continue
-        cells = [_cell(table[name]), *(_cell(one.get(name)) for one in references.values())]
+        columns = (table, *references.values())
+        cells = [percentile_text(column.get(name)) for column in columns]
         lines.append(f"| {LABELS[name]} | {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def _cell(values: Any) -> str:
-    if values is None:
-        return ""
-    numbers = [values] if isinstance(values, int | float) else list(values)
-    return " / ".join(f"{number:.3g}" for number in numbers)

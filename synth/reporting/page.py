@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Any
 
 from ..analysis.all_statistics import ALL_LABELS
-from ..analysis.pair_statistics import LABELS, reference_statistics, summary
+from ..analysis.pair_statistics import LABELS, percentile_text, reference_statistics, summary
 from ..realism.comparison import Realism
 from .charts import histogram
 from .pictures import Shown
@@ -121,7 +121,7 @@ def _statistics(subjects: Sequence[Subject], references: References) -> str:
     def percentiles(names: Iterable[str]) -> str:
         every = [*tables, *references.values()]
         rows = "".join(
-            _row(ALL_LABELS[name], [_numbers(one.get(name)) for one in every])
+            _row(ALL_LABELS[name], [percentile_text(one.get(name)) or "-" for one in every])
             for name in names
             if any(name in table for table in tables)
         )
@@ -149,7 +149,7 @@ def _components(subject: Subject) -> str:
         return ""
     tables = [summary(rows) for rows in parts.values()]
     rows = "".join(
-        _row(label, [_numbers(one[name][1] if name in one else None) for one in tables])
+        _row(label, [percentile_text(one[name][1]) if name in one else "-" for one in tables])
         for name, label in LABELS.items()
         if any(name in table for table in tables)
     )
@@ -315,10 +315,3 @@ def table(heads: Iterable[str], rows: str, numbers: int = 0) -> str:
         f'<div class="wide" tabindex="0"><table><thead><tr>{cells}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
-
-
-def _numbers(values: Any) -> str:
-    if values is None:
-        return "-"
-    numbers = [values] if isinstance(values, int | float) else list(values)
-    return " / ".join(f"{number:.3g}" for number in numbers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -181,9 +181,7 @@ def _numbers(row: Mapping[str, float]) -> str:
 def _boxes(record: Mapping[str, Any], normal: Pixels) -> list[list[float]]:
     """Return a pair's labelled boxes, in shares of the picture."""
     height, width = normal.shape[:2]
-    return [list(_shares(box, width, height)) for box in record.get("labels", {}).get("boxes", ())]
-
-
-def _shares(box: Sequence[float], width: int, height: int) -> Iterator[float]:
-    left, top, right, bottom = box
-    yield from (left / width, top / height, (right - left) / width, (bottom - top) / height)
+    return [
+        [left / width, top / height, (right - left) / width, (bottom - top) / height]
+        for left, top, right, bottom in record.get("labels", {}).get("boxes", ())
+    ]

@@ -18,7 +18,6 @@ from ...manifests.sources.folders import image_files
 from ..analysis.set_statistics import Measured, measure_folders, measure_set
 from ..kernels.arrays import FloatArray
 from .checks import Check, checks_of_pairs, checks_of_set
-from .leaks import split_leaks
 from .pictures import Shown, pictures_of_folders, pictures_of_set
 
 _MOST_UNITS = 24
@@ -110,7 +109,7 @@ def set_subject(
         facts,
         len(pairs),
         measured,
-        [*split_leaks(pairs), *checks_of_set(pairs, measured)],
+        checks_of_set(pairs, measured),
         pictures_of_set(pairs, measured),
         counts,
         sorted((reason, len(paths), paths[:3]) for reason, paths in by_reason.items()),
