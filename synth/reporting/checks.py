@@ -7,8 +7,6 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
 from ...errors import ImageRefused
 from ...manifests.selection.duplicates import near_across
@@ -130,16 +128,14 @@ def _splits(pairs: PairSet) -> list[Check]:
     """Look for equal or similar pictures in more than one split of a set."""
     table = pairs.table("pairs")
     sums = "normal_sha256" if "normal_sha256" in table.column_names else "normal.000_sha256"
-    table = table.select(["key", "split", sums]).rename_columns(["key", "split", "normal_sha256"])
-    splits = table.column("split").to_numpy(zero_copy_only=False)
-    if len(set(splits.tolist())) < 2:
+    keys, splits, digests = (table.column(name).to_pylist() for name in ("key", "split", sums))
+    if len(set(splits)) < 2:
         return []
-    return [_equal(table, splits), _alike(pairs, table, splits)]
+    return [_equal(digests, splits), _alike(pairs, keys, splits)]
 
 
-def _equal(table: pa.Table, splits: npt.NDArray[np.object_]) -> Check:
+def _equal(sums: Sequence[str], splits: Sequence[str]) -> Check:
     seen: dict[str, str] = {}
-    sums = table.column("normal_sha256").to_pylist()
     shared = {
         sha for sha, split in zip(sums, splits, strict=True) if seen.setdefault(sha, split) != split
     }
@@ -151,8 +147,7 @@ def _equal(table: pa.Table, splits: npt.NDArray[np.object_]) -> Check:
     )
 
 
-def _alike(pairs: PairSet, table: pa.Table, splits: npt.NDArray[np.object_]) -> Check:
-    keys = table.column("key").to_pylist()
+def _alike(pairs: PairSet, keys: Sequence[str], splits: Sequence[str]) -> Check:
     known = _selected(pairs)
     of = "of all pairs"
     if not known:
@@ -160,7 +155,7 @@ def _alike(pairs: PairSet, table: pa.Table, splits: npt.NDArray[np.object_]) -> 
         of = f"among {len(known):,} of {len(keys):,} pairs, those held out first"
     places = [i for i, key in enumerate(keys) if key in known]
     hashes = np.array([known[keys[i]] for i in places], np.uint64)
-    _, groups = np.unique(splits[places], return_inverse=True)
+    _, groups = np.unique([splits[i] for i in places], return_inverse=True)
     found = near_across(hashes, groups, _BITS)
     such = ""
     if found:
