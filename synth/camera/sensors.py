@@ -125,11 +125,11 @@ def sensors_at(
             for line, spread in zip((fit.read, fit.tukey, fit.row), spreads, strict=True)
         )
         return Sensors(isos, exp(log_gain), read, tukey, fit.shape, row, entry.black, entry.white)
-    table = np.array(entry.rows)
-    above = np.searchsorted(table[:, 0], isos)
-    lower, upper = np.maximum(above - 1, 0), np.minimum(above, len(table) - 1)
-    distances = [np.abs(log(table[near, 0] / isos)) for near in (lower, upper)]
-    columns = table[np.where(distances[0] <= distances[1], lower, upper)].T
+    known = entry.table[:, 0]
+    above = np.searchsorted(known, isos)
+    lower, upper = np.maximum(above - 1, 0), np.minimum(above, len(known) - 1)
+    distances = [np.abs(log(known[near] / isos)) for near in (lower, upper)]
+    columns = entry.table[np.where(distances[0] <= distances[1], lower, upper)].T
     if entry.by_iso:
         iso, gain, gaussian, tukey, shape, row = columns
         return Sensors(iso, gain, gaussian, tukey, shape, row, entry.black, entry.white)
