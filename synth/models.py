@@ -5,12 +5,11 @@ A recipe and (seed, key) give a draw, a draw and a normal give a low.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .camera.recipe import CameraRecipe
 from .draws.camera import draw_camera
 from .draws.checks import check_camera
 from .draws.record import CameraDraw
@@ -42,6 +41,11 @@ class DrawColumns(NamedTuple):
     columns: Columns
 
 
+_MODELS: dict[str, tuple[type[CameraDraw] | type[PowerLawDraw], Callable[..., Columns]]] = {
+    "camera": (CameraDraw, draw_camera),
+    "power_law": (PowerLawDraw, draw_power_law),
+}
+"""The class of each model's draws, and the function that draws many."""
 MODEL = 2
 """Raised by every change that gives a plan, a draw or a low other bytes: sets begun with another
 one are refused, not mixed."""
@@ -86,10 +90,8 @@ def draw_table(recipe: Recipe, seed: int, keys: Sequence[str]) -> DrawTable:
 def draw_columns(recipe: Recipe, seed: int, keys: Sequence[str]) -> Iterator[DrawColumns]:
     """Draw the parameters of many images, for each recipe of a mixture those that it draws."""
     for part, places, random in _parts_of(recipe, KeyedColumns(seed, keys)):
-        if isinstance(part, CameraRecipe):
-            yield DrawColumns(CameraDraw, places, draw_camera(part, random))
-        else:
-            yield DrawColumns(PowerLawDraw, places, draw_power_law(part, random))
+        kind, draw_all = _MODELS[part.model]
+        yield DrawColumns(kind, places, draw_all(part, random))
 
 
 def component_of(recipe: Recipe, seed: int, key: str) -> str:
@@ -165,13 +167,9 @@ def _parts_of(
 
 def draw_type(model: str) -> type[CameraDraw] | type[PowerLawDraw]:
     """Return the class of a model's draws. Raises ValueError when there is no such model."""
-    types: dict[str, type[CameraDraw] | type[PowerLawDraw]] = {
-        "camera": CameraDraw,
-        "power_law": PowerLawDraw,
-    }
-    if model not in types:
-        raise ValueError(f"unknown model {model!r}; known are {', '.join(types)}")
-    return types[model]
+    if model not in _MODELS:
+        raise ValueError(f"unknown model {model!r}; known are {', '.join(_MODELS)}")
+    return _MODELS[model][0]
 
 
 def parse_draw(values: dict[str, Any]) -> Draw:

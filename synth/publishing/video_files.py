@@ -20,7 +20,7 @@ from ...storage.atomic import flush, sha256_file, temporary_beside
 from ...storage.stores import in_store
 from ..clips import frames_of
 from ..kernels.arrays import Pixels
-from .unit_by_unit import Note, Written, counted, write_units
+from .unit_by_unit import Note, counted, write_units
 
 Form = Literal["ffv1", "mp4"]
 FORMS: dict[str, str] = {
@@ -68,15 +68,11 @@ def export_videos(
         folder,
         {"video": form},
         partial(_write_unit, form),
-        _finish,
+        lambda written: None,  # all is said by the files of the units
         engine=engine or LocalEngine(workers),
         progress=progress or Silent(),
     )
     return len(pairs)
-
-
-def _finish(written: Written) -> None:
-    """Write nothing: all is said by the files of the units."""
 
 
 def _write_unit(form: Form, unit: Unit, root: Path) -> Note:

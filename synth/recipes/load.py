@@ -22,7 +22,7 @@ from ...errors import ConfigError, GloamWarning
 from ...manifests.config import load_yaml, shorten, validate
 from ..camera.recipe import CameraRecipe
 from ..power_law.recipe import PowerLawRecipe
-from .mixture import MixtureRecipe, merge_values, mixture_name, parse_weights
+from .mixture import MixtureRecipe, flat_values, merge_values, mixture_name, parse_weights
 from .named_files import with_files
 
 Recipe = Annotated[CameraRecipe | PowerLawRecipe | MixtureRecipe, Field(discriminator="model")]
@@ -245,7 +245,8 @@ def _mixture(
         for_one["mixture"] = _parts(for_one["mixture"], where)
     whole = merge_values({**values, "mixture": parts}, for_one)
     flat = _flat(whole, where, folder)
-    taken = [(name, _paths(part)) for name, part in for_one.get("mixture", {}).items()]
+    singly = for_one.get("mixture", {})
+    taken = [(name, {path for path, _ in flat_values(part)}) for name, part in singly.items()]
     recipes = _overridden(
         {name: values for name, (_, values) in flat.items()}, for_all, taken, where
     )
@@ -384,16 +385,6 @@ def _component(
         _check_darkness(changed, where)
         _say_whose_noise(values, changed)
     return made
-
-
-def _paths(values: Mapping[str, Any], prefix: str = "") -> set[str]:
-    """Return the paths of nested values, such as `camera.iso`."""
-    found: set[str] = set()
-    for name, value in values.items():
-        found |= (
-            _paths(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name}
-        )
-    return found
 
 
 def _changed(values: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:

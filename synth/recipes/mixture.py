@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -84,6 +84,15 @@ def merge_values(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[s
         nested = isinstance(own, Mapping) and isinstance(value, Mapping)
         made[name] = merge_values(own, value) if nested else value  # type: ignore[arg-type]
     return made
+
+
+def flat_values(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield nested values by their paths, such as `camera.iso`."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flat_values(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
 
 
 def parse_weights(text: str) -> dict[str, float] | None:

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import threading
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from ..models import component_of, draw, low_maker, render
 from ..parameters.schema import WHOLE
 from ..recipes.annotated import annotated_yaml
 from ..recipes.load import Recipe, load_recipe, recipe_of, shipped_recipes
-from ..recipes.mixture import MixtureRecipe
+from ..recipes.mixture import MixtureRecipe, flat_values
 from .controls import cameras_of, controls_of
 from .photographs import SIDE, SMALL, Photographs
 
@@ -122,10 +121,11 @@ class Workbench:
         drawn = draw(recipe, seed, KEY)
         measured = pair_statistics(render(normal, drawn), normal)
         component = component_of(recipe, seed, KEY)
+        shown = flat_values(drawn.model_dump(mode="json"))
         return {
             "drawn": [
                 *([["recipe", component]] if component else []),
-                *([path, _shown(value)] for path, value in _leaves(drawn.model_dump(mode="json"))),
+                *([path, _shown(value)] for path, value in shown),
             ],
             "statistics": {k: v for k, v in measured.items() if math.isfinite(v)},
             "command": self.command(recipe, seed, base),
@@ -198,24 +198,15 @@ def changes(base: Recipe, recipe: Recipe) -> list[str]:
     >>> changes(even, load_recipe("even", ["camera.iso=1600", "exposure.ev=uniform(3, 5)"]))
     ['exposure.ev=uniform(3, 5)', 'camera.iso=1600']
     """
-    before = dict(_leaves(_values_of(base)))
+    before = dict(flat_values(_values_of(base)))
     mixed = isinstance(recipe, MixtureRecipe)
     made = []
-    for path, value in _leaves(_values_of(recipe)):
+    for path, value in flat_values(_values_of(recipe)):
         if path in _FOR_PEOPLE or before.get(path) == value:
             continue
         key = path.replace(".recipe.", ".", 1) if mixed else path
         made.append(f"{key}={f'{value:.12g}' if isinstance(value, float) else value}")
     return made
-
-
-def _leaves(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
-        own = f"{path}{name}"
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{own}.")
-        else:
-            yield own, value
 
 
 def _shown(value: Any) -> str:

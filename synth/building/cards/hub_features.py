@@ -10,7 +10,7 @@ from ....manifests.labels.labels import BOXES, CLASS, CLASSES, MASK
 from ....manifests.sets.info import SetInfo
 from ....manifests.sets.sample import LOW, NORMAL
 from ...recipes.load import recorded_recipe
-from ..draw_columns import draw_fields
+from ..draw_columns import draw_fields, nested
 
 Feature = dict[str, Any]
 _TEXT, _WHOLE = {"dtype": "string"}, {"dtype": "int64"}
@@ -76,14 +76,7 @@ def sample_features(
 
 def _draw(info: SetInfo) -> list[Feature]:
     recipe = recorded_recipe(info.build.request.recipe, "recipe")
-    tree: dict[str, Any] = {}
-    for field in draw_fields(recipe):
-        *above, name = field.name.split(".")
-        branch = tree
-        for part in above:
-            branch = branch.setdefault(part, {})
-        branch[name] = field.type
-    return _branch(tree)
+    return _branch(nested({field.name: field.type for field in draw_fields(recipe)}))
 
 
 def _branch(tree: dict[str, Any]) -> list[Feature]:
