@@ -100,27 +100,11 @@ def strip_of(frames: list[Pixels], recipe: Recipe, seed: int, key: str, width: i
     ]
 
 
-def grid_of(
-    normal: Pixels,
-    recipes: list[list[Recipe]],
-    labels: list[list[str]],
-    seed: int,
-    key: str,
-    width: int,
-) -> list[list[Tile]]:
-    """Make a row of tiles for each row of recipes: lows of one photograph.
-
-    Brightened halves are below.
-    """
-    rows = []
-    for recipe_row, label_row in zip(recipes, labels, strict=True):
-        tiles = []
-        for recipe, label in zip(recipe_row, label_row, strict=True):
-            low = low_maker(recipe, seed, [key]).low(0, normal)
-            small, shown = _scaled(low, width), _close_up(brighten(low), width // 2, width)
-            tiles.append(Tile(np.concatenate([small, shown]), (label,)))
-        rows.append(tiles)
-    return rows
+def small_tile(normal: Pixels, recipe: Recipe, label: str, seed: int, key: str, width: int) -> Tile:
+    """Make a tile of a normal's low, over the middle of it brightened; see `row_of`."""
+    low = low_maker(recipe, seed, [key]).low(0, normal)
+    close = _close_up(brighten(low), width // 2, width)
+    return Tile(np.concatenate([_scaled(low, width), close]), (label,))
 
 
 def describe_draw(drawn: Draw, width: int) -> list[str]:

@@ -22,19 +22,19 @@ _SMOOTHEST = 0.4  # of the pixels: enough that most levels of a picture have som
 _SATURATED = 250  # from here on a normal hides structure that its low has
 _BLUR = 2.0
 _BLOCK = 8  # pixels, of JPEG
-_NEIGHBOURS = {"row": [(0, 1)], "column": [(1, 0)], "diagonal": [(1, 1), (1, -1)], "two": [(0, 2)]}
-_WHERE = {
-    "row": "along rows",
-    "column": "along columns",
-    "diagonal": "along diagonals",
-    "two": "two pixels apart along rows",
+_NEIGHBOURS = {
+    "row": ("along rows", [(0, 1)]),
+    "column": ("along columns", [(1, 0)]),
+    "diagonal": ("along diagonals", [(1, 1), (1, -1)]),
+    "two": ("two pixels apart along rows", [(0, 2)]),
 }
+"""Where neighbours lie, in words, and by how many rows and columns."""
 
 NOISE_LABELS = {
     "correlation_rb": "correlation of noise, R-B",
     **{
         f"lag_{name}_{channel}": f"correlation of neighbours {where}, {channel.upper()}"
-        for name, where in _WHERE.items()
+        for name, (where, _) in _NEIGHBOURS.items()
         for channel in CHANNELS
     },
     **{
@@ -134,7 +134,7 @@ def _lags(noise: FloatImage, smooth: Mask) -> dict[str, list[float]]:
     height, width = smooth.shape
     variance = np.einsum("hwc,hwc->c", noise, noise, dtype=np.float64) / max(smooth.sum(), 1)
     found = {}
-    for name, steps in _NEIGHBOURS.items():
+    for name, (_, steps) in _NEIGHBOURS.items():
         products, count = np.zeros(3), 0
         for down, across in steps:
             here = (slice(0, height - down), slice(max(0, -across), width - max(0, across)))

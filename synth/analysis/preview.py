@@ -22,7 +22,7 @@ from ...manifests.sources.collections import SAMPLE_NAMES
 from ...manifests.sources.folders import images_below
 from ...storage.untrusted import read_regular
 from ..recipes.load import DEFAULT, Overrides, Recipe, load_recipe, override_texts
-from .contact_sheet import Tile, grid_of, row_of, sheet, strip_of
+from .contact_sheet import Tile, row_of, sheet, small_tile, strip_of
 
 _MOST = 40
 
@@ -94,12 +94,12 @@ def preview(
             if grid is None:
                 rows.append(row_of(normal, load_recipe(one, changes), seed, name, width))
             else:
-                down, across = _axis(grid[0]), _axis(grid[1])
-                labels = [[f"{row}, {column}" for column in across] for row in down]
-                table = [
-                    [load_recipe(one, [*changes, row, column]) for column in across] for row in down
-                ]
-                rows += grid_of(normal, table, labels, seed, name, width)
+                for down in _axis(grid[0]):
+                    labelled = [
+                        (load_recipe(one, [*changes, down, across]), f"{down}, {across}")
+                        for across in _axis(grid[1])
+                    ]
+                    rows.append([small_tile(normal, *it, seed, name, width) for it in labelled])
     return sheet(rows)
 
 

@@ -151,16 +151,14 @@ def measure_set(
     units = [unit for unit in pairs.units() if unit.count]
     if most_units is not None and len(units) > most_units:
         units = [units[i] for i in np.linspace(0, len(units) - 1, most_units).astype(int)]
-    total = sum(unit.count for unit in units)
-    chosen = set(np.linspace(0, total - 1, min(most, total)).astype(int).tolist())
-    jobs, start = [], 0
-    for unit in units:
-        places = tuple(
-            sorted(place - start for place in chosen.intersection(range(start, start + unit.count)))
-        )
-        if places:
-            jobs.append((unit, places))
-        start += unit.count
+    ends = np.cumsum([0, *(unit.count for unit in units)])
+    chosen = np.unique(np.linspace(0, ends[-1] - 1, min(most, int(ends[-1]))).astype(int))
+    parts = np.split(chosen, np.searchsorted(chosen, ends[1:-1]))
+    jobs = [
+        (unit, set((places - first).tolist()))
+        for unit, places, first in zip(units, parts, ends, strict=False)
+        if len(places)
+    ]
     results = list(engine.map(_measure_unit, jobs, at))
     recipe = recorded_recipe(pairs.info.build.request.recipe, f"recipe of {pairs.root}")
     mixed = isinstance(recipe, MixtureRecipe)
@@ -175,10 +173,9 @@ def measure_set(
 
 
 def _measure_unit(
-    job: tuple[Unit, tuple[int, ...]],
+    job: tuple[Unit, set[int]],
 ) -> tuple[list[str], list[dict[str, float]], list[TransferPoint]]:
-    unit, places = job
-    wanted = set(places)
+    unit, wanted = job
     keys, rows, points = [], [], []
     for i, pair in enumerate(unit.pairs()):
         if i not in wanted:

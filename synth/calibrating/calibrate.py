@@ -192,7 +192,7 @@ def _at_iso(
         return None
     every = join_points(points)
     try:
-        gain, _ = fit_gain(every)
+        gain = fit_gain(every)
     except ValueError as error:
         findings.append(f"ISO {iso:g}: {error}")
         return None
@@ -216,8 +216,7 @@ def _transfer_of(
         both = f"{first.path.name}, {second.path.name}"
         bad = False
         for file, mosaic in zip((first, second), mosaics, strict=True):
-            facts = checks.raw_facts(mosaic, black, file.white)
-            for what in checks.check_flat(facts):
+            for what in checks.check_flat(mosaic, black, file.white):
                 findings.append(f"{file.path.name} {what}")
                 bad = bad or what.startswith("clips")
         if bad:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,32 +21,20 @@ _NEAR = 3  # deviations from the mean of darks to that level
 _COUNTED = 0.5  # DN, deviation above which levels under the black one would be seen
 
 
-class Flat(NamedTuple):
-    """A flat's own facts."""
-
-    signal: float  # mean over black, DN
-    clipped: float  # share of the sites at white
-    corners: float  # light in the corners, over that in the middle
-
-
-def raw_facts(mosaic: Mosaic, black: float, white: float) -> Flat:
-    """Measure a flat alone."""
+def check_flat(mosaic: Mosaic, black: float, white: float) -> list[str]:
+    """Return the faults of a flat field; black, white: levels, DN."""
+    found = []
+    clipped = float(np.mean(mosaic >= white))
+    if clipped > _CLIPPED:
+        found.append(f"clips: {clipped:.1%} of its sites are at white; expose it less")
     light = np.mean([_coarse(plane) for plane in channels(mosaic)], axis=0) - black
     half = _COARSE // 2
     middle = float(light[half - 2 : half + 2, half - 2 : half + 2].mean())
-    corners = float(light[[0, 0, -1, -1], [0, -1, 0, -1]].mean())
-    return Flat(float(light.mean()), float(np.mean(mosaic >= white)), corners / max(middle, 1e-9))
-
-
-def check_flat(flat: Flat) -> list[str]:
-    """Return the faults of a flat field."""
-    found = []
-    if flat.clipped > _CLIPPED:
-        found.append(f"clips: {flat.clipped:.1%} of its sites are at white; expose it less")
-    if flat.corners < _CORNERS:
+    corners = float(light[[0, 0, -1, -1], [0, -1, 0, -1]].mean()) / max(middle, 1e-9)
+    if corners < _CORNERS:
         found.append(
-            f"vignettes: its corners have {flat.corners:.0%} of the light in the middle; stop down,"
-            " or light it evenly"
+            f"vignettes: its corners have {corners:.0%} of the light in the middle; stop down, or"
+            " light it evenly"
         )
     return found
 

@@ -42,11 +42,10 @@ class Dark(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """Points of a photon transfer curve: signal over black, variance, and samples of each."""
+    """Points of a photon transfer curve: signal over black, and variance, of patches of flats."""
 
     signal: FloatArray
     variance: FloatArray
-    samples: FloatArray
 
 
 class Level(NamedTuple):
@@ -88,9 +87,8 @@ def transfer(first: Mosaic, second: Mosaic, black: float, white: float) -> Trans
         signal = (patches[0] - black).mean(axis=1)
         variance = apart.var(axis=1, ddof=1) / (1 + share * share)
         kept = np.maximum(patches[0].max(axis=1), patches[1].max(axis=1)) < 0.97 * white
-        points.append((signal[kept], variance[kept]))
-    signals, variances = (np.concatenate(part) for part in zip(*points, strict=True))
-    return Transfer(signals, variances, np.full(len(signals), _PATCH * _PATCH))
+        points.append(Transfer(signal[kept], variance[kept]))
+    return join_points(points)
 
 
 def level_of(mosaic: Mosaic) -> Level:
@@ -122,30 +120,27 @@ def join_points(parts: Sequence[Transfer]) -> Transfer:
     return Transfer(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def fit_gain(points: Transfer) -> tuple[Estimate, Estimate]:
-    """Fit variance = K signal + intercept by weighted least squares.
+def fit_gain(points: Transfer) -> Estimate:
+    """Fit variance = K signal + intercept by weighted least squares; return K, DN per electron.
 
     A variance of n samples has a relative deviation of sqrt(2 / (n - 1)); weights are taken from
     the line itself, some times over.
 
-    Returns (K, intercept), DN per electron, DN^2. Raises ValueError when the points span less than
-    a factor of two of signal.
+    Raises ValueError when the points span less than a factor of two of signal.
     """
-    signal, variance, samples = points
+    signal, variance = points
     if len(signal) < 8 or np.percentile(signal, 98) < 2 * max(np.percentile(signal, 2), 1.0):
         raise ValueError("flats of at least two exposures, a factor of two apart, are needed")
-    deviation = np.maximum(variance, 1e-6) * np.sqrt(2 / (samples - 1))
+    fitted = np.maximum(variance, 1e-6)
     for _ in range(4):
-        weight = 1 / deviation**2
+        weight = (_PATCH**2 - 1) / 2 / fitted**2
         total = weight.sum()
         middle = (weight * signal).sum() / total
         spread = (weight * (signal - middle) ** 2).sum()
         slope = (weight * (signal - middle) * variance).sum() / spread
         intercept = (weight * variance).sum() / total - slope * middle
         fitted = np.maximum(slope * signal + intercept, 1e-6)
-        deviation = fitted * np.sqrt(2 / (samples - 1))
-    errors = 1 / math.sqrt(spread), math.sqrt(1 / total + middle * middle / spread)
-    return Estimate(float(slope), errors[0]), Estimate(float(intercept), errors[1])
+    return Estimate(float(slope), 1 / math.sqrt(spread))
 
 
 def dark_of(mosaics: Sequence[Mosaic]) -> Dark:
