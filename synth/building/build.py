@@ -1,6 +1,6 @@
 """Building a set: plan, execute, publish.
 
-`build` decides what has to be done, workers do it, `finish_set` closes it.
+`build` decides what has to be done, workers do it, `close_set` closes it.
 
 A build that was stopped at any moment goes on with the same request: the plan is on disk before the
 first pair is made, and a unit is done when, and only when, its receipt is there. Nothing depends on
@@ -22,7 +22,7 @@ from ...engines.local import LocalEngine
 from ...errors import ConfigError, GloamError, SetError
 from ...manifests.selection.plan import SPARE
 from ...manifests.sets.close import LABELS_STAGE, finish_set, photographs_in
-from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, SetInfo, note_path
+from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, BuildNote, SetInfo, note_path
 from ...manifests.sets.receipts import Receipt, read_receipts
 from ...manifests.sets.tables import read_checked
 from ...manifests.sets.workspace import missing_units, prepare_output, working_on
@@ -31,6 +31,7 @@ from ...storage.atomic import remove_tree
 from ...storage.locks import exclusive, in_turn
 from ...storage.stores import StorePath, in_store
 from ...storage.tables import read_table
+from ..recipes.load import Recipe
 from .cards.readme import write_readme
 from .draw_columns import draw_fields
 from .jobs import jobs_of, units_of
@@ -107,18 +108,7 @@ def build(
         ready = load_or_make_plan(run)
         made = _make_missing(run, ready)
         receipts = _receipts(root, ready.pairs, max_refused)
-        info = finish_set(
-            root,
-            request.output.name,
-            request.output.layout,
-            request.recipe.name,
-            ready.note,
-            recorded_versions(),
-            draw_fields(request.recipe),
-            receipts=receipts,
-            engine=run.engine,
-        )
-        write_readme(root, info)
+        info = close_set(root, request.recipe, ready.note, receipts, run.engine)
         return _report(root, info, made, run.passed)
 
 
@@ -152,6 +142,25 @@ def build_task(
         made = _make_missing(run, ready, task)
         units = units_of(ready.pairs)
         return made, len(missing_units(root, request.output.layout, units, ready.note))
+
+
+def close_set(
+    root: Path, recipe: Recipe, note: BuildNote, receipts: dict[str, Receipt], engine: Engine
+) -> SetInfo:
+    """Write the tables and the `set.json` of a set whose units are all done, and its README.md."""
+    info = finish_set(
+        root,
+        note.request.output.name,
+        note.request.output.layout,
+        recipe.name,
+        note,
+        recorded_versions(),
+        draw_fields(recipe),
+        receipts=receipts,
+        engine=engine,
+    )
+    write_readme(root, info)
+    return info
 
 
 @contextmanager

@@ -17,7 +17,6 @@ from ...manifests.config import validate
 from ...manifests.labels.table import CLASS_LIST, LABELS
 from ...manifests.request import OutputOptions, RecordedRequest
 from ...manifests.selection.plan import PlanOptions
-from ...manifests.sets.close import finish_set
 from ...manifests.sets.info import (
     CANDIDATES,
     PLAN,
@@ -45,11 +44,10 @@ from ..recipes.load import (
     recipe_yaml,
     recorded_recipe,
 )
-from .cards.readme import write_readme
-from .draw_columns import draw_fields
+from .build import close_set
 from .preloading.workers import warm_workers
 from .remake_unit import Job, remake_unit
-from .request import deciding_versions, recorded_versions
+from .request import deciding_versions
 from .split_again import SplitAgain, SplitPart, split_again
 
 
@@ -218,20 +216,8 @@ def _remake(
         for _ in engine.map(remake_unit, jobs, lambda counted: progress.at(before + counted)):
             pass
         own = recipe or recorded_recipe(request.recipe, f"recipe of {origin.root}")
-        fields = draw_fields(own)
-        made_set = finish_set(
-            root,
-            info.name,
-            request.output.layout,
-            own.name,
-            note,
-            recorded_versions(),
-            fields,
-            receipts=read_receipts(root, list(info.units if splits is None else splits.parts)),
-            engine=engine,
-        )
-        write_readme(root, made_set)
-        return made_set
+        receipts = read_receipts(root, list(info.units if splits is None else splits.parts))
+        return close_set(root, own, note, receipts, engine)
 
 
 def _note(
