@@ -105,7 +105,7 @@ def _plan(run: Run, listed: pa.Table) -> Planned:
     # Where the photographs lie on this machine is nobody else's business, and would change the
     # set's bytes.
     public = plan.candidates.drop_columns(["container", "member", "offset", "stamp"])
-    tables = {CANDIDATES: _parquet(public), PLAN: _parquet(plan.pairs)}
+    tables = {CANDIDATES: parquet_bytes(public), PLAN: parquet_bytes(plan.pairs)}
     if request.output.labels:
         run.progress.stage("labels", None)
         tables[LABELS], tables[CLASS_LIST] = read_all(plan.pairs, listed, request.sources)
@@ -124,7 +124,8 @@ def _plan(run: Run, listed: pa.Table) -> Planned:
     return Planned(note, plan.pairs, listed)
 
 
-def _parquet(table: pa.Table) -> bytes:
+def parquet_bytes(table: pa.Table) -> bytes:
+    """Return a table as a Parquet file."""
     buffer = io.BytesIO()
     pq.write_table(table.combine_chunks(), buffer)
     return buffer.getvalue()

@@ -15,6 +15,7 @@ from ...manifests.sets.layouts.layout import split_of, unit_name, unit_number
 from ...manifests.sets.pair_set import PairSet
 from ...manifests.sets.tables import read_plan
 from .jobs import units_of
+from .planning import parquet_bytes
 
 
 class SplitPart(NamedTuple):
@@ -74,11 +75,10 @@ def _tables(origin: PairSet, old: pa.Table, rows: dict[str, list[int]]) -> tuple
     ):
         place = plan.column_names.index(name)
         plan = plan.set_column(place, plan.field(name), pa.array(values, plan.field(name).type))
-    written, labelled = io.BytesIO(), io.BytesIO()
-    pq.write_table(plan.combine_chunks(), written)
+    labelled = io.BytesIO()
     if origin.info.build.labelled:
         labels = read_labels(origin.root)  # in the order of the plan
         with pq.ParquetWriter(labelled, labels.schema) as writer:
             for own in rows.values():
                 writer.write_table(labels.take(own).combine_chunks(), row_group_size=len(own))
-    return written.getvalue(), labelled.getvalue()
+    return parquet_bytes(plan), labelled.getvalue()

@@ -199,13 +199,14 @@ def fit(
 def _told(real: PairMeasures, other: PairMeasures, *, paired: bool) -> Realism:
     """Return how well the recipe's lows are told from the real ones of the same scenes."""
     scenes = np.arange(len(real.rows))
-    kept = None if paired else BANKS["noise"]
-    groups = [Group([_those(row, kept) for row in one.rows], scenes) for one in (real, other)]
+    groups = [
+        Group(
+            [{k: v for k, v in row.items() if paired or k in BANKS["noise"]} for row in one.rows],
+            scenes,
+        )
+        for one in (real, other)
+    ]
     return compare_groups("the recipe", *groups)
-
-
-def _those(row: dict[str, float], names: Sequence[str] | None) -> dict[str, float]:
-    return row if names is None else {name: row[name] for name in names if name in row}
 
 
 def _untold(pairs: Sequence[Pair], real: PairMeasures) -> list[str]:

@@ -33,6 +33,7 @@ from ..building.cards.markdown import bibtex
 from ..building.cards.readme import HUB_SPLITS as _SPLITS
 from ..building.cards.readme import config_of
 from ..building.draw_columns import draw_fields, with_all_columns
+from ..building.planning import parquet_bytes
 from ..building.remake_unit import draw_of, sample_with_low
 from ..recipes.load import recorded_recipe
 from ..renderers import pixels_of
@@ -114,12 +115,14 @@ def publish(
         raise ConfigError(f"{root}: publish into a folder of this machine, then upload it")
     engine, progress = engine or LocalEngine(workers), progress or Silent()
     suffixes = _suffixes(origin)
+    recipe = recorded_recipe(origin.info.build.request.recipe, f"recipe of {origin.root}")
+    paths = [field.name for field in draw_fields(recipe)]
     about = {"license": license, "citation": citation, "url": url, "date": date}
     write_units(
         origin,
         root,
         {"published": format, **about},
-        partial(_write_unit, format, _chosen(suffixes), _draw_paths(origin)),
+        partial(_write_unit, format, _chosen(suffixes), paths),
         partial(_finish, origin, format, suffixes, about, engine),
         engine=engine,
         progress=progress,
@@ -140,12 +143,6 @@ def _suffixes(origin: PairSet) -> dict[str, Counter[str]]:
 def _chosen(suffixes: dict[str, Counter[str]]) -> dict[str, str]:
     """Return the suffix by which all files of a role are called: that of most."""
     return {role: found.most_common(1)[0][0] for role, found in suffixes.items()}
-
-
-def _draw_paths(origin: PairSet) -> list[str]:
-    """Return the paths of all that the set's recipe draws."""
-    recipe = recorded_recipe(origin.info.build.request.recipe, f"recipe of {origin.root}")
-    return [field.name for field in draw_fields(recipe)]
 
 
 def _write_unit(
@@ -252,9 +249,8 @@ def _write_splits(written: Written, origin: PairSet) -> None:
     table = read_checked(written.root / FOLDER / PAIRS)
     for split, named in _SPLITS.items():
         if origin.info.counts.get(split):
-            buffer = io.BytesIO()
-            pq.write_table(table.filter(pc.equal(table["split"], split)), buffer)
-            written.put(f"data/{named}.parquet", [buffer.getvalue()])
+            rows = parquet_bytes(table.filter(pc.equal(table["split"], split)))
+            written.put(f"data/{named}.parquet", [rows])
 
 
 def _published(written: Written, name: str) -> PublishedFile:

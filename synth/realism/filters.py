@@ -23,14 +23,9 @@ _SAMPLES = 12_000  # an image
 _ENOUGH = 150  # samples of a level
 
 
-def _filters() -> Features:
-    weights = np.random.default_rng(0).normal(size=(SIDE * SIDE * 3, COUNT))
-    weights -= weights.mean(axis=0)
-    made: Features = (weights / np.linalg.norm(weights, axis=0)).astype(np.float32)
-    return made
-
-
-_FILTERS = _filters()
+_WEIGHTS = np.random.default_rng(0).normal(size=(SIDE * SIDE * 3, COUNT))
+_WEIGHTS -= _WEIGHTS.mean(axis=0)
+_FILTERS: Features = (_WEIGHTS / np.linalg.norm(_WEIGHTS, axis=0)).astype(np.float32)
 
 
 def filter_features(low: Pixels, smooth: Mask) -> Features:

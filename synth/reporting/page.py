@@ -25,6 +25,7 @@ _CHARTS = (
     ("autocorrelation", False),
     ("zeros", False),
 )
+_PASSED = ('<span class="failed">look</span>', '<span class="passed">passed</span>')
 
 
 def page(
@@ -84,7 +85,7 @@ def _head(subject: Subject, number: int, several: bool) -> str:
 
 def _checks(subject: Subject, several: bool) -> str:
     rows = "".join(
-        f"<tr><td>{_passed(check.passed)}</td><td>{escape(check.name)}</td>"
+        f"<tr><td>{_PASSED[check.passed]}</td><td>{escape(check.name)}</td>"
         f"<td>{escape(check.found)}</td><td>{escape(check.bound)}</td></tr>"
         for check in subject.checks
     )
@@ -92,10 +93,6 @@ def _checks(subject: Subject, several: bool) -> str:
         "Checks" + (f" of {subject.name}" if several else ""),
         table(("", "what", "found", "bound"), rows),
     )
-
-
-def _passed(passed: bool) -> str:
-    return '<span class="passed">passed</span>' if passed else '<span class="failed">look</span>'
 
 
 def _statistics(subjects: Sequence[Subject], references: References) -> str:
