@@ -91,9 +91,8 @@ def leaks(*sets: str | Path, workers: int = 1, progress: Progress | None = None)
     *sets : str or Path
         Two or more: folders of images, gloam's sets (their normals), or real ones as
         "lol-v1=FOLDER" (the normals of their test split).
-    workers : int
-        Processes.
-    progress : Progress, optional
+    workers, progress
+        See `gloam.build`; one process by default.
 
     Raises
     ------

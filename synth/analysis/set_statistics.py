@@ -93,12 +93,8 @@ def stats(
         names. Without, what can be said of lows alone is measured.
     pairs : int
         Largest number of pairs to measure, evenly spread.
-    workers : int
-        Processes.
-    progress : Progress, optional
-        Receives the number of pairs measured.
-    engine : Engine, optional
-        Does the work, instead of processes of this machine.
+    workers, progress, engine
+        See `gloam.build`; one process by default. Progress counts pairs measured.
 
     Returns
     -------

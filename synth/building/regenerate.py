@@ -83,9 +83,7 @@ def regenerate(
         Single values to change, as of `load_recipe`.
     seed : int, optional
         Random seed of the lows.
-    workers : int, optional
-        Processes, by default as many as there are cores.
-    progress : Progress or bool, optional
+    workers, progress, engine
         See `gloam.build`.
     val, test : int, optional
         Pairs for validation and for testing, by default as many as `origin` was built with. They
@@ -93,8 +91,6 @@ def regenerate(
     lows_only : bool
         Leave the normals in `origin`, and write lows and records only. Loaders take the two sets
         together.
-    engine : Engine, optional
-        Does the work, instead of processes of this machine.
 
     Raises
     ------

@@ -37,12 +37,8 @@ def verify(
         Energon's and webdataset's indexes, metadata of the Hub.
     normals : PairSet, str or Path, optional
         For `deep`, the set that holds the normals of a set of lows only.
-    workers : int
-        Processes that make lows.
-    progress : Progress, optional
-        Receives the units checked, then of the pairs compared.
-    engine : Engine, optional
-        Does the work, instead of processes of this machine.
+    workers, progress, engine
+        See `gloam.build`; one process by default. Progress counts units, then pairs.
 
     Returns
     -------

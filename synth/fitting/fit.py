@@ -112,10 +112,8 @@ def fit(
         their gain (ISO), in three lows of ten demosaiced in all ways, colour smoothed by any share.
     distributions : bool
         Write settings, means and covariances in place of a table of the pairs.
-    workers : int
-        Processes.
-    progress : Progress, optional
-        Receives the number of lows measured.
+    workers, progress
+        See `gloam.build`; one process by default. Progress counts lows measured.
 
     Returns
     -------

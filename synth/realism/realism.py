@@ -56,10 +56,8 @@ def realism(
         At most so many are compared, evenly spread; at least 12.
     seed : int
         Random seed of the recipe's draws; the control has the next one.
-    workers : int
-        Processes.
-    progress : Progress, optional
-        Receives the number of lows measured.
+    workers, progress
+        See `gloam.build`; one process by default. Progress counts lows measured.
 
     Raises
     ------

@@ -51,12 +51,8 @@ def report(
     beside : iterable of str or Path
         References that `gloam stats --save-reference` wrote; folders of real lows, or folders that
         hold low/ and normal/, to tell the set's lows from.
-    workers : int
-        Processes.
-    progress : Progress, optional
-        Receives the number of pairs measured.
-    engine : Engine, optional
-        Does the work, instead of processes of this machine.
+    workers, progress, engine
+        See `gloam.build`; one process by default. Progress counts pairs measured.
 
     Returns
     -------
