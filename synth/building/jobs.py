@@ -63,34 +63,26 @@ def jobs_of(
             f"{path} {what} since the set was planned; "
             "restore the source and run the same command, or build a new set",
         )
-    return _made(request, root, note, plan, wanted, photographs, listed.take(found))
-
-
-def _made(
-    request: Request,
-    root: Path,
-    note: BuildNote,
-    plan: pa.Table,
-    wanted: dict[str, list[int]],
-    photographs: pa.Table,
-    listed: pa.Table,
-) -> Iterator[UnitJob]:
-    """Yield the jobs of some units, whose photographs and places stand in their order."""
+    found_at = listed.take(found)
     places = {unit: place for place, unit in enumerate(units_of(plan))} if note.labelled else {}
-    begin = 0
-    for unit, unit_rows in wanted.items():
-        own = photographs.slice(begin, len(unit_rows))
-        columns = (own[name].to_pylist() for name in ("key", "source", "path"))
-        located = locations(listed.slice(begin, len(unit_rows)))
-        yield UnitJob(
-            root,
-            unit,
-            note.fingerprint,
-            tuple(PlannedPair(*each) for each in zip(*columns, located, strict=True)),
-            request.recipe,
-            note.request.seed,
-            request.output,
-            unmeasured=request.takes_everything,
-            labels=places.get(unit),
-        )
-        begin += len(unit_rows)
+
+    def made() -> Iterator[UnitJob]:
+        begin = 0
+        for unit, unit_rows in wanted.items():
+            own = photographs.slice(begin, len(unit_rows))
+            columns = (own[name].to_pylist() for name in ("key", "source", "path"))
+            located = locations(found_at.slice(begin, len(unit_rows)))
+            yield UnitJob(
+                root,
+                unit,
+                note.fingerprint,
+                tuple(PlannedPair(*each) for each in zip(*columns, located, strict=True)),
+                request.recipe,
+                note.request.seed,
+                request.output,
+                unmeasured=request.takes_everything,
+                labels=places.get(unit),
+            )
+            begin += len(unit_rows)
+
+    return made()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -137,19 +138,13 @@ def calibrate(
     by_iso: dict[float, list[RawFile]] = defaultdict(list)
     for file in files:
         by_iso[file.iso].append(file)
-    read = 0
-
-    def next_one() -> None:
-        nonlocal read
-        read += 1
-        shown.at(read)
-
     findings: list[str] = []
-    found = []
-    for iso, own in sorted(by_iso.items()):
-        made = _at_iso(iso, own, findings, next_one)
-        if made is not None:
-            found.append(made)
+    number = itertools.count(1)
+    every = (
+        _at_iso(iso, own, findings, lambda: shown.at(next(number)))
+        for iso, own in sorted(by_iso.items())
+    )
+    found = [one for one in every if one is not None]
     if not found:
         said = "; ".join(findings)
         raise SourceError.at(folder, f"no ISO can be calibrated: {said}")
