@@ -32,7 +32,7 @@ from ...manifests.sets.info import (
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...manifests.sets.receipts import read_receipts
 from ...manifests.sets.workspace import missing_units, refuse_changes, refuse_mixing, working_on
-from ...progress import Progress, Silent, progress_of
+from ...progress import Progress, progress_of
 from ...storage.atomic import atomic_write, sha256_bytes, write_bytes
 from ...storage.stores import as_path
 from ...storage.untrusted import inside, opened
@@ -153,34 +153,21 @@ def _other_splits(origin: PairSet, val: int | None, test: int | None) -> PlanOpt
 
 
 def export_layout(
-    origin: PairSet | str | Path,
-    root: str | Path,
+    origin: PairSet,
+    root: Path,
     layout: str,
-    workers: int = 1,
-    progress: Progress | None = None,
-    *,
-    low_codec: Literal["png", "jpg", "none"] = "png",
-    engine: Engine | None = None,
+    low_codec: Literal["png", "jpg", "none"],
+    engine: Engine,
+    progress: Progress,
 ) -> SetInfo:
-    """Write the pairs of a set in another layout, images and records byte for byte.
-
-    When it was stopped, the same call continues.
-
-    origin, root, workers, progress, engine: as of `regenerate`.
-    layout: "shards" or "files".
-    low_codec: of the lows of a live set, which are made: "png", "jpg", or "none" to leave it live.
-      Stored lows stay as they are.
-    """
-    origin, root = open_set(origin), as_path(root)
-    info = origin.info
-    known = info.build.request
+    """Write the pairs of a set in another layout; see `gloam.export`."""
+    known = origin.info.build.request
     values = known.output.model_dump(exclude_unset=True) | {"layout": layout}
     if origin.live:
         values["low_codec"] = low_codec
     output = validate(OutputOptions, values, "options")
     request = known.model_copy(update={"output": output})
-    engine = engine or LocalEngine(workers)
-    return _remake(origin, root, request, None, engine, progress or Silent())
+    return _remake(origin, root, request, None, engine, progress)
 
 
 def _remake(

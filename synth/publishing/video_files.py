@@ -12,10 +12,9 @@ import cv2
 import numpy as np
 
 from ...engines.engine import Engine
-from ...engines.local import LocalEngine
 from ...errors import ConfigError, ImageRefused, SetError
-from ...manifests.sets.pair_set import PairSet, Unit, open_set
-from ...progress import Progress, Silent
+from ...manifests.sets.pair_set import PairSet, Unit
+from ...progress import Progress
 from ...storage.atomic import flush, sha256_file, temporary_beside
 from ...storage.stores import in_store
 from ..clips import frames_of
@@ -36,26 +35,16 @@ _SAME_BYTES = {"fflags": "+bitexact"}
 
 
 def export_videos(
-    origin: PairSet | str | Path,
-    root: str | Path,
-    form: Form,
-    workers: int = 1,
-    progress: Progress | None = None,
-    *,
-    engine: Engine | None = None,
+    pairs: PairSet, root: Path, form: Form, engine: Engine, progress: Progress
 ) -> int:
-    """Write the clips of a set as video files, a folder for each split.
+    """Write the clips of a set as video files ("ffv1" or "mp4", see `FORMS`), a folder a split.
 
-    Beside them lie their checksums, `SHA256SUMS`. Stopped, the same call continues.
-
-    root: a folder: new, empty, or begun by the same call. form: "ffv1" or "mp4"; see `FORMS`.
-    workers: processes.
+    Beside them lie their checksums, `SHA256SUMS`. See `gloam.export`.
 
     Returns how many clips there are. Raises SetError when the set holds no clips, one of them is
     damaged, or the folder holds something else; ConfigError when PyAV is missing, or the folder
     lies in a store.
     """
-    pairs, folder = open_set(origin), Path(root)
     if form not in FORMS:
         raise ConfigError(f"video {form!r}: must be one of {', '.join(FORMS)}", key="video")
     if in_store(root):
@@ -65,12 +54,12 @@ def export_videos(
     _av()
     write_units(
         pairs,
-        folder,
+        root,
         {"video": form},
         partial(_write_unit, form),
         lambda written: None,  # all is said by the files of the units
-        engine=engine or LocalEngine(workers),
-        progress=progress or Silent(),
+        engine=engine,
+        progress=progress,
     )
     return len(pairs)
 
