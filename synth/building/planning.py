@@ -144,23 +144,16 @@ def _sound_note(root: Path, request: Request) -> BuildNote | None:
     if note is None:
         return None
     _refuse_other(root, request, note)
-    sums = {PLAN: note.plan_sha256} | ({LABELS: note.labels_sha256} if note.labelled else {})
-    if any(
-        not (root / name).is_file() or facts_of(root / name).sha256 != wanted
-        for name, wanted in sums.items()
-    ):
-        return None
+    wanted = {PLAN: note.plan_sha256} | ({LABELS: note.labels_sha256} if note.labelled else {})
     if (root / SET_FILE).is_file():
         try:
             known = read_set(root).files
         except DamagedError:
             return None
-        if any(
-            not (root / name).is_file() or facts_of(root / name) != known[name]
-            for name in (CANDIDATES, RECIPE, *([CLASS_LIST] if note.labelled else []))
-        ):
-            return None
-    return note
+        names = (CANDIDATES, RECIPE, *([CLASS_LIST] if note.labelled else []))
+        wanted |= {name: known[name].sha256 for name in names}
+    found = {name: facts_of(root / name).sha256 for name in wanted if (root / name).is_file()}
+    return note if found == wanted else None
 
 
 def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
