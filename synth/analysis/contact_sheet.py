@@ -206,10 +206,7 @@ def _scaled(pixels: Pixels, width: int) -> Pixels:
 
 
 def _close_up(pixels: Pixels, height: int, width: int) -> Pixels:
-    """Return the middle of a picture as it is, never scaled.
-
-    It is padded with paper where it is smaller than the tile.
-    """
+    """Return the middle of a picture, never scaled, padded with paper where that is smaller."""
     top, left = max(0, (pixels.shape[0] - height) // 2), max(0, (pixels.shape[1] - width) // 2)
     part = pixels[top : top + height, left : left + width]
     padded = np.full((height, width, 3), _PAPER, np.uint8)

@@ -127,10 +127,7 @@ def _by_level(
 
 
 def _lags(noise: FloatImage, smooth: Mask) -> dict[str, list[float]]:
-    """Return the correlations (3) of each channel's samples with those of neighbours, by name.
-
-    Both of two samples lie where it is smooth; `noise` (H, W, 3) is 0 elsewhere.
-    """
+    """Return the correlations (3) of neighbours where both are smooth; noise is 0 elsewhere."""
     height, width = smooth.shape
     variance = np.einsum("hwc,hwc->c", noise, noise, dtype=np.float64) / max(smooth.sum(), 1)
     found = {}

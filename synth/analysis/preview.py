@@ -85,7 +85,7 @@ def preview(
         for name, clip in _clips(paths, frames):
             rows += [strip_of(clip, one, seed, name, width) for one in loaded]
         return sheet(rows)
-    for name, data in _photographs(paths):
+    for name, data in read_photographs(paths):
         try:
             normal = load_normal(data).pixels
         except ImageRefused as refusal:
@@ -137,24 +137,29 @@ def _axis(text: str) -> list[str]:
     return [f"{key}={part.strip()}" for part in parts]
 
 
-def _photographs(photos: Sequence[Path]) -> list[tuple[str, bytes]]:
+def read_photographs(
+    photos: Sequence[Path], each: int = 4, most: int = _MOST
+) -> list[tuple[str, bytes]]:
+    """Read photographs: of a folder the first `each`, without any some inside scikit-image.
+
+    Raises SourceError when one cannot be read, or a folder holds none; ConfigError when they are
+    more than `most`.
+    """
     if not photos:
         first = sorted(list_source("sample", ""), key=lambda item: SAMPLE_NAMES.index(item.path))
-        return [(item.path, read(item.location)) for item in first[:4]]
+        return [(item.path, read(item.location)) for item in first[:each]]
     files: list[Path] = []
     for photo in photos:
         if photo.is_dir():
             found = images_below(photo)
             if not found:
                 what = "; gloam report shows a set" if (photo / SET_FILE).is_file() else ""
-                raise SourceError(f"{photo}: holds no photographs{what}", path=photo)
-            files += found[:4]
+                raise SourceError.at(photo, f"holds no photographs{what}")
+            files += found[:each]
         else:
             files.append(photo)
-    if len(files) > _MOST:
-        raise ConfigError(
-            f"{len(files)} photographs are too many for a sheet, {_MOST} the most; name fewer"
-        )
+    if len(files) > most:
+        raise ConfigError(f"{len(files)} photographs are too many, {most} the most; name fewer")
     try:
         return [(path.name, read_regular(path)) for path in files]
     except OSError as error:

@@ -210,10 +210,7 @@ def _note(
     lows_only: bool,
     splits: SplitAgain | None,
 ) -> BuildNote:
-    """Return what the new set is a function of.
-
-    Unchanged, it is the old set's own note, and so are all its bytes.
-    """
+    """Return what the new set is a function of; unchanged, the old set's own note."""
     changed = differences(info.build.request.model_dump(), request.model_dump())
     # What its photographs were chosen and decoded by stays that of the old set.
     decided = ("measures", "av")

@@ -118,10 +118,7 @@ def draw_of(unit: Unit, sample: Sample) -> Draw:
 
 
 def _remade(job: Job, sample: Sample, drawn: Draw | None) -> Sample:
-    """Make a sample again, with the lows of its draw unless the set is live.
-
-    Normals are left out where they stay in the set that they are from.
-    """
+    """Make a sample again, with the lows of its draw unless the set is live."""
     if drawn is not None:
         members = {name: one for name, one in sample.members.items() if not is_low(name)}
         if job.output.low_codec != "none":
@@ -137,7 +134,7 @@ def _remade(job: Job, sample: Sample, drawn: Draw | None) -> Sample:
             members,
             sample.record.get("labels"),
         )
-    if job.lows_only:
+    if job.lows_only:  # normals stay in the set that they are from
         kept = {name: one for name, one in sample.members.items() if not is_normal(name)}
         sample = replace(sample, members=kept)
     return sample

@@ -137,10 +137,7 @@ def _load(job: UnitJob, planned: PlannedPair) -> tuple[bytes, Sequence[Normal | 
 def _refuse(
     job: UnitJob, planned: PlannedPair, refusal: ImageRefused, refused: list[RefusedPair]
 ) -> None:
-    """Note a photograph or clip that cannot be used.
-
-    Raises SourceError when it could be read before.
-    """
+    """Note a photograph or clip that cannot be used; raise SourceError if it could be before."""
     if refusal.reason is Reason.UNREADABLE and not job.unmeasured:
         raise SourceError(
             f"{planned.source}: {planned.path} could be read when the set was planned, but"

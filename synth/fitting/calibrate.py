@@ -203,10 +203,7 @@ def _weight(lag: FloatArray) -> FloatArray:
 
 
 def _heavier(real: PairMeasures, made: PairMeasures, channel: int) -> FloatArray:
-    """Return by how much real kurtosis is above the made one's, at levels that black cuts none of.
-
-    (N, 4)
-    """
+    """Return by how much real kurtosis is above made kurtosis (N, 4), where black cuts nothing."""
     return (by_level(real, "kurtosis", channel) - by_level(made, "kurtosis", channel))[:, 4:8]
 
 
