@@ -24,12 +24,13 @@ _WHITE = 0.03  # correlation of neighbours that the structure of scenes gives wh
 _MOST_LAG = 0.66
 _TOP = 64  # level from which on scenes have more structure than noise
 _KNOWN = [least for least in LEVELS[:-1] if least < _TOP]
+_MIDDLES = [(a + b) / 2 for a, b in pairwise(LEVELS) if a < _TOP]
+_CORRELATIONS = ("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")
 
 
 def level_lights(toe: float) -> FloatArray:
     """Return the light of the middles of `LEVELS` below 64, in levels of the straight part."""
-    middles = [(a + b) / 2 for a, b in pairwise(LEVELS) if a < _TOP]
-    return np.interp(middles, np.arange(256), light_of_levels(toe))
+    return np.interp(_MIDDLES, np.arange(256), light_of_levels(toe))
 
 
 def by_level(measures: PairMeasures, what: str, channel: int) -> FloatArray:
@@ -68,7 +69,7 @@ def initial_values(real: PairMeasures, toe: float) -> FloatArray:
         read, shot, _ = _transfer(real, toe, i)
         values[:, column_indices(f"noise.read.{channel}")] = max(read, 0.05) ** 0.5
         values[:, column_indices(f"noise.shot.{channel}")] = max(shot, 0.01)
-    for pair, name in zip(("red_green", "green_blue", "red_blue"), ("rg", "gb", "rb"), strict=True):
+    for pair, name in _CORRELATIONS:
         values[:, column_indices(f"noise.correlation.{pair}")] = np.nanmedian(
             real[f"correlation_{name}"]
         )
@@ -102,8 +103,7 @@ def _transfer(real: PairMeasures, toe: float, channel: int) -> tuple[float, floa
 
 def _slopes(toe: float) -> FloatArray:
     """Return levels of the low for each level of the straight part, at the middles of `LEVELS`."""
-    middles = [(a + b) / 2 for a, b in pairwise(LEVELS) if a < _TOP]
-    return 1 / np.interp(middles, np.arange(256), np.gradient(light_of_levels(toe)))
+    return 1 / np.interp(_MIDDLES, np.arange(256), np.gradient(light_of_levels(toe)))
 
 
 def adjust_tone(
@@ -174,7 +174,7 @@ def adjust_noise(
         kurtosis = column_indices("noise.kurtosis")[0]
         heavier = np.concatenate([_heavier(real, made, i)[here].ravel() for i in range(3)])
         moved[here, kurtosis] += _median(heavier)
-        for pair, name in (("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")):
+        for pair, name in _CORRELATIONS:
             place = column_indices(f"noise.correlation.{pair}")[0]
             # Fisher's transform: near 1, where JPEG takes them, they hardly move otherwise.
             found, now = (_fisher(one[f"correlation_{name}"][here]) for one in (real, made))
@@ -267,15 +267,9 @@ def with_spread(
         away = _own(loud[0][:, i], loud[1][:, i], groups)
         moved[:, column_indices(f"noise.read.{channel}")] *= np.exp(away)[:, None]
         moved[:, column_indices(f"noise.shot.{channel}")] *= np.exp(2 * away)[:, None]
-    heavy = [
-        np.nanmean(
-            [_heavier(real, one, i) for i in range(3)],
-            axis=(0, 2),
-        )
-        for one in made
-    ]
+    heavy = [np.nanmean([_heavier(real, one, i) for i in range(3)], axis=(0, 2)) for one in made]
     moved[:, column_indices("noise.kurtosis")[0]] += _own(heavy[0], heavy[1], groups)
-    for pair, name in (("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")):
+    for pair, name in _CORRELATIONS:
         key = f"correlation_{name}"
         first, second = (real[key] - one[key] for one in made)
         moved[:, column_indices(f"noise.correlation.{pair}")[0]] += _own(first, second, groups)
