@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine
@@ -235,13 +236,9 @@ def _receipts(root: Path, plan: pa.Table, most: float) -> dict[str, Receipt]:
 def _report(root: Path, info: SetInfo, made: int, passed: dict[str, Counter[str]]) -> Report:
     candidates = read_checked(root / CANDIDATES, ["source", "reason"])
     refused = read_table(root / REFUSED)
+    spare = candidates.filter(pc.equal(candidates["reason"], SPARE))
     reasons: dict[str, Counter[str]] = {}
-    for source, reason in zip(
-        candidates["source"].to_pylist(), candidates["reason"].to_pylist(), strict=True
-    ):
-        if reason == SPARE:
-            reasons.setdefault(source, Counter())[reason] += 1
-    for row in photographs_in(refused).to_pylist():
+    for row in (*spare.to_pylist(), *photographs_in(refused).to_pylist()):
         reasons.setdefault(row["source"], Counter())[row["reason"]] += 1
     left_out: dict[str, list[tuple[str, str]]] = {}
     for row in refused.to_pylist():

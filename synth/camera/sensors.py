@@ -89,15 +89,14 @@ def iso_range(
     span a factor of 64, that is ISO 100 to 6400.
     """
     entry = _entry(camera, own)
+    if entry.rows:
+        return entry.rows[0][0], entry.rows[-1][0]
     if entry.relation is not None:
-        return _NOMINAL_ISO, float(
-            round(_NOMINAL_ISO * entry.relation.shot_max / entry.relation.shot_min)
-        )
-    if entry.by_gain is not None:
-        return _NOMINAL_ISO, float(
-            round(_NOMINAL_ISO * math.exp(entry.by_gain.ln_k_max - entry.by_gain.ln_k_min))
-        )
-    return entry.rows[0][0], entry.rows[-1][0]
+        most = _NOMINAL_ISO * entry.relation.shot_max / entry.relation.shot_min
+    else:
+        assert entry.by_gain is not None
+        most = _NOMINAL_ISO * math.exp(entry.by_gain.ln_k_max - entry.by_gain.ln_k_min)
+    return _NOMINAL_ISO, float(round(most))
 
 
 def sensors_at(

@@ -28,18 +28,14 @@ def render_power_law(
     normal is not a uint8 array (H, W, 3), or the window does not lie within it.
     """
     check_normal(normal)
-    if window is not None:
-        check_window(window, *normal.shape[:2])
-        rows = slice(window.top, window.top + window.height)
-        columns = slice(window.left, window.left + window.width)
-        return render_power_law(normal, draw, None, lit_as)[rows, columns]
+    height, width = normal.shape[:2]
+    window = window or Window(0, 0, height, width)
+    check_window(window, height, width)
     low = _darkened(normal, draw, curve_table(normal if lit_as is None else lit_as, draw))
-    last = draw.degradations
-    return (
-        low
-        if last is None
-        else jpeg(low, JpegSetting(last.jpeg.quality, last.jpeg.chroma == HALVED))
-    )
+    if (last := draw.degradations) is not None:
+        low = jpeg(low, JpegSetting(last.jpeg.quality, last.jpeg.chroma == HALVED))
+    top, left = window.top, window.left
+    return low[top : top + window.height, left : left + window.width]
 
 
 def _darkened(normal: Pixels, draw: PowerLawDraw, curve: FloatArray) -> Pixels:

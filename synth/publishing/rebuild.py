@@ -107,15 +107,8 @@ def _request(info: SetInfo, given: list[str], published: Path) -> Request:
             + ", ".join(f"{one.name} ({one.kind})" for one in known.sources),
             value=text,
         )
-    return Request(
-        sources=tuple(found),
-        profile=known.profile,
-        plan=known.plan,
-        recipe=recorded_recipe(known.recipe, f"recipe of {published}"),
-        low_seed=known.low_seed,
-        output=known.output,
-        not_like=known.not_like,
-    )
+    recipe = recorded_recipe(known.recipe, f"recipe of {published}")
+    return Request(**{**dict(known), "sources": tuple(found), "recipe": recipe})
 
 
 def _place_of(source: Source, given: list[str]) -> Source:
