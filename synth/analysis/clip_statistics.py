@@ -41,5 +41,4 @@ def clip_statistics(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> dict[s
 
 def _residual(low: Pixels) -> FloatImage:
     green = low[..., 1].astype(np.float32)
-    made: FloatImage = green - cv2.GaussianBlur(green, (0, 0), 2)
-    return made
+    return green - cv2.GaussianBlur(green, (0, 0), 2)

@@ -45,8 +45,7 @@ def brighten(low: Pixels, gain: float | None = None) -> Pixels:
     """
     gain = brightening_gain(low) if gain is None else gain
     levels = np.rint(255 * linear_to_srgb(np.minimum(LEVEL_LIGHT * gain, 1.0))).astype(np.uint8)
-    shown: Pixels = levels[low]
-    return shown
+    return levels[low]
 
 
 def row_of(normal: Pixels, recipe: Recipe, seed: int, key: str, width: int) -> list[Tile]:

@@ -126,8 +126,7 @@ def flattest(normal: Pixels, share: float = _FLATTEST) -> Mask:
     green = normal[:, :, 1].astype(np.float32)
     mean = cv2.GaussianBlur(green, (0, 0), 2)
     texture = cv2.GaussianBlur(green * green, (0, 0), 2) - mean * mean
-    flat: Mask = texture <= np.quantile(texture, share)
-    return flat
+    return texture <= np.quantile(texture, share)
 
 
 def noise(low: Pixels, flat: Mask) -> dict[str, float]:

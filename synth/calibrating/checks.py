@@ -108,5 +108,4 @@ def _structure(light: FloatArray, noise: float) -> float:
 def _coarse(plane: FloatArray) -> FloatArray:
     down, across = (side // _COARSE for side in plane.shape)
     cut = plane[: down * _COARSE, : across * _COARSE]
-    means: FloatArray = cut.reshape(_COARSE, down, _COARSE, across).mean(axis=(1, 3))
-    return means
+    return cut.reshape(_COARSE, down, _COARSE, across).mean(axis=(1, 3))

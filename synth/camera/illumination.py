@@ -176,12 +176,11 @@ def light_tints(warmth_ev: FloatArray) -> FloatArray:
 
 def _luminance(colour: FloatArray) -> FloatArray:
     """Return the luminance of RGB, summed in order: a library's last bits depend on the machine."""
-    weighted: FloatArray = (
+    return (
         LUMINANCE[0] * colour[..., 0]
         + LUMINANCE[1] * colour[..., 1]
         + LUMINANCE[2] * colour[..., 2]
     )
-    return weighted
 
 
 @lru_cache(maxsize=1)

@@ -160,8 +160,7 @@ def _shifted(settings: FloatArray) -> FloatArray:
 
 def _cubic(x: FloatArray) -> FloatArray:
     near, far = (1.5 * x - 2.5) * x * x + 1, ((-0.5 * x + 2.5) * x - 4) * x + 2
-    weights: FloatArray = np.where(x < 1, near, np.where(x < 2, far, 0.0))
-    return weights
+    return np.where(x < 1, near, np.where(x < 2, far, 0.0))
 
 
 def _spread_again(one: FloatArray, other: FloatArray) -> FloatArray:

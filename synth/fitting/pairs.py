@@ -114,8 +114,7 @@ def as_normal(low: Pixels) -> Pixels:
     for _ in range(12):
         mean = float((np.minimum(light * gain, 1) @ LUMINANCE).mean())
         gain = min(_MOST_GAIN, gain * _GREY / max(mean, 1e-5))
-    shown: Pixels = np.rint(255 * linear_to_srgb(np.minimum(light * gain, 1))).astype(np.uint8)
-    return shown
+    return np.rint(255 * linear_to_srgb(np.minimum(light * gain, 1))).astype(np.uint8)
 
 
 def _read(path: Path) -> Pixels:

@@ -69,5 +69,4 @@ def curve_table(normal: Pixels, draw: PowerLawDraw) -> FloatArray:
         least, most = int(normal.min()) / 255, int(normal.max()) / 255
         x = np.clip((x - least) / ((most - least) or 1.0), 0, 1)
     curve = draw.curve
-    table: FloatArray = np.clip(curve.beta * (curve.alpha * x) ** curve.gamma, 0, 1)
-    return table
+    return np.clip(curve.beta * (curve.alpha * x) ** curve.gamma, 0, 1)

@@ -124,10 +124,9 @@ def _stream(made: Any, height: int, width: int, form: Form) -> Any:
 def _even(frame: Pixels) -> Pixels:
     """Repeat the last row and column where a side is odd, as 4:2:0 wants even ones."""
     height, width = frame.shape[:2]
-    made: Pixels = np.asarray(
+    return np.asarray(
         cv2.copyMakeBorder(frame, 0, height % 2, 0, width % 2, cv2.BORDER_REPLICATE), np.uint8
     )
-    return made
 
 
 def _av() -> Any:

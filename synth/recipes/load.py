@@ -179,8 +179,7 @@ def recorded_recipe(values: dict[str, Any], where: str) -> Recipe:
             value=model,
             allowed=list(_RECIPES),
         )
-    recipe: Recipe = validate(_RECIPES[model], values, where)
-    return recipe
+    return validate(_RECIPES[model], values, where)
 
 
 def _check_drawn_together(recipe: CameraRecipe, overrides: Iterable[str], where: str) -> None:

@@ -156,8 +156,7 @@ def _strip(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> str:
 
 def scale_image(image: Pixels, size: tuple[int, int]) -> Pixels:
     """Return an image at another size (width, height), by means over areas."""
-    made: Pixels = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
-    return made
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
 
 
 def jpeg_address(image: Pixels, quality: int) -> str:

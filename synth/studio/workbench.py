@@ -175,8 +175,7 @@ class Workbench:
 
 def _values_of(recipe: Recipe) -> Values:
     """Return all values of a recipe, those too that files leave out where they change nothing."""
-    values: Values = recipe.model_dump(mode="json", context=WHOLE)
-    return values
+    return recipe.model_dump(mode="json", context=WHOLE)
 
 
 def _recipe(values: Values) -> Recipe:
