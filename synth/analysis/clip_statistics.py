@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from ..kernels.arrays import FloatImage, Pixels
-from .pair_statistics import correlation, exposure_ev, flattest, luminance
+from .pair_statistics import correlation, exposure_ev, flattest, luminance, residual
 
 _MOVED = 2  # levels by which a normal's pixel may differ between frames and count as still
 
@@ -26,7 +26,7 @@ def clip_statistics(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> dict[s
     light = ([luminance(frame) for frame in pair] for pair in zip(lows, normals, strict=True))
     exposures = [exposure_ev(*pair) for pair in light]
     pairs: tuple[list[FloatImage], list[FloatImage]] = ([], [])
-    residuals = [_residual(low) for low in lows]
+    residuals = [residual(low[..., 1].astype(np.float32)) for low in lows]
     for one, other in pairwise(range(len(lows))):
         moved = cv2.absdiff(normals[one][..., 1], normals[other][..., 1])
         still = flattest(normals[one]) & (moved <= _MOVED)
@@ -37,8 +37,3 @@ def clip_statistics(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> dict[s
         "flicker_ev": float(np.std(exposures)),
         "temporal_correlation": correlation(both[0], both[1]),
     }
-
-
-def _residual(low: Pixels) -> FloatImage:
-    green = low[..., 1].astype(np.float32)
-    return green - cv2.GaussianBlur(green, (0, 0), 2)

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...manifests.config import load_yaml
-from ..kernels.arrays import FloatArray, Mask, Pixels
+from ..kernels.arrays import FloatArray, FloatImage, Mask, Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE
 
 PERCENTILES = (5, 50, 95)
@@ -76,7 +76,7 @@ def pair_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
         "normal_grid_ev": float(np.std(normal_grid)),
         "zeros": _zeros(low),
     }
-    return values | noise(low, flattest(normal)) | _power_law(_blocks(low), _blocks(normal))
+    return values | noise(low, flattest(normal)) | _power_law(low, normal)
 
 
 def low_statistics(low: Pixels) -> dict[str, float]:
@@ -131,11 +131,10 @@ def flattest(normal: Pixels, share: float = _FLATTEST) -> Mask:
 
 def noise(low: Pixels, flat: Mask) -> dict[str, float]:
     """Measure the residual of the low to its own blur (sigma 2), where the normal is flattest."""
-    values = low.astype(np.float32)
-    residual = values - cv2.GaussianBlur(values, (0, 0), 2)
-    red, green, blue = np.ascontiguousarray(residual[flat].T, np.float64)
+    rest = residual(low.astype(np.float32))
+    red, green, blue = np.ascontiguousarray(rest[flat].T, np.float64)
     pairs = flat[:, :-1] & flat[:, 1:]
-    left, right = residual[:, :-1, 1][pairs], residual[:, 1:, 1][pairs]
+    left, right = rest[:, :-1, 1][pairs], rest[:, 1:, 1][pairs]
     return {
         "noise_r": float(red.std()),
         "noise_g": float(green.std()),
@@ -144,6 +143,11 @@ def noise(low: Pixels, flat: Mask) -> dict[str, float]:
         "correlation_gb": correlation(green, blue),
         "autocorrelation": correlation(left, right),
     }
+
+
+def residual(values: FloatImage) -> FloatImage:
+    """Return an image less its own blur (sigma 2): its noise, where the scene is flat."""
+    return values - cv2.GaussianBlur(values, (0, 0), 2)
 
 
 def correlation(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
@@ -155,28 +159,23 @@ def correlation(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
     return float((a * b).sum() / scale) if scale > 0 else float("nan")
 
 
-def _blocks(image: Pixels) -> FloatArray | None:
-    """Return the mean grey of blocks, 0 to 1; None of an image that has fewer than four."""
-    height, width = image.shape[0] // _BLOCK, image.shape[1] // _BLOCK
-    if height * width < 4:
-        return None
-    rows = np.ascontiguousarray(image[: height * _BLOCK, : width * _BLOCK]).reshape(
-        height, _BLOCK, -1
-    )
-    columns = np.stack([cv2.reduce(row, 0, cv2.REDUCE_SUM, dtype=cv2.CV_32S)[0] for row in rows])
-    means = columns.reshape(height, width, -1).sum(axis=2) / (255.0 * 3 * _BLOCK * _BLOCK)
-    return np.asarray(means).ravel()
+def block_means(image: npt.NDArray[Any], side: int) -> FloatArray:
+    """Return the means (N, 3) of the whole blocks of a float image, `side` pixels high and wide."""
+    height, width = (max(1, length // side) for length in image.shape[:2])
+    cut = image[: height * side, : width * side]
+    means = cv2.resize(cut, (width, height), interpolation=cv2.INTER_AREA)
+    return means.reshape(-1, 3).astype(np.float64)
 
 
-def _power_law(low: FloatArray | None, normal: FloatArray | None) -> dict[str, float]:
+def _power_law(low: Pixels, normal: Pixels) -> dict[str, float]:
     """Fit log low = log a + b log normal by least squares, of blocks' mean grey, sRGB-encoded."""
-    unknown = {"scale": float("nan"), "exponent": float("nan")}
-    if low is None or normal is None:
-        return unknown
-    usable = (low > 0) & (normal > 0)
-    x, y = np.log(normal[usable]), np.log(low[usable])
+    dark, bright = (
+        block_means(image.astype(np.float32), _BLOCK).mean(axis=1) / 255 for image in (low, normal)
+    )
+    usable = (dark > 0) & (bright > 0)
+    x, y = np.log(bright[usable]), np.log(dark[usable])
     if len(x) < 4 or np.ptp(x) < 1e-6:
-        return unknown
+        return {"scale": float("nan"), "exponent": float("nan")}
     exponent, scale = np.polyfit(x, y, 1)
     return {"scale": float(np.exp(scale)), "exponent": float(exponent)}
 

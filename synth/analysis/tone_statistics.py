@@ -13,6 +13,7 @@ import numpy as np
 from ..kernels.arrays import FloatArray, FloatImage, Mask, Pixels
 from ..kernels.curves import LEVEL_LIGHT, linear_to_srgb
 from .noise_statistics import CHANNELS
+from .pair_statistics import block_means
 
 TONES = (0, 16, 32, 64, 112, 160, 192, 224, 250, 256)
 """Bounds of the levels of the normal, of 255, at which tone is measured."""
@@ -52,7 +53,7 @@ def tone_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
 
     Returns a dict by the names of `TONE_LABELS`; NaN where a picture has too few blocks of a level.
     """
-    light, lit = (_blocks(image) for image in (low, normal))
+    light, lit = (block_means(_LEVEL_LIGHT[image], _SIDE) for image in (low, normal))
     level = 255 * linear_to_srgb(np.minimum(lit, 1))
     with np.errstate(invalid="ignore", divide="ignore"):
         gain = np.log2(np.maximum(light, _LEAST)) - np.log2(np.maximum(lit, _LEAST))
@@ -75,15 +76,6 @@ def tone_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
     )
     measured["saturation"] = _saturation(light, lit)
     return measured | _registration(low, normal)
-
-
-def _blocks(image: Pixels) -> FloatArray:
-    """Return the mean linear light (N, 3) of whole blocks."""
-    height, width = (max(1, side // _SIDE) for side in image.shape[:2])
-    cut = image[: height * _SIDE, : width * _SIDE]
-    light = _LEVEL_LIGHT[cut]
-    means = cv2.resize(light, (width, height), interpolation=cv2.INTER_AREA)
-    return means.reshape(-1, 3).astype(np.float64)
 
 
 def _mean(light: FloatArray, lit: FloatArray, channel: int, here: Mask) -> float:
