@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...engines.engine import Engine, check_paths, ignore_progress
+from ...engines.engine import Counted, Engine, check_paths, ignore_progress
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError, SourceError
 from ...manifests.images.decode import read_rgb
@@ -112,26 +111,24 @@ def stats(
     >>> len(measured.rows), measured.rows[0]["exposure_ev"] > 0
     (6, True)
     """
-    shown = progress or Silent()
+    shown, engine = progress or Silent(), engine or LocalEngine(workers)
     lows = lows if isinstance(lows, PairSet) else as_path(lows)
     if is_set(lows):
         found = open_set(lows, normals)
         shown.stage("measuring pairs", min(pairs, len(found)))
-        return measure_set(found, pairs, workers, shown.at, engine=engine)
+        return measure_set(found, pairs, engine, shown.at)
     if isinstance(lows, PairSet) or isinstance(normals, PairSet):
         raise SetError(f"{lows}: is no set, but its normals are; give two folders")
     shown.stage("measuring pairs", None)
     folder = None if normals is None else as_path(normals)
-    return measure_folders(lows, folder, pairs, workers, shown.at, engine=engine)
+    return measure_folders(lows, folder, pairs, engine, shown.at)
 
 
 def measure_set(
     pairs: PairSet,
     most: int,
-    workers: int = 1,
-    at: Callable[[int], None] = ignore_progress,
-    *,
     engine: Engine | None = None,
+    at: Counted = ignore_progress,
     most_units: int | None = None,
 ) -> Measured:
     """Measure at most `most` pairs of a set, evenly spread over it.
@@ -142,7 +139,7 @@ def measure_set(
     its normals.
     """
     pairs.check_normals()
-    engine = engine or LocalEngine(workers)
+    engine = engine or LocalEngine()
     check_paths(engine, pairs.root, pairs.normals)
     units = [unit for unit in pairs.units() if unit.count]
     if most_units is not None and len(units) > most_units:
@@ -196,10 +193,8 @@ def measure_folders(
     lows: Path,
     normals: Path | None,
     most: int,
-    workers: int = 1,
-    at: Callable[[int], None] = ignore_progress,
-    *,
     engine: Engine | None = None,
+    at: Counted = ignore_progress,
 ) -> Measured:
     """Measure real pairs: a folder of lows and one of normals, or lows alone.
 
@@ -208,7 +203,7 @@ def measure_folders(
     Raises SourceError when there is nothing to measure, an image has no partner, sizes differ or an
     image is damaged.
     """
-    engine = engine or LocalEngine(workers)
+    engine = engine or LocalEngine()
     check_paths(engine, lows, normals)
     wanted = image_pairs(lows, normals, most)
     groups = [wanted[i : i + _GROUP] for i in range(0, len(wanted), _GROUP)]

@@ -6,12 +6,11 @@ the libraries that loaders and trainers read with.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...engines.engine import Engine, check_paths, ignore_progress
+from ...engines.engine import Counted, Engine, check_paths, ignore_progress
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError, first_line
 from ...manifests.images.decode import find_reader_mismatch
@@ -42,16 +41,12 @@ class _Job:
 
 
 def recheck_set(
-    pairs: PairSet,
-    workers: int = 1,
-    at: Callable[[int], None] = ignore_progress,
-    *,
-    engine: Engine | None = None,
+    pairs: PairSet, engine: Engine | None = None, at: Counted = ignore_progress
 ) -> list[Problem]:
     """Make every low of a set again and compare; of a live set, every draw.
 
-    pairs: with its normals, where they lie in another set. workers: processes of this machine. at:
-    called with the number of pairs compared so far. engine: where the work is done, instead.
+    pairs: with its normals, where they lie in another set. engine: this process by default. at:
+    called with the number of pairs compared so far.
 
     Returns pairs whose stored low is not what normal and draw make. Raises SetError when the set
     holds lows only and was opened without the set that it was made from, or when its lows are of
@@ -65,7 +60,7 @@ def recheck_set(
             f"its lows were made by model {model}, this gloam has model {MODEL}; verify it deeply"
             " with that gloam",
         )
-    engine = engine or LocalEngine(workers)
+    engine = engine or LocalEngine()
     check_paths(engine, pairs.root, pairs.normals)
     engine.warm(WARM)
     request = pairs.info.build.request

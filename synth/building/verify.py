@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...engines.engine import Engine
+from ...engines.local import LocalEngine
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...manifests.sets.verify import Problem, verify_set
 from ...progress import Progress, Silent
@@ -64,5 +65,5 @@ def verify(
         from .deep_verify import recheck_set  # kernels
 
         shown.stage("comparing", len(pairs))
-        problems += recheck_set(pairs, workers, shown.at, engine=engine)
+        problems += recheck_set(pairs, engine or LocalEngine(workers), shown.at)
     return problems

@@ -193,7 +193,7 @@ def _finish(
     files = [_published(written, name) for name in sorted(pictures)]
     if form == "plan":
         _write_splits(written, origin)
-    measured = measure_set(origin, _MEASURED, engine=engine)
+    measured = measure_set(origin, _MEASURED, engine)
     if form != "plan":
         buffer = io.BytesIO()
         sheet(_rows(origin)).save(buffer, "png")

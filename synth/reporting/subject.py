@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ...engines.engine import Engine, ignore_progress
+from ...engines.engine import Counted, Engine, ignore_progress
 from ...manifests.sets.close import photographs_in
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sources.folders import image_files
@@ -66,9 +65,8 @@ def set_subject(
     root: Path,
     normals: Path | None,
     most: int,
-    workers: int,
-    at: Callable[[int], None] = ignore_progress,
     engine: Engine | None = None,
+    at: Counted = ignore_progress,
 ) -> Subject:
     """Gather the facts and statistics of a set.
 
@@ -77,7 +75,7 @@ def set_subject(
     pairs = open_set(root)
     if pairs.lows_only and normals is not None:
         pairs = open_set(root, normals)
-    measured = measure_set(pairs, most, workers, at, engine=engine, most_units=_MOST_UNITS)
+    measured = measure_set(pairs, most, engine, at, _MOST_UNITS)
     info, table = pairs.info, pairs.table("pairs")
     build = info.build
     codec = build.request.output.low_codec
@@ -129,15 +127,14 @@ def folder_subject(
     lows: Path,
     normals: Path | None,
     most: int,
-    workers: int,
-    at: Callable[[int], None] = ignore_progress,
     engine: Engine | None = None,
+    at: Counted = ignore_progress,
 ) -> Subject:
     """Gather the statistics of real pairs, or of lows alone.
 
     Raises SourceError when there is nothing, an image has no partner, or is damaged.
     """
-    measured = measure_folders(lows, normals, most, workers, at, engine=engine)
+    measured = measure_folders(lows, normals, most, engine, at)
     where = f"{lows}" if normals is None else f"{lows} and {normals}"
     return Subject(
         lows.name or lows.resolve().name,

@@ -458,7 +458,7 @@ def attack(root: Path, out: Path) -> Iterator[tuple[str, str]]:
             raise gloam.errors.SetError(str(problems[0]))
 
     def deep() -> None:
-        problems = recheck_set(gloam.open_set(root), 1)
+        problems = recheck_set(gloam.open_set(root))
         if problems:
             raise gloam.errors.SetError(str(problems[0]))
 
