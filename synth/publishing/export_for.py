@@ -62,8 +62,8 @@ def export_for(
         {"for": trainer},
         partial(_write_unit, form),
         partial(_finish, form, classes),
-        engine=engine,
-        progress=progress,
+        engine,
+        progress,
     )
     return form
 
@@ -88,12 +88,11 @@ def _check(origin: PairSet, root: Path, form: TrainerFormat) -> None:
 
 def _write_unit(form: TrainerFormat, unit: Unit, root: Path) -> Note:
     """Write the images of a unit; note their files and the samples' records."""
-    sums: dict[str, str] = {}
     if form.extra == "energon":
-        samples = counted(sample_with_low(unit))
-        sums = write_shard(root, unit.name, samples)
+        shard = write_shard(root, unit.name, counted(sample_with_low(unit)))
         write_index(root, unit.name)
-        return {"sums": sums, "records": []}
+        return {"sums": shard, "records": []}
+    sums: dict[str, str] = {}
     records: list[dict[str, Any]] = []
     split = form.splits[unit.split]
     for sample in counted(sample_with_low(unit)):

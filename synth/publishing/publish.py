@@ -124,8 +124,8 @@ def publish(
         {"published": format, **about},
         partial(_write_unit, format, _chosen(suffixes), paths),
         partial(_finish, origin, format, suffixes, about, engine),
-        engine=engine,
-        progress=progress,
+        engine,
+        progress,
     )
 
 

@@ -44,13 +44,6 @@ Writer = Callable[[Unit, Path], Note]
 """Writes a unit below a folder, from which its files are moved when all units are there."""
 
 
-@dataclass(frozen=True)
-class _Job:
-    unit: Unit
-    root: Path
-    write: Writer
-
-
 @dataclass
 class Written:
     """A folder that is nearly done: its units are there."""
@@ -78,7 +71,6 @@ def write_units(
     about: dict[str, Any],
     write: Writer,
     finish: Callable[[Written], None],
-    *,
     engine: Engine,
     progress: Progress,
 ) -> None:
@@ -107,7 +99,7 @@ def write_units(
         progress.stage("writing", len(origin))
         before = len(origin) - sum(unit.count for unit in missing)
         progress.at(before)
-        jobs = (_Job(unit, root, write) for unit in missing)
+        jobs = ((unit, root, write) for unit in missing)
         for _ in engine.map(_run, jobs, lambda counted: progress.at(before + counted)):
             pass
         _move_sorted(_drafts(root), root)
@@ -121,9 +113,9 @@ def write_units(
     remove_tree(work)
 
 
-def _run(job: _Job) -> None:
-    note = job.write(job.unit, _drafts(job.root))
-    write_bytes(_note(job.root, job.unit), canonical_json(note))
+def _run(job: tuple[Unit, Path, Writer]) -> None:
+    unit, root, write = job
+    write_bytes(_note(root, unit), canonical_json(write(unit, _drafts(root))))
 
 
 def _drafts(root: Path) -> Path:

@@ -58,8 +58,8 @@ def export_videos(
         {"video": form},
         partial(_write_unit, form),
         lambda written: None,  # all is said by the files of the units
-        engine=engine,
-        progress=progress,
+        engine,
+        progress,
     )
     return len(pairs)
 
