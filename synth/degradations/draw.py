@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from ..parameters.drawing import Drawn, Off, nothing_of
 
 
-class MotionDraw(Drawn):
-    """See `recipe.Motion`. angle: of its direction, in radians."""
+class VectorDraw(Drawn):
+    """See `recipe.Motion` and `recipe.Shift`. angle: of the direction, in radians."""
 
     length: float
     angle: float
@@ -18,13 +18,6 @@ class DefocusDraw(Drawn):
     """See `recipe.Defocus`."""
 
     radius: float
-
-
-class ShiftDraw(Drawn):
-    """See `recipe.Shift`. angle: of its direction, in radians."""
-
-    length: float
-    angle: float
 
 
 class BandingDraw(Drawn):
@@ -60,8 +53,8 @@ class LastDegradationsDraw(Drawn):
 class DegradationsDraw(LastDegradationsDraw):
     """All degradations of one image; a part that it has not is 0, or None."""
 
-    motion: MotionDraw
+    motion: VectorDraw
     defocus: DefocusDraw
-    shift: Annotated[ShiftDraw | None, Off(nothing_of(ShiftDraw))] = None
+    shift: Annotated[VectorDraw | None, Off(nothing_of(VectorDraw))] = None
     banding: BandingDraw
     fixed_pattern: FixedPatternDraw

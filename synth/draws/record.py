@@ -22,8 +22,8 @@ class ExposureDraw(Drawn):
     by_brightness: float = 0.0
 
 
-class HighlightsDraw(Drawn):
-    """See `recipe.Highlights`."""
+class StopsDraw(Drawn):
+    """See `recipe.Highlights` and `recipe.Vignette`."""
 
     ev: float
 
@@ -68,12 +68,6 @@ class SceneDraw(Drawn):
     strength: float
 
 
-class VignetteDraw(Drawn):
-    """See `recipe.Vignette`."""
-
-    ev: float
-
-
 class GradientDraw(Drawn):
     """A gradient. angle: of its direction, in radians."""
 
@@ -88,7 +82,7 @@ class IlluminationDraw(Drawn):
     lights: LightsDraw
     lamps: LightsDraw
     scene: SceneDraw
-    vignette: VignetteDraw
+    vignette: StopsDraw
     gradient: GradientDraw
 
 
@@ -244,7 +238,7 @@ class CameraDraw(Drawn):
     model: Literal["camera"] = "camera"
     pixel_seed: int
     exposure: ExposureDraw
-    highlights: HighlightsDraw
+    highlights: StopsDraw
     tone: ToneDraw
     illumination: IlluminationDraw
     camera: BodyDraw
