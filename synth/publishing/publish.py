@@ -231,7 +231,7 @@ def _finish(
     written.put("croissant.json", [croissant(info.name, described, table, columns, files, own)])
     sizes = {split: _bytes_of(files, form, split) for split in _SPLITS}
     types = _types(origin, form, own, sizes)
-    card = head(info, about["license"], [config_of("default", FORMATS[form], info)], types)
+    card = head(info, about["license"], [config_of(info, FORMATS[form])], types)
     card += body(
         info,
         measured.rows,
