@@ -61,22 +61,20 @@ NOISE_LABELS = {
 """Every statistic of noise, and what it is called in print."""
 
 
-def smooth_places(normal: Pixels) -> Mask:
-    """Return where a normal is smooth and not saturated, bool (H, W)."""
-    return flattest(normal, _SMOOTHEST) & (normal.max(axis=2) < _SATURATED)
+def smooth_places(low: Pixels, normal: Pixels | None) -> Mask:
+    """Return where a scene is smooth, bool (H, W): its normal, where that is not saturated.
 
-
-def smooth_places_of_low(low: Pixels) -> Mask:
-    """Return where a low without its normal is smooth, by a blur that noise hardly passes."""
-    blurred: Pixels = cv2.GaussianBlur(low, (0, 0), 3)  # type: ignore[assignment]
-    return flattest(blurred, _SMOOTHEST)
+    Without a normal it is the low that is smooth, by a blur that noise hardly passes.
+    """
+    if normal is not None:
+        return flattest(normal, _SMOOTHEST) & (normal.max(axis=2) < _SATURATED)
+    return flattest(np.asarray(cv2.GaussianBlur(low, (0, 0), 3), np.uint8), _SMOOTHEST)
 
 
 def noise_statistics(low: Pixels, smooth: Mask) -> dict[str, float]:
     """Measure the noise of a low.
 
-    low: uint8 array (H, W, 3), RGB. smooth: bool array (H, W), where the scene is smooth:
-    `smooth_places` of its normal.
+    low: uint8 array (H, W, 3), RGB. smooth: bool array (H, W), its `smooth_places`.
 
     Returns a dict by the names of `NOISE_LABELS`; NaN where there are too few pixels of a level.
     """

@@ -304,4 +304,4 @@ def _types(
     roles = tuple(next(origin.records())["members"])
     roles = roles if LOW in roles else (LOW, *roles)
     named = {role: [suffixes.get(role, "png")] for role in roles}
-    return {"features": sample_features(info, roles, named, info.build.labelled), **splits}
+    return {"features": sample_features(info, roles, named), **splits}

@@ -14,7 +14,7 @@ from ...manifests.images.decode import read_rgb
 from ...manifests.selection.duplicates import near_duplicates
 from ...manifests.selection.measures import measure_pixels
 from ..analysis.all_statistics import all_statistics, middle
-from ..analysis.noise_statistics import smooth_places, smooth_places_of_low
+from ..analysis.noise_statistics import smooth_places
 from ..kernels.arrays import IntArray, Pixels
 from ..models import draw, render
 from ..recipes.load import Recipe
@@ -85,11 +85,10 @@ def _measure(samples: tuple[TestedLow, ...]) -> list[MeasuredLow]:
                 sample.low or sample.normal,
                 f"its shorter side has {least} pixels; 64 are the least",
             )
-        smooth = smooth_places_of_low(low) if normal is None else smooth_places(normal)
         made.append(
             MeasuredLow(
                 all_statistics(low, normal),
-                filter_features(low, smooth),
+                filter_features(low, smooth_places(low, normal)),
                 patch_features(low, normal),
                 measure_pixels(low if normal is None else normal).perceptual_hash,
             )

@@ -16,7 +16,7 @@ Feature = dict[str, Any]
 _TEXT, _WHOLE = {"dtype": "string"}, {"dtype": "int64"}
 
 
-def record_feature(info: SetInfo, roles: tuple[str, ...], labelled: bool) -> list[Feature]:
+def record_feature(info: SetInfo, roles: tuple[str, ...]) -> list[Feature]:
     """Return the type of a record: one for each field, whatever a sample has there."""
     member = [("sha256", _TEXT), ("bytes", _WHOLE), ("suffix", _TEXT)]
     fields: list[tuple[str, Feature]] = [
@@ -30,7 +30,7 @@ def record_feature(info: SetInfo, roles: tuple[str, ...], labelled: bool) -> lis
         ("members", {"struct": [_named(role, {"struct": _all(member)}) for role in roles]}),
         ("draw", {"struct": _draw(info)}),
     ]
-    if labelled:
+    if info.build.labelled:
         fields.append(("labels", {"struct": _all(_LABELS)}))
     return _all(fields)
 
@@ -52,7 +52,6 @@ def sample_features(
     info: SetInfo,
     roles: tuple[str, ...],
     suffixes: dict[str, list[str]],
-    labelled: bool,
     known: tuple[str, ...] = (),
 ) -> list[Feature]:
     """Return the types of a sample's members in shards, as `datasets` reads them.
@@ -61,7 +60,7 @@ def sample_features(
     suffixes: dict of role to suffixes, those that the files of its shards have: one column each.
     known: members that records know of; those of the samples by default.
     """
-    features = [_named("json", {"struct": record_feature(info, known or roles, labelled)})]
+    features = [_named("json", {"struct": record_feature(info, known or roles)})]
     for role in roles:
         if role.partition(".")[0] in (LOW, NORMAL, MASK):  # frames, too
             features += [_named(f"{role}.{one}", {"dtype": "image"}) for one in suffixes[role]]

@@ -81,4 +81,4 @@ def _features(root: Path, info: SetInfo) -> list[dict[str, Any]]:
     suffixes = {
         role: pc.unique(table[f"{role}_suffix"].drop_null()).sort().to_pylist() for role in roles
     }
-    return sample_features(info, roles, suffixes, info.build.labelled, known)
+    return sample_features(info, roles, suffixes, known)
