@@ -206,7 +206,7 @@ def _make_missing(run: Run, ready: Planned, task: Task | None = None) -> int:
     if missing:
         listed = ready.listed if ready.listed is not None else list_sources(run)
         wanted = {unit: units[unit] for unit in missing}
-        jobs = jobs_of(request, root, ready.note, ready.pairs, wanted, listed)
+        jobs = jobs_of(run, ready, wanted, listed)
         total = sum(map(len, units.values()))
         before = total - sum(map(len, wanted.values()))
         progress.stage("building", total)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from ...errors import SourceError
 from ...manifests.selection.candidates import locations
-from ...manifests.sets.info import BuildNote
 from ...manifests.sets.layouts.layout import unit_name
-from .request import Request
+from .planning import Planned, Run
 from .worker import PlannedPair, UnitJob
 
 
@@ -26,24 +24,19 @@ def units_of(plan: pa.Table) -> dict[str, list[int]]:
 
 
 def jobs_of(
-    request: Request,
-    root: Path,
-    note: BuildNote,
-    plan: pa.Table,
-    wanted: dict[str, list[int]],
-    listed: pa.Table,
+    run: Run, ready: Planned, wanted: dict[str, list[int]], listed: pa.Table
 ) -> Iterator[UnitJob]:
     """Return the jobs of some units, with the places of their photographs.
 
     All photographs are checked before; jobs are made as they are taken, while workers are at the
     first ones.
 
-    request, root, note: of the build. wanted: dict of unit to rows of the plan. listed: the
-    candidates that the sources hold now.
+    wanted: dict of unit to rows of the plan. listed: the candidates that the sources hold now.
 
     Raises SourceError when a photograph is gone, or has another size than when the set was planned.
     """
     rows = np.array([row for unit_rows in wanted.values() for row in unit_rows], np.int64)
+    request, note, plan = run.request, ready.note, ready.pairs
     photographs = plan.take(rows)
     names = zip(photographs["source"].to_pylist(), photographs["path"].to_pylist(), strict=True)
     row_of = {name: i for i, name in enumerate(names)}
@@ -73,7 +66,7 @@ def jobs_of(
             columns = (own[name].to_pylist() for name in ("key", "source", "path"))
             located = locations(found_at.slice(begin, len(unit_rows)))
             yield UnitJob(
-                root,
+                run.root,
                 unit,
                 note.fingerprint,
                 tuple(PlannedPair(*each) for each in zip(*columns, located, strict=True)),
