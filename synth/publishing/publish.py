@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date as Date
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -229,8 +228,7 @@ def _finish(
     columns = pq.read_schema(root / FOLDER / PAIRS)
     table = _published(written, f"{FOLDER}/{PAIRS}")
     written.put("croissant.json", [croissant(info.name, described, table, columns, files, own)])
-    sizes = {split: _bytes_of(files, form, split) for split in _SPLITS}
-    types = _types(origin, form, own, sizes)
+    types = _types(origin, form, own, files)
     card = head(info, about["license"], [config_of(info, FORMATS[form])], types)
     card += body(
         info,
@@ -258,38 +256,29 @@ def _published(written: Written, name: str) -> PublishedFile:
 
 
 def _rows(origin: PairSet) -> list[list[Tile]]:
-    """Show some pairs."""
-    rows = []
-    for unit, pair in _spread(origin, _SHOWN):
-        words = tuple(describe_draw(draw_of(unit, pair), _WIDTH))
-        low, normal = pixels_of(pair)
-        rows.append(tiles_of(normal, low, words, pair.key, _WIDTH))
-    return rows
-
-
-def _spread(origin: PairSet, many: int) -> Iterator[tuple[Unit, Sample]]:
-    """Yield units and pairs from the beginnings of units that are spread over the set."""
+    """Show some pairs, of the beginnings of units that are spread over the set."""
     units = [unit for unit in origin.units() if unit.count]
-    taken = min(many, len(units))
-    each = -(-many // taken)
-    chosen = [units[number * len(units) // taken] for number in range(taken)]
-    found = (((unit, one) for one in islice(sample_with_low(unit), each)) for unit in chosen)
-    yield from islice(chain.from_iterable(found), many)
-
-
-def _bytes_of(files: list[PublishedFile], form: Format, split: str) -> int:
-    """Count the bytes of a split's pictures."""
-    name = split if form == "webdataset" else _SPLITS[split]
-    return sum(one.bytes for one in files if Path(one.path).name.startswith(f"{name}-"))
+    taken = min(_SHOWN, len(units))
+    rows = []
+    for unit in (units[number * len(units) // taken] for number in range(taken)):
+        for pair in islice(sample_with_low(unit), -(-_SHOWN // taken)):
+            words = tuple(describe_draw(draw_of(unit, pair), _WIDTH))
+            low, normal = pixels_of(pair)
+            rows.append(tiles_of(normal, low, words, pair.key, _WIDTH))
+    return rows[:_SHOWN]
 
 
 def _types(
-    origin: PairSet, form: Format, suffixes: dict[str, str], sizes: dict[str, int]
+    origin: PairSet, form: Format, suffixes: dict[str, str], files: list[PublishedFile]
 ) -> dict[str, Any]:
     """Return the head's `dataset_info`: the splits, and the types of shards' members."""
     if form == "plan":
         return {}
-    info, total = origin.info, sum(sizes.values())
+    info, sizes = origin.info, dict.fromkeys(_SPLITS, 0)
+    for split, named in _SPLITS.items():
+        begin = f"{split if form == 'webdataset' else named}-"
+        sizes[split] = sum(one.bytes for one in files if Path(one.path).name.startswith(begin))
+    total = sum(sizes.values())
     splits = {
         "splits": [
             {"name": named, "num_bytes": sizes[split], "num_examples": info.counts[split]}
