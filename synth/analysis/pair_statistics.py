@@ -66,34 +66,24 @@ def pair_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
         raise ValueError(
             f"low is {low.shape[1]} x {low.shape[0]}, normal {normal.shape[1]} x {normal.shape[0]}"
         )
-    low_light, normal_light = luminance(low), luminance(normal)
-    low_grid, normal_grid = log_grid(low_light), log_grid(normal_light)
+    light, lit = luminance(low), luminance(normal)
+    grid, lit_grid = log_grid(light), log_grid(lit)
     values = {
-        "mean": _mean(low),
-        "exposure_ev": exposure_ev(low_light, normal_light),
-        "field_ev": float(np.std(low_grid - normal_grid)),
-        "low_grid_ev": float(np.std(low_grid)),
-        "normal_grid_ev": float(np.std(normal_grid)),
-        "zeros": _zeros(low),
+        "exposure_ev": exposure_ev(light, lit),
+        "field_ev": float(np.std(grid - lit_grid)),
+        "normal_grid_ev": float(np.std(lit_grid)),
     }
-    return values | noise(low, flattest(normal)) | _power_law(low, normal)
+    values |= low_statistics(low, grid) | noise(low, flattest(normal))
+    return values | _power_law(low, normal)
 
 
-def low_statistics(low: Pixels) -> dict[str, float]:
-    """Measure statistics that need no normal, for folders of real lows."""
+def low_statistics(low: Pixels, grid: FloatArray | None = None) -> dict[str, float]:
+    """Measure statistics that need no normal, for folders of real lows; grid: its `log_grid`."""
     return {
-        "mean": _mean(low),
-        "low_grid_ev": float(np.std(log_grid(luminance(low)))),
-        "zeros": _zeros(low),
+        "mean": float(np.mean(cv2.mean(low)[:3])) / 255,
+        "low_grid_ev": float(np.std(log_grid(luminance(low)) if grid is None else grid)),
+        "zeros": 1 - np.count_nonzero(low) / low.size,
     }
-
-
-def _mean(low: Pixels) -> float:
-    return float(np.mean(cv2.mean(low)[:3])) / 255
-
-
-def _zeros(low: Pixels) -> float:
-    return 1 - np.count_nonzero(low) / low.size
 
 
 def exposure_ev(low: FloatArray, normal: FloatArray) -> float:

@@ -114,18 +114,12 @@ def _problem_of(pair: Sample, job: _Job) -> str:
 
 def _difference(low: Pixels, made: Pixels, output: OutputOptions) -> str:
     """Compare a stored low with the one that is made again."""
-    again = made
     if output.low_codec == "jpg":
         encoded = encode_low(made, output)
-        again = decode_image(encoded.data, encoded.suffix)
-    if low.shape != again.shape:
-        return (
-            f"the low is {low.shape[1]} x {low.shape[0]}, its normal {again.shape[1]} x"
-            f" {again.shape[0]}"
-        )
-    different = int(np.count_nonzero(low != again))
-    return (
-        f"{different} of {low.size} samples of the low are not what its normal and draw make"
-        if different
-        else ""
-    )
+        made = decode_image(encoded.data, encoded.suffix)
+    if low.shape != made.shape:
+        sizes = [f"{width} x {height}" for height, width, _ in (low.shape, made.shape)]
+        return f"the low is {sizes[0]}, its normal {sizes[1]}"
+    different = int(np.count_nonzero(low != made))
+    what = f"{different} of {low.size} samples of the low are not what its normal and draw make"
+    return what if different else ""

@@ -45,6 +45,11 @@ class AtIso:
     darks: int
     flats: int
 
+    @property
+    def numbers(self) -> tuple[Estimate, ...]:
+        """Those of a row of a camera file: gain, read noise, its scale and shape, row noise."""
+        return (self.gain, *self.dark[:4])
+
 
 @dataclass(frozen=True)
 class CameraCalibration:
@@ -59,14 +64,13 @@ class CameraCalibration:
 
     def yaml(self) -> bytes:
         """Return a camera file: `camera.file` of a recipe takes it."""
-        rows = [
-            [float(f"{value:.6g}") for value in (one.iso, one.gain.value, *_row(one.dark, 0))]
-            for one in self.isos
-        ]
-        errors = [
-            [float(f"{value:.2g}") for value in (one.iso, one.gain.error, *_row(one.dark, 1))]
-            for one in self.isos
-        ]
+        rows, errors = (
+            [
+                [float(f"{number:{digits}}") for number in (one.iso, *(e[i] for e in one.numbers))]
+                for one in self.isos
+            ]
+            for i, digits in enumerate((".6g", ".2g"))
+        )
         camera = {"source": self.source, "black": self.black, "white": self.white, "by_iso": rows}
         text = (
             "# Made by gloam calibrate. by_iso: ISO, system gain K (DN per electron), read noise\n"
@@ -80,16 +84,9 @@ class CameraCalibration:
         """Return a line for each ISO."""
         made = [f"{'ISO':>7}  {'K':>18}  {'read':>16}  {'Tukey':>16}  {'lambda':>17}  {'row':>16}"]
         for one in self.isos:
-            dark = one.dark
-            cells = (one.gain, dark.read, dark.tukey, dark.shape, dark.row)
-            made.append(
-                f"{one.iso:>7g}  " + "  ".join(f"{c.value:>8.4g} ± {c.error:<6.2g}" for c in cells)
-            )
+            cells = (f"{cell.value:>8.4g} ± {cell.error:<6.2g}" for cell in one.numbers)
+            made.append(f"{one.iso:>7g}  " + "  ".join(cells))
         return made
-
-
-def _row(dark: Dark, which: int) -> list[float]:
-    return [one[which] for one in (dark.read, dark.tukey, dark.shape, dark.row)]
 
 
 def calibrate(

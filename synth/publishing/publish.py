@@ -292,5 +292,5 @@ def _types(
         return splits
     roles = tuple(next(origin.records())["members"])
     roles = roles if LOW in roles else (LOW, *roles)
-    named = {role: [suffixes.get(role, "png")] for role in roles}
-    return {"features": sample_features(info, roles, named), **splits}
+    endings = {role: [suffixes.get(role, "png")] for role in roles}
+    return {"features": sample_features(info, roles, endings), **splits}
