@@ -109,11 +109,7 @@ def small_tile(normal: Pixels, recipe: Recipe, label: str, seed: int, key: str, 
 def describe_draw(drawn: Draw, width: int) -> list[str]:
     """Describe the drawn parameters that one sees, in lines that fit under a tile."""
     if isinstance(drawn, CameraDraw):
-        words = [
-            f"{drawn.exposure.ev:.1f} EV",
-            _noise(drawn),
-            f"contrast {drawn.isp.contrast:.2f}",
-        ]
+        words = [f"{drawn.exposure.ev:.1f} EV", _noise(drawn), f"contrast {drawn.isp.contrast:.2f}"]
         red, blue = drawn.white_balance.error_ev
         words.append(f"white balance {red:+.2f} {blue:+.2f} EV")
         field, gain = drawn.illumination, drawn.isp.digital_gain_ev

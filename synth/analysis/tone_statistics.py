@@ -60,20 +60,16 @@ def tone_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
     measured = {"normal_mean": float(normal.mean()) / 255}
     middles = []
     for number, channel in enumerate(CHANNELS):
-        middle = _mean(
-            light, lit, number, (level[:, number] >= MIDDLE[0]) & (level[:, number] < MIDDLE[1])
-        )
-        middles.append(middle)
+        own = level[:, number]
+        middles.append(_mean(light, lit, number, (own >= MIDDLE[0]) & (own < MIDDLE[1])))
         for least, most in pairwise(TONES):
-            here = (level[:, number] >= least) & (level[:, number] < most)
-            measured[f"tone_{channel}_{least}"] = _mean(light, lit, number, here) - middle
+            here = (own >= least) & (own < most)
+            measured[f"tone_{channel}_{least}"] = _mean(light, lit, number, here) - middles[-1]
             if channel == "g":
                 enough = here.sum() >= 4 * _ENOUGH
                 measured[f"spread_{least}"] = float(gain[here, 1].std()) if enough else float("nan")
-    measured["balance_red"], measured["balance_blue"] = (
-        middles[0] - middles[1],
-        middles[2] - middles[1],
-    )
+    measured["balance_red"] = middles[0] - middles[1]
+    measured["balance_blue"] = middles[2] - middles[1]
     measured["saturation"] = _saturation(light, lit)
     return measured | _registration(low, normal)
 

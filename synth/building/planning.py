@@ -135,7 +135,7 @@ def _sound_note(root: Path, request: Request) -> BuildNote | None:
     """Return the note of what the folder holds, if it can be gone on with.
 
     None when there is none, or when the set's own records are damaged and must be made again from
-    the sources.
+    the sources. Raises SetError when another request began it.
     """
     try:
         note = read_note(root)
@@ -143,7 +143,11 @@ def _sound_note(root: Path, request: Request) -> BuildNote | None:
         return None
     if note is None:
         return None
-    _refuse_other(root, request, note)
+    asked, versions = request.recorded().model_dump(), deciding_versions(request)
+    if request.plan.val is None:  # as many as the set was begun with
+        asked["plan"]["val"] = note.request.plan.val
+    changed = differences(note.request.model_dump(), asked)
+    refuse_changes(root, changed + differences(note.versions, versions, "version"))
     wanted = {PLAN: note.plan_sha256} | ({LABELS: note.labels_sha256} if note.labelled else {})
     if (root / SET_FILE).is_file():
         try:
@@ -154,14 +158,3 @@ def _sound_note(root: Path, request: Request) -> BuildNote | None:
         wanted |= {name: known[name].sha256 for name in names}
     found = {name: facts_of(root / name).sha256 for name in wanted if (root / name).is_file()}
     return note if found == wanted else None
-
-
-def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
-    asked = request.recorded().model_dump()
-    if request.plan.val is None:  # as many as the set was begun with
-        asked["plan"]["val"] = note.request.plan.val
-    refuse_changes(
-        root,
-        differences(note.request.model_dump(), asked)
-        + differences(note.versions, deciding_versions(request), "version"),
-    )

@@ -55,10 +55,7 @@ def clip_to_bounds(values: FloatArray) -> FloatArray:
 
 def recipe_values(toe: float) -> dict[str, Any]:
     """Return the values common to all pairs, nested as in a recipe."""
-    return {
-        "tone": {"toe": toe},
-        "noise": {"tail_share": dict.fromkeys(CHANNELS, TAIL_SHARE)},
-    }
+    return {"tone": {"toe": toe}, "noise": {"tail_share": dict.fromkeys(CHANNELS, TAIL_SHARE)}}
 
 
 def recipe_of_columns(values: FloatArray, toe: float) -> CameraRecipe:

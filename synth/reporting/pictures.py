@@ -64,12 +64,9 @@ def chosen(measured: Measured) -> dict[int, str]:
     for name in EXTREMES:
         values = np.array([row.get(name, np.nan) for row in measured.rows])
         if np.isfinite(values).any():
-            for which, place in (
-                ("lowest", np.nanargmin(values)),
-                ("highest", np.nanargmax(values)),
-            ):
-                why = f"{which}: {LABELS[name].partition(',')[0].partition(':')[0]}"
-                reasons.setdefault(int(place), []).append(why)
+            what = LABELS[name].partition(",")[0].partition(":")[0]
+            reasons.setdefault(int(np.nanargmin(values)), []).append(f"lowest: {what}")
+            reasons.setdefault(int(np.nanargmax(values)), []).append(f"highest: {what}")
     return {place: ", ".join(why) for place, why in reasons.items()}
 
 

@@ -156,14 +156,13 @@ class Workbench:
         """
         if not _NAME.fullmatch(name):
             raise ConfigError(f"name {name!r}: letters, digits, - and _ make one, 64 at most")
-        file = f"{name}.yaml"
-        path = self._folder / file
+        path = self._folder / f"{name}.yaml"
+        named = os.path.relpath(path)
         data = self.text({**values, "name": name}).encode()
         with self._saving:
             if path.exists() and not replace:
-                return {"file": os.path.relpath(path), "exists": True}
+                return {"file": named, "exists": True}
             write_bytes(path, data)
-        named = os.path.relpath(path)
         self._saved[named] = _recipe({**values, "name": name})
         return {"file": named, "exists": False}
 
