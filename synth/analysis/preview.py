@@ -95,11 +95,12 @@ def preview(
                 rows.append(row_of(normal, load_recipe(one, changes), seed, name, width))
             else:
                 for down in _axis(grid[0]):
-                    labelled = [
-                        (load_recipe(one, [*changes, down, across]), f"{down}, {across}")
-                        for across in _axis(grid[1])
-                    ]
-                    rows.append([small_tile(normal, *it, seed, name, width) for it in labelled])
+                    tiles = []
+                    for across in _axis(grid[1]):
+                        varied = load_recipe(one, [*changes, down, across])
+                        label = f"{down}, {across}"
+                        tiles.append(small_tile(normal, varied, label, seed, name, width))
+                    rows.append(tiles)
     return sheet(rows)
 
 

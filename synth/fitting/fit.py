@@ -67,12 +67,8 @@ class Fit:
 
     def yaml(self, name: str) -> str:
         """Return the recipe as YAML, with the results as comments."""
-        text = yaml.safe_dump(
-            {"name": name, **self.values},
-            sort_keys=False,
-            default_flow_style=None,
-            width=1 << 20,
-        )
+        values = {"name": name, **self.values}
+        text = yaml.safe_dump(values, sort_keys=False, default_flow_style=None, width=1 << 20)
         return "".join([*(f"# {line}\n" for line in self.lines()), "\n", text])
 
     def lines(self) -> list[str]:
