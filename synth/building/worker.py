@@ -89,7 +89,8 @@ def _samples(
 ) -> Iterator[Sample]:
     draws = draw_many(job.recipe, job.seed, [planned.key for planned in job.planned])
     labels = None if job.labels is None else read_unit(job.root, job.labels)
-    maker = LowMaker(draws)
+    live = job.output.low_codec == "none"
+    maker = LowMaker([] if live else draws)
     for number, (planned, drawn) in enumerate(zip(job.planned, draws, strict=True)):
         begin_part(number)
         record: dict[str, Any] | None = None
@@ -112,7 +113,7 @@ def _samples(
             continue
         clip = locates_clip(planned.place)
         members: dict[str, Encoded] = {}
-        if job.output.low_codec != "none":
+        if not live:
             normals = [frame.pixels for frame in frames if isinstance(frame, Normal)]
             lows = render_clip(normals, drawn) if clip else [maker.low(number, normals[0])]
             members = named_frames(LOW, [encode_low(low, job.output) for low in lows], clip)
