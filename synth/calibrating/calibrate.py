@@ -64,13 +64,11 @@ class CameraCalibration:
 
     def yaml(self) -> bytes:
         """Return a camera file: `camera.file` of a recipe takes it."""
-        rows, errors = (
-            [
-                [float(f"{number:{digits}}") for number in (one.iso, *(e[i] for e in one.numbers))]
-                for one in self.isos
-            ]
-            for i, digits in enumerate((".6g", ".2g"))
-        )
+        rows, errors = [], []
+        for one in self.isos:
+            values, deviations = zip(*one.numbers, strict=True)
+            rows.append([float(f"{number:.6g}") for number in (one.iso, *values)])
+            errors.append([float(f"{number:.2g}") for number in (one.iso, *deviations)])
         camera = {"source": self.source, "black": self.black, "white": self.white, "by_iso": rows}
         text = (
             "# Made by gloam calibrate. by_iso: ISO, system gain K (DN per electron), read noise\n"
