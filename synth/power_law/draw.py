@@ -13,6 +13,9 @@ from ..parameters.drawing import Drawn, Off, draw_section, nothing_of
 from .recipe import PowerLawRecipe
 
 
+_NO_DEGRADATIONS = Off(nothing_of(LastDegradationsDraw))
+
+
 class CurveDraw(Drawn):
     """See `recipe.Curve`."""
 
@@ -48,9 +51,7 @@ class PowerLawDraw(Drawn):
     pixel_seed: int
     curve: CurveDraw
     noise: PowerLawNoiseDraw
-    degradations: Annotated[LastDegradationsDraw | None, Off(nothing_of(LastDegradationsDraw))] = (
-        None
-    )
+    degradations: Annotated[LastDegradationsDraw | None, _NO_DEGRADATIONS] = None
 
 
 def draw_power_law(recipe: PowerLawRecipe, random: KeyedColumns) -> Columns:
