@@ -6,7 +6,7 @@ sizes, and images a second at 500 x 375, whole model, draws given.
 The photographs are those inside scikit-image, cropped, turned and scaled at random to sizes between
 64 and 640; each is darkened by one of six recipes, half of them with every degradation. What is
 timed is from normals, packed draws and sizes in device memory to lows there: illumination and
-tables included, copies not. Beside it stand the whole of `CudaRenderer.render`, copies and packing
+tables included, copies not. Beside it stand the whole of `CameraOnCuda.render`, copies and packing
 included, and one CPU core. Needs numba-cuda and a GPU.
 """
 

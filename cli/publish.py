@@ -18,7 +18,7 @@ from .errors import user_errors
 @click.option(
     "--format",
     "form",
-    type=click.Choice(FORMATS),
+    type=click.Choice(list(FORMATS)),
     default="webdataset",
     help="Write shards, Parquet as the Hub's viewer shows it, or the plan alone, for photographs"
     " that may not be given away: gloam rebuild makes the same bytes from one's own copies.",

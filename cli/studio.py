@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
+from ..synth.analysis.preview import read_photographs
 from ..synth.recipes.load import DEFAULT, load_recipe
-from ..synth.studio.photographs import Photographs, read_photographs
+from ..synth.studio.photographs import MOST, Photographs
 from ..synth.studio.server import StudioServer
 from ..synth.studio.workbench import Workbench
 from .common import PATH, count_of, recipe_option
@@ -59,7 +60,7 @@ def studio(
     by each pair's own key, so its lows differ.
     """
     named = recipe or DEFAULT
-    held = Photographs(read_photographs(photos))
+    held = Photographs(read_photographs(photos, 24 if len(photos) <= 1 else 4, MOST))
     bench = Workbench(held, load_recipe(named), named, folder, seed)
     with StudioServer(bench, port) as server:
         click.echo(f"{count_of(len(held), 'photograph')}; open {server.address}")

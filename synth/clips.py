@@ -12,6 +12,7 @@ the noise of the still of the same key, normal and draw, and is that still's low
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from ..errors import ImageRefused, Reason
 from ..manifests.sets.sample import LOW, NORMAL, Sample
@@ -20,6 +21,8 @@ from .draws.record import CameraDraw
 from .kernels.arrays import Pixels, Window
 from .kernels.numbers.random_bits import frame_seed
 from .models import Draw, LowMaker, parse_draw
+
+T = TypeVar("T")
 
 
 def frame_name(member: str, number: int) -> str:
@@ -36,6 +39,11 @@ def frame_name(member: str, number: int) -> str:
 def frame_names(members: Iterable[str], member: str) -> list[str]:
     """Return the frames of a member, in order; none where a sample is a pair."""
     return sorted(name for name in members if name.startswith(f"{member}."))
+
+
+def named_frames(member: str, frames: Sequence[T], clip: bool) -> dict[str, T]:
+    """Return frames by their names among a clip's members; of a pair the only one, `member`."""
+    return {frame_name(member, i) if clip else member: frame for i, frame in enumerate(frames)}
 
 
 def is_clip(members: Iterable[str]) -> bool:

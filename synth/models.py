@@ -5,19 +5,17 @@ A recipe and (seed, key) give a draw, a draw and a normal give a low.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from .camera.recipe import CameraRecipe
 from .draws.camera import draw_camera
 from .draws.checks import check_camera
 from .draws.record import CameraDraw
 from .draws.table import DrawTable, concat, table_of, table_of_records
 from .image_types import image_of
-from .kernels.arrays import Pixels, Window
+from .kernels.arrays import IntArray, Pixels, Window
 from .parameters.checks import check_numbers
 from .parameters.columns import Columns, KeyedColumns
 from .parameters.drawing import records_of
@@ -39,10 +37,15 @@ class DrawColumns(NamedTuple):
     """Draws of one model: of which images, and their values by the parameters' paths."""
 
     kind: type[CameraDraw] | type[PowerLawDraw]
-    places: npt.NDArray[np.int64]  # (n) of the images, among all that were asked for
+    places: IntArray  # (n) of the images, among all that were asked for
     columns: Columns
 
 
+_MODELS: dict[str, tuple[type[CameraDraw] | type[PowerLawDraw], Callable[..., Columns]]] = {
+    "camera": (CameraDraw, draw_camera),
+    "power_law": (PowerLawDraw, draw_power_law),
+}
+"""The class of each model's draws, and the function that draws many."""
 MODEL = 2
 """Raised by every change that gives a plan, a draw or a low other bytes: sets begun with another
 one are refused, not mixed."""
@@ -87,10 +90,8 @@ def draw_table(recipe: Recipe, seed: int, keys: Sequence[str]) -> DrawTable:
 def draw_columns(recipe: Recipe, seed: int, keys: Sequence[str]) -> Iterator[DrawColumns]:
     """Draw the parameters of many images, for each recipe of a mixture those that it draws."""
     for part, places, random in _parts_of(recipe, KeyedColumns(seed, keys)):
-        if isinstance(part, CameraRecipe):
-            yield DrawColumns(CameraDraw, places, draw_camera(part, random))
-        else:
-            yield DrawColumns(PowerLawDraw, places, draw_power_law(part, random))
+        kind, draw_all = _MODELS[part.model]
+        yield DrawColumns(kind, places, draw_all(part, random))
 
 
 def component_of(recipe: Recipe, seed: int, key: str) -> str:
@@ -152,7 +153,7 @@ def low_maker(recipe: Recipe, seed: int, keys: Sequence[str]) -> LowMaker:
 
 def _parts_of(
     recipe: Recipe, random: KeyedColumns
-) -> Iterator[tuple[Single, npt.NDArray[np.int64], KeyedColumns]]:
+) -> Iterator[tuple[Single, IntArray, KeyedColumns]]:
     """Yield each recipe that images are drawn by, the places of those, and their random numbers."""
     if not isinstance(recipe, MixtureRecipe):
         yield recipe, np.arange(len(random)), random
@@ -166,13 +167,9 @@ def _parts_of(
 
 def draw_type(model: str) -> type[CameraDraw] | type[PowerLawDraw]:
     """Return the class of a model's draws. Raises ValueError when there is no such model."""
-    types: dict[str, type[CameraDraw] | type[PowerLawDraw]] = {
-        "camera": CameraDraw,
-        "power_law": PowerLawDraw,
-    }
-    if model not in types:
-        raise ValueError(f"unknown model {model!r}; known are {', '.join(types)}")
-    return types[model]
+    if model not in _MODELS:
+        raise ValueError(f"unknown model {model!r}; known are {', '.join(_MODELS)}")
+    return _MODELS[model][0]
 
 
 def parse_draw(values: dict[str, Any]) -> Draw:

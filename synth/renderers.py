@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Any, Literal, get_args
 
 from ..errors import ConfigError
 from ..manifests.sets.sample import LOW, NORMAL, Sample
@@ -14,61 +14,74 @@ from .kernels.arrays import Pixels
 from .models import Draw, LowMaker, parse_draw, render
 
 Device = Literal["cpu", "cuda", "auto"]
-DEVICES = ("cpu", "cuda", "auto")
-NEEDS = "it needs an NVIDIA GPU with its driver, and: pip install 'gloam[gpu]'"
 
 
-class Renderer(Protocol):
-    """Makes lows: normals and draws in, lows out."""
+def render_batch(
+    normals: Sequence[Pixels], draws: Sequence[Draw], device: Device = "cpu"
+) -> list[Pixels]:
+    """Make the lows of a batch of images of any sizes, in order.
 
-    def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
-        """Make the lows of a batch of images of any sizes, in order.
+    On a CPU they are made one after the other, on one core; on a GPU (the current CUDA device)
+    those of the camera model all at once, others on the CPU.
 
-        normals: sequence of uint8 arrays (H, W, 3). draws: one for each.
-        """
+    normals: sequence of uint8 arrays (H, W, 3). draws: one for each. device: "auto" is a GPU where
+    there is one.
 
+    Raises ConfigError when there is no such device, or numba-cuda is not installed.
 
-class CpuRenderer:
-    """One image after the other, on one core."""
-
-    def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
-        """Make the lows of a batch; see `Renderer`."""
-        maker = LowMaker(draws)
-        return [
-            maker.low(number, normal)
-            for number, (normal, _) in enumerate(zip(normals, draws, strict=True))
-        ]
-
-
-class CudaRenderer:
-    """All images at once, on the current CUDA device.
-
-    Draws of the power_law model are made on the CPU.
-
-    Raises ConfigError when there is no GPU, or numba-cuda is not installed.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gloam.synth.models import draw
+    >>> from gloam.synth.recipes.load import load_recipe
+    >>> normals = [np.full((48, 64, 3), 160, np.uint8)] * 2
+    >>> draws = [draw(load_recipe("even"), 0, key) for key in ("a", "b")]
+    >>> lows = render_batch(normals, draws)
+    >>> len(lows), lows[0].shape
+    (2, (48, 64, 3))
     """
+    camera = None if device == "cpu" else _camera_on_cuda(device)
+    if camera is None:
+        maker = LowMaker(draws)
+        numbered = enumerate(zip(normals, draws, strict=True))
+        return [maker.low(number, normal) for number, (normal, _) in numbered]
+    cameras = {i: drawn for i, drawn in enumerate(draws) if isinstance(drawn, CameraDraw)}
+    made = []
+    if cameras:
+        made = camera.render([normals[i] for i in cameras], table_of_records([*cameras.values()]))
+    lows = dict(zip(cameras, made, strict=True))
+    return [
+        lows[i] if i in lows else render(normal, drawn)
+        for i, (normal, drawn) in enumerate(zip(normals, draws, strict=True))
+    ]
 
-    def __init__(self) -> None:
-        try:
-            from .render.on_cuda import CameraOnCuda, is_available
-        except ImportError as error:
-            raise ConfigError(f"device cuda: {error}; {NEEDS}", key="device") from error
-        if not is_available():
-            raise ConfigError(f"device cuda: no GPU found; {NEEDS}", key="device", value="cuda")
-        self._camera = CameraOnCuda()
 
-    def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
-        """Make the lows of a batch; see `Renderer`."""
-        cameras = {i: drawn for i, drawn in enumerate(draws) if isinstance(drawn, CameraDraw)}
-        made = []
-        if cameras:
-            table = table_of_records(list(cameras.values()))
-            made = self._camera.render([normals[i] for i in cameras], table)
-        lows = dict(zip(cameras, made, strict=True))
-        return [
-            lows[i] if i in lows else render(normal, drawn)
-            for i, (normal, drawn) in enumerate(zip(normals, draws, strict=True))
-        ]
+def _camera_on_cuda(device: Device) -> Any:
+    """Return the camera model on a GPU; None where there is none and "auto" is asked for."""
+    known = get_args(Device)
+    if device not in known:
+        raise ConfigError(
+            f"device {device!r}: must be one of {', '.join(known)}",
+            key="device",
+            value=device,
+            allowed=known,
+        )
+    try:
+        from .render.on_cuda import CameraOnCuda, is_available
+
+        if is_available():
+            return CameraOnCuda()
+        missing = "no GPU found"
+    except ImportError as error:
+        missing = str(error)
+    if device == "auto":
+        return None
+    raise ConfigError(
+        f"device cuda: {missing}; it needs an NVIDIA GPU with its driver, and: pip install"
+        " 'gloam[gpu]'",
+        key="device",
+        value="cuda",
+    )
 
 
 def pixels_of(sample: Sample) -> tuple[Pixels, Pixels]:
@@ -85,36 +98,3 @@ def pixels_of(sample: Sample) -> tuple[Pixels, Pixels]:
     if low in sample.members:
         return sample.decoded(low, decode_image), pixels
     return render(pixels, parse_draw(sample.record["draw"])), pixels
-
-
-def renderer_on(device: Device) -> Renderer:
-    """Return a renderer on a device; "auto" is a GPU where there is one.
-
-    Raises ConfigError when there is no such device.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gloam.synth.models import draw
-    >>> from gloam.synth.recipes.load import load_recipe
-    >>> normals = [np.full((48, 64, 3), 160, np.uint8)] * 2
-    >>> draws = [draw(load_recipe("even"), 0, key) for key in ("a", "b")]
-    >>> lows = renderer_on("cpu").render(normals, draws)
-    >>> len(lows), lows[0].shape
-    (2, (48, 64, 3))
-    """
-    if device not in DEVICES:
-        raise ConfigError(
-            f"device {device!r}: must be one of {', '.join(DEVICES)}",
-            key="device",
-            value=device,
-            allowed=DEVICES,
-        )
-    if device == "cpu":
-        return CpuRenderer()
-    try:
-        return CudaRenderer()
-    except ConfigError:
-        if device == "cuda":
-            raise
-        return CpuRenderer()

@@ -50,7 +50,7 @@ PLACES = {
     "make_keys": "gloam.manifests.selection.keys",
     "draw": "gloam.synth.models",
     "render": "gloam.synth.models",
-    "renderer_on": "gloam.synth.renderers",
+    "render_batch": "gloam.synth.renderers",
 }
 
 

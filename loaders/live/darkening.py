@@ -182,12 +182,11 @@ def darken_batch(
         from .cuda_tensors import darken_tensors
 
         return darken_tensors(images, chosen, seed, names)
-    from ...synth.renderers import renderer_on
+    from ...synth.renderers import render_batch
 
     given = [image_of(image) for image in images]
-    lows = renderer_on(device).render(
-        [image.pixels for image in given], draw_many(chosen, seed, names)
-    )
+    normals = [image.pixels for image in given]
+    lows = render_batch(normals, draw_many(chosen, seed, names), device)
     made = [image.back(low) for image, low in zip(given, lows, strict=True)]
     if isinstance(images, list | tuple):
         return made

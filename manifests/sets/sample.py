@@ -104,9 +104,14 @@ class Sample:
         ]
 
 
+def is_low(name: str) -> bool:
+    """Return whether a member is a low, or a frame of one."""
+    return name.partition(".")[0] == LOW
+
+
 def is_normal(name: str) -> bool:
     """Return whether a member is a normal, or a frame of one."""
-    return name == NORMAL or name.startswith(f"{NORMAL}.")
+    return name.partition(".")[0] == NORMAL
 
 
 def ending(name: str, suffix: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels.arrays import Pixels
-from .noise_statistics import NOISE_LABELS, noise_statistics, smooth_places, smooth_places_of_low
+from .noise_statistics import NOISE_LABELS, noise_statistics, smooth_places
 from .pair_statistics import LABELS, flattest, low_statistics, noise, pair_statistics
 from .tone_statistics import TONE_LABELS, tone_statistics
 
@@ -25,11 +25,12 @@ def all_statistics(low: Pixels, normal: Pixels | None = None) -> dict[str, float
     """
     if normal is None:
         found = low_statistics(low) | noise(low, flattest(low))
-        low = middle(low, _SIDE)
-        return found | noise_statistics(low, smooth_places_of_low(low))
-    found = pair_statistics(low, normal)
-    low, normal = middle(low, _SIDE), middle(normal, _SIDE)
-    return found | noise_statistics(low, smooth_places(normal)) | tone_statistics(low, normal)
+    else:
+        found = pair_statistics(low, normal)
+        normal = middle(normal, _SIDE)
+    low = middle(low, _SIDE)
+    found |= noise_statistics(low, smooth_places(low, normal))
+    return found if normal is None else found | tone_statistics(low, normal)
 
 
 def middle(image: Pixels, side: int) -> Pixels:

@@ -7,14 +7,11 @@ from itertools import pairwise
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-from ..kernels.arrays import Pixels
-from .pair_statistics import correlation, luminance
+from ..kernels.arrays import FloatImage, Pixels
+from .pair_statistics import correlation, exposure_ev, flattest, luminance, residual
 
-_FAINTEST = 2.0**-20
-_FLATTEST = 0.2  # of the pixels, as of `pair_statistics`
-_MOVED = 2.0  # levels by which a normal's pixel may differ between frames and count as still
+_MOVED = 2  # levels by which a normal's pixel may differ between frames and count as still
 
 
 def clip_statistics(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> dict[str, float]:
@@ -26,15 +23,13 @@ def clip_statistics(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> dict[s
     `temporal_correlation`, that of the noise of green in frames that follow each other, where the
     scene is flat and stands still; NaN where it is nowhere.
     """
-    exposures = [
-        np.log2(max(float(luminance(n).mean()), _FAINTEST))
-        - np.log2(max(float(luminance(low).mean()), _FAINTEST))
-        for low, n in zip(lows, normals, strict=True)
-    ]
-    pairs: tuple[list[npt.NDArray[np.float32]], list[npt.NDArray[np.float32]]] = ([], [])
-    residuals = [_residual(low) for low in lows]
+    light = ([luminance(frame) for frame in pair] for pair in zip(lows, normals, strict=True))
+    exposures = [exposure_ev(*pair) for pair in light]
+    pairs: tuple[list[FloatImage], list[FloatImage]] = ([], [])
+    residuals = [residual(low[..., 1].astype(np.float32)) for low in lows]
     for one, other in pairwise(range(len(lows))):
-        still = _still(normals[one], normals[other])
+        moved = cv2.absdiff(normals[one][..., 1], normals[other][..., 1])
+        still = flattest(normals[one]) & (moved <= _MOVED)
         pairs[0].append(residuals[one][still])
         pairs[1].append(residuals[other][still])
     both = [np.concatenate([np.empty(0, np.float32), *part]) for part in pairs]
@@ -42,17 +37,3 @@ def clip_statistics(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> dict[s
         "flicker_ev": float(np.std(exposures)),
         "temporal_correlation": correlation(both[0], both[1]),
     }
-
-
-def _residual(low: Pixels) -> npt.NDArray[np.float32]:
-    green = low[..., 1].astype(np.float32)
-    made: npt.NDArray[np.float32] = green - cv2.GaussianBlur(green, (0, 0), 2)
-    return made
-
-
-def _still(before: Pixels, after: Pixels) -> npt.NDArray[np.bool_]:
-    one, other = (frame[..., 1].astype(np.float32) for frame in (before, after))
-    mean = cv2.GaussianBlur(one, (0, 0), 2)
-    texture = cv2.GaussianBlur(one * one, (0, 0), 2) - mean * mean
-    flat: npt.NDArray[np.bool_] = texture <= np.quantile(texture, _FLATTEST)
-    return flat & (np.abs(one - other) <= _MOVED)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
 from ..clips import render_clip
 from ..degradations.draw import DegradationsDraw, LastDegradationsDraw
 from ..draws.record import CameraDraw
+from ..kernels.arrays import Pixels
 from ..kernels.curves import LEVEL_LIGHT, linear_to_srgb
 from ..models import Draw, component_of, draw, low_maker, render
 from ..recipes.load import Recipe
-
-Pixels = npt.NDArray[np.uint8]
 
 _GAP = 8
 _TEXT = 13
@@ -47,8 +45,7 @@ def brighten(low: Pixels, gain: float | None = None) -> Pixels:
     """
     gain = brightening_gain(low) if gain is None else gain
     levels = np.rint(255 * linear_to_srgb(np.minimum(LEVEL_LIGHT * gain, 1.0))).astype(np.uint8)
-    shown: Pixels = levels[low]
-    return shown
+    return levels[low]
 
 
 def row_of(normal: Pixels, recipe: Recipe, seed: int, key: str, width: int) -> list[Tile]:
@@ -102,37 +99,17 @@ def strip_of(frames: list[Pixels], recipe: Recipe, seed: int, key: str, width: i
     ]
 
 
-def grid_of(
-    normal: Pixels,
-    recipes: list[list[Recipe]],
-    labels: list[list[str]],
-    seed: int,
-    key: str,
-    width: int,
-) -> list[list[Tile]]:
-    """Make a row of tiles for each row of recipes: lows of one photograph.
-
-    Brightened halves are below.
-    """
-    rows = []
-    for recipe_row, label_row in zip(recipes, labels, strict=True):
-        tiles = []
-        for recipe, label in zip(recipe_row, label_row, strict=True):
-            low = low_maker(recipe, seed, [key]).low(0, normal)
-            small, shown = _scaled(low, width), _close_up(brighten(low), width // 2, width)
-            tiles.append(Tile(np.concatenate([small, shown]), (label,)))
-        rows.append(tiles)
-    return rows
+def small_tile(normal: Pixels, recipe: Recipe, label: str, seed: int, key: str, width: int) -> Tile:
+    """Make a tile of a normal's low, over the middle of it brightened; see `row_of`."""
+    low = low_maker(recipe, seed, [key]).low(0, normal)
+    close = _close_up(brighten(low), width // 2, width)
+    return Tile(np.concatenate([_scaled(low, width), close]), (label,))
 
 
 def describe_draw(drawn: Draw, width: int) -> list[str]:
     """Describe the drawn parameters that one sees, in lines that fit under a tile."""
     if isinstance(drawn, CameraDraw):
-        words = [
-            f"{drawn.exposure.ev:.1f} EV",
-            _noise(drawn),
-            f"contrast {drawn.isp.contrast:.2f}",
-        ]
+        words = [f"{drawn.exposure.ev:.1f} EV", _noise(drawn), f"contrast {drawn.isp.contrast:.2f}"]
         red, blue = drawn.white_balance.error_ev
         words.append(f"white balance {red:+.2f} {blue:+.2f} EV")
         field, gain = drawn.illumination, drawn.isp.digital_gain_ev
@@ -224,10 +201,7 @@ def _scaled(pixels: Pixels, width: int) -> Pixels:
 
 
 def _close_up(pixels: Pixels, height: int, width: int) -> Pixels:
-    """Return the middle of a picture as it is, never scaled.
-
-    It is padded with paper where it is smaller than the tile.
-    """
+    """Return the middle of a picture, never scaled, padded with paper where that is smaller."""
     top, left = max(0, (pixels.shape[0] - height) // 2), max(0, (pixels.shape[1] - width) // 2)
     part = pixels[top : top + height, left : left + width]
     padded = np.full((height, width, 3), _PAPER, np.uint8)

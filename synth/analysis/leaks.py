@@ -26,7 +26,8 @@ from ...manifests.sources.folders import list_images
 from ...progress import Progress, Silent
 from ...storage.stores import as_path
 from ...storage.untrusted import read_regular
-from .contact_sheet import Pixels, Tile, sheet
+from ..kernels.arrays import Pixels
+from .contact_sheet import Tile, sheet
 
 _GROUP = 16
 _ROWS = 60  # pairs of a sheet
@@ -90,9 +91,8 @@ def leaks(*sets: str | Path, workers: int = 1, progress: Progress | None = None)
     *sets : str or Path
         Two or more: folders of images, gloam's sets (their normals), or real ones as
         "lol-v1=FOLDER" (the normals of their test split).
-    workers : int
-        Processes.
-    progress : Progress, optional
+    workers, progress
+        See `gloam.build`; one process by default.
 
     Raises
     ------
@@ -135,10 +135,7 @@ def _thumbnails(sides: tuple[list[Seen], list[Seen]]) -> Callable[[int, int], Th
 
 
 def measure_pictures(
-    given: str | Path,
-    unreadable: list[str],
-    workers: int = 1,
-    progress: Progress | None = None,
+    given: str | Path, unreadable: list[str], workers: int = 1, progress: Progress | None = None
 ) -> Iterator[Seen]:
     """Hash all pictures of a folder, or the normals of a set.
 
@@ -147,26 +144,21 @@ def measure_pictures(
 
     Raises SourceError when it holds no images.
     """
-    shown = progress or Silent()
-    paths = _files(given)
+    shown, paths = progress or Silent(), _files(given)
+    shown.stage("comparing", None if paths is None else len(paths))
     if paths is None:
-        shown.stage("comparing", None)
-        for number, (path, data) in enumerate(_normals(given)):
-            shown.at(number)
-            yield from _kept(_seen(path, data), unreadable)
-        return
-    shown.stage("comparing", len(paths))
-    groups = [tuple(paths[i : i + _GROUP]) for i in range(0, len(paths), _GROUP)]
-    for made in LocalEngine(workers).map(_see, groups, shown.at):
-        for one in made:
-            yield from _kept(one, unreadable)
-
-
-def _kept(made: Seen | str, unreadable: list[str]) -> Iterator[Seen]:
-    if isinstance(made, Seen):
-        yield made
+        groups: Iterator[list[Seen | str]] = ([_seen(*one)] for one in _normals(given))
     else:
-        unreadable.append(made)
+        jobs = [tuple(paths[i : i + _GROUP]) for i in range(0, len(paths), _GROUP)]
+        groups = LocalEngine(workers).map(_see, jobs, shown.at)
+    for number, group in enumerate(groups):
+        if paths is None:
+            shown.at(number)
+        for one in group:
+            if isinstance(one, Seen):
+                yield one
+            else:
+                unreadable.append(one)
 
 
 def _files(given: str | Path) -> list[str] | None:

@@ -10,14 +10,9 @@ from itertools import pairwise
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-from ..kernels.arrays import Pixels
+from ..kernels.arrays import FloatImage, Mask, Pixels
 from .pair_statistics import correlation, flattest
-
-FloatArray = npt.NDArray[np.float64]
-FloatImage = npt.NDArray[np.float32]
-Mask = npt.NDArray[np.bool_]
 
 LEVELS = (0, 1, 2, 3, 4, 6, 10, 16, 32, 64, 256)
 """Bounds of the levels of the low, of 255, at which noise is measured."""
@@ -27,19 +22,19 @@ _SMOOTHEST = 0.4  # of the pixels: enough that most levels of a picture have som
 _SATURATED = 250  # from here on a normal hides structure that its low has
 _BLUR = 2.0
 _BLOCK = 8  # pixels, of JPEG
-_NEIGHBOURS = {"row": [(0, 1)], "column": [(1, 0)], "diagonal": [(1, 1), (1, -1)], "two": [(0, 2)]}
-_WHERE = {
-    "row": "along rows",
-    "column": "along columns",
-    "diagonal": "along diagonals",
-    "two": "two pixels apart along rows",
+_NEIGHBOURS = {
+    "row": ("along rows", [(0, 1)]),
+    "column": ("along columns", [(1, 0)]),
+    "diagonal": ("along diagonals", [(1, 1), (1, -1)]),
+    "two": ("two pixels apart along rows", [(0, 2)]),
 }
+"""Where neighbours lie, in words, and by how many rows and columns."""
 
 NOISE_LABELS = {
     "correlation_rb": "correlation of noise, R-B",
     **{
         f"lag_{name}_{channel}": f"correlation of neighbours {where}, {channel.upper()}"
-        for name, where in _WHERE.items()
+        for name, (where, _) in _NEIGHBOURS.items()
         for channel in CHANNELS
     },
     **{
@@ -66,22 +61,20 @@ NOISE_LABELS = {
 """Every statistic of noise, and what it is called in print."""
 
 
-def smooth_places(normal: Pixels) -> Mask:
-    """Return where a normal is smooth and not saturated, bool (H, W)."""
-    return flattest(normal, _SMOOTHEST) & (normal.max(axis=2) < _SATURATED)
+def smooth_places(low: Pixels, normal: Pixels | None) -> Mask:
+    """Return where a scene is smooth, bool (H, W): its normal, where that is not saturated.
 
-
-def smooth_places_of_low(low: Pixels) -> Mask:
-    """Return where a low without its normal is smooth, by a blur that noise hardly passes."""
-    blurred: Pixels = cv2.GaussianBlur(low, (0, 0), 3)  # type: ignore[assignment]
-    return flattest(blurred, _SMOOTHEST)
+    Without a normal it is the low that is smooth, by a blur that noise hardly passes.
+    """
+    if normal is not None:
+        return flattest(normal, _SMOOTHEST) & (normal.max(axis=2) < _SATURATED)
+    return flattest(np.asarray(cv2.GaussianBlur(low, (0, 0), 3), np.uint8), _SMOOTHEST)
 
 
 def noise_statistics(low: Pixels, smooth: Mask) -> dict[str, float]:
     """Measure the noise of a low.
 
-    low: uint8 array (H, W, 3), RGB. smooth: bool array (H, W), where the scene is smooth:
-    `smooth_places` of its normal.
+    low: uint8 array (H, W, 3), RGB. smooth: bool array (H, W), its `smooth_places`.
 
     Returns a dict by the names of `NOISE_LABELS`; NaN where there are too few pixels of a level.
     """
@@ -132,14 +125,11 @@ def _by_level(
 
 
 def _lags(noise: FloatImage, smooth: Mask) -> dict[str, list[float]]:
-    """Return the correlations (3) of each channel's samples with those of neighbours, by name.
-
-    Both of two samples lie where it is smooth; `noise` (H, W, 3) is 0 elsewhere.
-    """
+    """Return the correlations (3) of neighbours where both are smooth; noise is 0 elsewhere."""
     height, width = smooth.shape
     variance = np.einsum("hwc,hwc->c", noise, noise, dtype=np.float64) / max(smooth.sum(), 1)
     found = {}
-    for name, steps in _NEIGHBOURS.items():
+    for name, (_, steps) in _NEIGHBOURS.items():
         products, count = np.zeros(3), 0
         for down, across in steps:
             here = (slice(0, height - down), slice(max(0, -across), width - max(0, across)))

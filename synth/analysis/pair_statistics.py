@@ -9,7 +9,6 @@ real pairs and lows stand in `reference_statistics.yaml`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from itertools import chain, pairwise
@@ -21,10 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...manifests.config import load_yaml
+from ..kernels.arrays import FloatArray, FloatImage, Mask, Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE
-
-Pixels = npt.NDArray[np.uint8]
-FloatArray = npt.NDArray[np.float64]
 
 PERCENTILES = (5, 50, 95)
 GRID = 4
@@ -57,37 +54,10 @@ LABELS = {
 """
 
 
-@dataclass(frozen=True)
-class MeasuredNormal:
-    """A normal as a pair's statistics need it, for many lows of one.
-
-    flat: bool array (H, W), the fifth of it with the least texture, where noise is measured.
-    blocks: float64 array, or None for an image that is too small, mean grey of its blocks of 50 x
-    50 pixels, 0 to 1.
-    """
-
-    shape: tuple[int, ...]  # (H, W, 3)
-    light: FloatArray  # float64 array (3), mean linear light of red, green and blue, in [0, 1]
-    grid: FloatArray  # float64 array (4, 4), `log_grid` of its luminance
-    flat: npt.NDArray[np.bool_]
-    blocks: FloatArray | None
-
-    @classmethod
-    def of(cls, normal: Pixels) -> MeasuredNormal:
-        """Measure a uint8 array (H, W, 3)."""
-        return cls(
-            normal.shape,
-            mean_light(normal),
-            log_grid(luminance(normal)),
-            flattest(normal),
-            _blocks(normal),
-        )
-
-
-def pair_statistics(low: Pixels, normal: Pixels | MeasuredNormal) -> dict[str, float]:
+def pair_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
     """Measure the statistics of one pair.
 
-    low: uint8 array (H, W, 3), RGB. normal: or what was measured of it.
+    low, normal: uint8 arrays (H, W, 3), RGB.
 
     Returns a dict by the names of `LABELS`; NaN where an image is too small or too black for one.
     Raises ValueError when the sizes differ.
@@ -96,44 +66,29 @@ def pair_statistics(low: Pixels, normal: Pixels | MeasuredNormal) -> dict[str, f
         raise ValueError(
             f"low is {low.shape[1]} x {low.shape[0]}, normal {normal.shape[1]} x {normal.shape[0]}"
         )
-    if not isinstance(normal, MeasuredNormal):
-        normal = MeasuredNormal.of(normal)
-    low_light = luminance(low)
-    low_grid = log_grid(low_light)
-    bright = float(normal.light @ LUMINANCE)
-    ratio = max(bright, _FAINTEST) / max(float(low_light.mean()), _FAINTEST)
+    light, lit = luminance(low), luminance(normal)
+    grid, lit_grid = log_grid(light), log_grid(lit)
     values = {
-        "mean": _mean(low),
-        "exposure_ev": float(np.log2(ratio)),
-        "field_ev": float(np.std(low_grid - normal.grid)),
-        "low_grid_ev": float(np.std(low_grid)),
-        "normal_grid_ev": float(np.std(normal.grid)),
-        "zeros": _zeros(low),
+        "exposure_ev": exposure_ev(light, lit),
+        "field_ev": float(np.std(grid - lit_grid)),
+        "normal_grid_ev": float(np.std(lit_grid)),
     }
-    return values | noise(low, normal.flat) | _power_law(_blocks(low), normal.blocks)
+    values |= low_statistics(low, grid) | noise(low, flattest(normal))
+    return values | _power_law(low, normal)
 
 
-def low_statistics(low: Pixels) -> dict[str, float]:
-    """Measure statistics that need no normal, for folders of real lows."""
+def low_statistics(low: Pixels, grid: FloatArray | None = None) -> dict[str, float]:
+    """Measure statistics that need no normal, for folders of real lows; grid: its `log_grid`."""
     return {
-        "mean": _mean(low),
-        "low_grid_ev": float(np.std(log_grid(luminance(low)))),
-        "zeros": _zeros(low),
+        "mean": float(np.mean(cv2.mean(low)[:3])) / 255,
+        "low_grid_ev": float(np.std(log_grid(luminance(low)) if grid is None else grid)),
+        "zeros": 1 - np.count_nonzero(low) / low.size,
     }
 
 
-def _mean(low: Pixels) -> float:
-    return float(np.mean(cv2.mean(low)[:3])) / 255
-
-
-def _zeros(low: Pixels) -> float:
-    return 1 - np.count_nonzero(low) / low.size
-
-
-def mean_light(pixels: Pixels) -> FloatArray:
-    """Return the mean linear light (3) of the channels, in [0, 1]."""
-    counts = [cv2.calcHist([pixels], [channel], None, [256], [0, 256]) for channel in range(3)]
-    return np.array([count.ravel() @ LEVEL_LIGHT for count in counts]) / pixels[..., 0].size
+def exposure_ev(low: FloatArray, normal: FloatArray) -> float:
+    """Return by how many stops a low's luminance (H, W) is below its normal's, on average."""
+    return float(np.log2(max(normal.mean(), _FAINTEST) / max(low.mean(), _FAINTEST)))
 
 
 def luminance(pixels: Pixels) -> FloatArray:
@@ -156,22 +111,20 @@ def log_grid(light: FloatArray) -> FloatArray:
     return np.log2(np.maximum(np.array(means), _FAINTEST))
 
 
-def flattest(normal: Pixels, share: float = _FLATTEST) -> npt.NDArray[np.bool_]:
+def flattest(normal: Pixels, share: float = _FLATTEST) -> Mask:
     """Return where a normal has the least texture: a share of its pixels, by default a fifth."""
     green = normal[:, :, 1].astype(np.float32)
     mean = cv2.GaussianBlur(green, (0, 0), 2)
     texture = cv2.GaussianBlur(green * green, (0, 0), 2) - mean * mean
-    flat: npt.NDArray[np.bool_] = texture <= np.quantile(texture, share)
-    return flat
+    return texture <= np.quantile(texture, share)
 
 
-def noise(low: Pixels, flat: npt.NDArray[np.bool_]) -> dict[str, float]:
+def noise(low: Pixels, flat: Mask) -> dict[str, float]:
     """Measure the residual of the low to its own blur (sigma 2), where the normal is flattest."""
-    values = low.astype(np.float32)
-    residual = values - cv2.GaussianBlur(values, (0, 0), 2)
-    red, green, blue = np.ascontiguousarray(residual[flat].T, np.float64)
+    rest = residual(low.astype(np.float32))
+    red, green, blue = np.ascontiguousarray(rest[flat].T, np.float64)
     pairs = flat[:, :-1] & flat[:, 1:]
-    left, right = residual[:, :-1, 1][pairs], residual[:, 1:, 1][pairs]
+    left, right = rest[:, :-1, 1][pairs], rest[:, 1:, 1][pairs]
     return {
         "noise_r": float(red.std()),
         "noise_g": float(green.std()),
@@ -180,6 +133,11 @@ def noise(low: Pixels, flat: npt.NDArray[np.bool_]) -> dict[str, float]:
         "correlation_gb": correlation(green, blue),
         "autocorrelation": correlation(left, right),
     }
+
+
+def residual(values: FloatImage) -> FloatImage:
+    """Return an image less its own blur (sigma 2): its noise, where the scene is flat."""
+    return values - cv2.GaussianBlur(values, (0, 0), 2)
 
 
 def correlation(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
@@ -191,28 +149,23 @@ def correlation(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
     return float((a * b).sum() / scale) if scale > 0 else float("nan")
 
 
-def _blocks(image: Pixels) -> FloatArray | None:
-    """Return the mean grey of blocks, 0 to 1; None of an image that has fewer than four."""
-    height, width = image.shape[0] // _BLOCK, image.shape[1] // _BLOCK
-    if height * width < 4:
-        return None
-    rows = np.ascontiguousarray(image[: height * _BLOCK, : width * _BLOCK]).reshape(
-        height, _BLOCK, -1
-    )
-    columns = np.stack([cv2.reduce(row, 0, cv2.REDUCE_SUM, dtype=cv2.CV_32S)[0] for row in rows])
-    means = columns.reshape(height, width, -1).sum(axis=2) / (255.0 * 3 * _BLOCK * _BLOCK)
-    return np.asarray(means).ravel()
+def block_means(image: npt.NDArray[Any], side: int) -> FloatArray:
+    """Return the means (N, 3) of the whole blocks of a float image, `side` pixels high and wide."""
+    height, width = (max(1, length // side) for length in image.shape[:2])
+    cut = image[: height * side, : width * side]
+    means = cv2.resize(cut, (width, height), interpolation=cv2.INTER_AREA)
+    return means.reshape(-1, 3).astype(np.float64)
 
 
-def _power_law(low: FloatArray | None, normal: FloatArray | None) -> dict[str, float]:
+def _power_law(low: Pixels, normal: Pixels) -> dict[str, float]:
     """Fit log low = log a + b log normal by least squares, of blocks' mean grey, sRGB-encoded."""
-    unknown = {"scale": float("nan"), "exponent": float("nan")}
-    if low is None or normal is None:
-        return unknown
-    usable = (low > 0) & (normal > 0)
-    x, y = np.log(normal[usable]), np.log(low[usable])
+    dark, bright = (
+        block_means(image.astype(np.float32), _BLOCK).mean(axis=1) / 255 for image in (low, normal)
+    )
+    usable = (dark > 0) & (bright > 0)
+    x, y = np.log(bright[usable]), np.log(dark[usable])
     if len(x) < 4 or np.ptp(x) < 1e-6:
-        return unknown
+        return {"scale": float("nan"), "exponent": float("nan")}
     exponent, scale = np.polyfit(x, y, 1)
     return {"scale": float(np.exp(scale)), "exponent": float(exponent)}
 
@@ -229,6 +182,12 @@ def summary(measured: Iterable[dict[str, float]]) -> dict[str, tuple[float, ...]
         if len(values):
             table[name] = tuple(float(v) for v in np.percentile(values, PERCENTILES))
     return table
+
+
+def percentile_text(values: Any) -> str:
+    """Write percentiles, or a median alone; "" where there are none."""
+    numbers = [values] if isinstance(values, int | float) else values or ()
+    return " / ".join(f"{number:.3g}" for number in numbers)
 
 
 @lru_cache(maxsize=1)

@@ -75,16 +75,8 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
         here = usable & (level >= a) & (level < b)
         count = int(here.sum())
         if count:
-            points.append(
-                TransferPoint(
-                    draw.camera.name,
-                    draw.camera.iso,
-                    float(level[here].mean()),
-                    float((noise[here] ** 2).mean()),
-                    float(expected[here].mean()),
-                    count,
-                )
-            )
+            means = (float(values[here].mean()) for values in (level, noise**2, expected))
+            points.append(TransferPoint(draw.camera.name, draw.camera.iso, *means, count))
     return points
 
 

@@ -22,7 +22,7 @@ from ...manifests.sources.collections import SAMPLE_NAMES
 from ...manifests.sources.folders import images_below
 from ...storage.untrusted import read_regular
 from ..recipes.load import DEFAULT, Overrides, Recipe, load_recipe, override_texts
-from .contact_sheet import Tile, grid_of, row_of, sheet, strip_of
+from .contact_sheet import Tile, row_of, sheet, small_tile, strip_of
 
 _MOST = 40
 
@@ -85,7 +85,7 @@ def preview(
         for name, clip in _clips(paths, frames):
             rows += [strip_of(clip, one, seed, name, width) for one in loaded]
         return sheet(rows)
-    for name, data in _photographs(paths):
+    for name, data in read_photographs(paths):
         try:
             normal = load_normal(data).pixels
         except ImageRefused as refusal:
@@ -94,12 +94,13 @@ def preview(
             if grid is None:
                 rows.append(row_of(normal, load_recipe(one, changes), seed, name, width))
             else:
-                down, across = _axis(grid[0]), _axis(grid[1])
-                labels = [[f"{row}, {column}" for column in across] for row in down]
-                table = [
-                    [load_recipe(one, [*changes, row, column]) for column in across] for row in down
-                ]
-                rows += grid_of(normal, table, labels, seed, name, width)
+                for down in _axis(grid[0]):
+                    tiles = []
+                    for across in _axis(grid[1]):
+                        varied = load_recipe(one, [*changes, down, across])
+                        label = f"{down}, {across}"
+                        tiles.append(small_tile(normal, varied, label, seed, name, width))
+                    rows.append(tiles)
     return sheet(rows)
 
 
@@ -137,24 +138,29 @@ def _axis(text: str) -> list[str]:
     return [f"{key}={part.strip()}" for part in parts]
 
 
-def _photographs(photos: Sequence[Path]) -> list[tuple[str, bytes]]:
+def read_photographs(
+    photos: Sequence[Path], each: int = 4, most: int = _MOST
+) -> list[tuple[str, bytes]]:
+    """Read photographs: of a folder the first `each`, without any some inside scikit-image.
+
+    Raises SourceError when one cannot be read, or a folder holds none; ConfigError when they are
+    more than `most`.
+    """
     if not photos:
         first = sorted(list_source("sample", ""), key=lambda item: SAMPLE_NAMES.index(item.path))
-        return [(item.path, read(item.location)) for item in first[:4]]
+        return [(item.path, read(item.location)) for item in first[:each]]
     files: list[Path] = []
     for photo in photos:
         if photo.is_dir():
             found = images_below(photo)
             if not found:
                 what = "; gloam report shows a set" if (photo / SET_FILE).is_file() else ""
-                raise SourceError(f"{photo}: holds no photographs{what}", path=photo)
-            files += found[:4]
+                raise SourceError.at(photo, f"holds no photographs{what}")
+            files += found[:each]
         else:
             files.append(photo)
-    if len(files) > _MOST:
-        raise ConfigError(
-            f"{len(files)} photographs are too many for a sheet, {_MOST} the most; name fewer"
-        )
+    if len(files) > most:
+        raise ConfigError(f"{len(files)} photographs are too many, {most} the most; name fewer")
     try:
         return [(path.name, read_regular(path)) for path in files]
     except OSError as error:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...engines.engine import Engine, check_paths, ignore_progress
+from ...engines.engine import Counted, Engine, check_paths, ignore_progress
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError, SourceError
 from ...manifests.images.decode import read_rgb
@@ -93,12 +92,8 @@ def stats(
         names. Without, what can be said of lows alone is measured.
     pairs : int
         Largest number of pairs to measure, evenly spread.
-    workers : int
-        Processes.
-    progress : Progress, optional
-        Receives the number of pairs measured.
-    engine : Engine, optional
-        Does the work, instead of processes of this machine.
+    workers, progress, engine
+        See `gloam.build`; one process by default. Progress counts pairs measured.
 
     Returns
     -------
@@ -116,26 +111,24 @@ def stats(
     >>> len(measured.rows), measured.rows[0]["exposure_ev"] > 0
     (6, True)
     """
-    shown = progress or Silent()
+    shown, engine = progress or Silent(), engine or LocalEngine(workers)
     lows = lows if isinstance(lows, PairSet) else as_path(lows)
     if is_set(lows):
         found = open_set(lows, normals)
         shown.stage("measuring pairs", min(pairs, len(found)))
-        return measure_set(found, pairs, workers, shown.at, engine=engine)
+        return measure_set(found, pairs, engine, shown.at)
     if isinstance(lows, PairSet) or isinstance(normals, PairSet):
         raise SetError(f"{lows}: is no set, but its normals are; give two folders")
     shown.stage("measuring pairs", None)
     folder = None if normals is None else as_path(normals)
-    return measure_folders(lows, folder, pairs, workers, shown.at, engine=engine)
+    return measure_folders(lows, folder, pairs, engine, shown.at)
 
 
 def measure_set(
     pairs: PairSet,
     most: int,
-    workers: int = 1,
-    at: Callable[[int], None] = ignore_progress,
-    *,
     engine: Engine | None = None,
+    at: Counted = ignore_progress,
     most_units: int | None = None,
 ) -> Measured:
     """Measure at most `most` pairs of a set, evenly spread over it.
@@ -146,21 +139,19 @@ def measure_set(
     its normals.
     """
     pairs.check_normals()
-    engine = engine or LocalEngine(workers)
+    engine = engine or LocalEngine()
     check_paths(engine, pairs.root, pairs.normals)
     units = [unit for unit in pairs.units() if unit.count]
     if most_units is not None and len(units) > most_units:
         units = [units[i] for i in np.linspace(0, len(units) - 1, most_units).astype(int)]
-    total = sum(unit.count for unit in units)
-    chosen = set(np.linspace(0, total - 1, min(most, total)).astype(int).tolist())
-    jobs, start = [], 0
-    for unit in units:
-        places = tuple(
-            sorted(place - start for place in chosen.intersection(range(start, start + unit.count)))
-        )
-        if places:
-            jobs.append((unit, places))
-        start += unit.count
+    ends = np.cumsum([0, *(unit.count for unit in units)])
+    chosen = np.unique(np.linspace(0, ends[-1] - 1, min(most, int(ends[-1]))).astype(int))
+    parts = np.split(chosen, np.searchsorted(chosen, ends[1:-1]))
+    jobs = [
+        (unit, set((places - first).tolist()))
+        for unit, places, first in zip(units, parts, ends, strict=False)
+        if len(places)
+    ]
     results = list(engine.map(_measure_unit, jobs, at))
     recipe = recorded_recipe(pairs.info.build.request.recipe, f"recipe of {pairs.root}")
     mixed = isinstance(recipe, MixtureRecipe)
@@ -175,10 +166,9 @@ def measure_set(
 
 
 def _measure_unit(
-    job: tuple[Unit, tuple[int, ...]],
+    job: tuple[Unit, set[int]],
 ) -> tuple[list[str], list[dict[str, float]], list[TransferPoint]]:
-    unit, places = job
-    wanted = set(places)
+    unit, wanted = job
     keys, rows, points = [], [], []
     for i, pair in enumerate(unit.pairs()):
         if i not in wanted:
@@ -192,9 +182,7 @@ def _measure_unit(
             keys.append(pair.key)
             drawn = parse_draw(pair.record["draw"])
         except (ImageRefused, ValueError) as error:
-            raise SetError(
-                f"{unit.root}: {unit.name}: {pair.key}: {error}", path=unit.root
-            ) from error
+            raise SetError.at(unit.root, f"{unit.name}: {pair.key}: {error}") from error
         if isinstance(drawn, CameraDraw):
             points += transfer_points(low, normal, drawn)
         count()
@@ -205,10 +193,8 @@ def measure_folders(
     lows: Path,
     normals: Path | None,
     most: int,
-    workers: int = 1,
-    at: Callable[[int], None] = ignore_progress,
-    *,
     engine: Engine | None = None,
+    at: Counted = ignore_progress,
 ) -> Measured:
     """Measure real pairs: a folder of lows and one of normals, or lows alone.
 
@@ -217,7 +203,7 @@ def measure_folders(
     Raises SourceError when there is nothing to measure, an image has no partner, sizes differ or an
     image is damaged.
     """
-    engine = engine or LocalEngine(workers)
+    engine = engine or LocalEngine()
     check_paths(engine, lows, normals)
     wanted = image_pairs(lows, normals, most)
     groups = [wanted[i : i + _GROUP] for i in range(0, len(wanted), _GROUP)]

@@ -9,15 +9,11 @@ from itertools import pairwise
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-from ..kernels.arrays import Pixels
+from ..kernels.arrays import FloatArray, FloatImage, Mask, Pixels
 from ..kernels.curves import LEVEL_LIGHT, linear_to_srgb
 from .noise_statistics import CHANNELS
-from .registration import registration
-
-FloatArray = npt.NDArray[np.float64]
-FloatImage = npt.NDArray[np.float32]
+from .pair_statistics import block_means
 
 TONES = (0, 16, 32, 64, 112, 160, 192, 224, 250, 256)
 """Bounds of the levels of the normal, of 255, at which tone is measured."""
@@ -57,41 +53,28 @@ def tone_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
 
     Returns a dict by the names of `TONE_LABELS`; NaN where a picture has too few blocks of a level.
     """
-    light, lit = (_blocks(image) for image in (low, normal))
+    light, lit = (block_means(_LEVEL_LIGHT[image], _SIDE) for image in (low, normal))
     level = 255 * linear_to_srgb(np.minimum(lit, 1))
     with np.errstate(invalid="ignore", divide="ignore"):
         gain = np.log2(np.maximum(light, _LEAST)) - np.log2(np.maximum(lit, _LEAST))
     measured = {"normal_mean": float(normal.mean()) / 255}
     middles = []
     for number, channel in enumerate(CHANNELS):
-        middle = _mean(
-            light, lit, number, (level[:, number] >= MIDDLE[0]) & (level[:, number] < MIDDLE[1])
-        )
-        middles.append(middle)
+        own = level[:, number]
+        middles.append(_mean(light, lit, number, (own >= MIDDLE[0]) & (own < MIDDLE[1])))
         for least, most in pairwise(TONES):
-            here = (level[:, number] >= least) & (level[:, number] < most)
-            measured[f"tone_{channel}_{least}"] = _mean(light, lit, number, here) - middle
+            here = (own >= least) & (own < most)
+            measured[f"tone_{channel}_{least}"] = _mean(light, lit, number, here) - middles[-1]
             if channel == "g":
                 enough = here.sum() >= 4 * _ENOUGH
                 measured[f"spread_{least}"] = float(gain[here, 1].std()) if enough else float("nan")
-    measured["balance_red"], measured["balance_blue"] = (
-        middles[0] - middles[1],
-        middles[2] - middles[1],
-    )
+    measured["balance_red"] = middles[0] - middles[1]
+    measured["balance_blue"] = middles[2] - middles[1]
     measured["saturation"] = _saturation(light, lit)
-    return measured | registration(low, normal)
+    return measured | _registration(low, normal)
 
 
-def _blocks(image: Pixels) -> FloatArray:
-    """Return the mean linear light (N, 3) of whole blocks."""
-    height, width = (max(1, side // _SIDE) for side in image.shape[:2])
-    cut = image[: height * _SIDE, : width * _SIDE]
-    light = _LEVEL_LIGHT[cut]
-    means = cv2.resize(light, (width, height), interpolation=cv2.INTER_AREA)
-    return means.reshape(-1, 3).astype(np.float64)
-
-
-def _mean(light: FloatArray, lit: FloatArray, channel: int, here: npt.NDArray[np.bool_]) -> float:
+def _mean(light: FloatArray, lit: FloatArray, channel: int, here: Mask) -> float:
     """Return by how many EV a channel's light changed at some blocks."""
     if here.sum() < _ENOUGH:
         return float("nan")
@@ -110,3 +93,33 @@ def _saturation(light: FloatArray, lit: FloatArray) -> float:
     apart = [(one - one[:, 1:2])[:, ::2].ravel() for one in (dark, bright)]
     square = float(apart[1] @ apart[1])
     return float(apart[0] @ apart[1]) / square if square > 1e-9 else float("nan")
+
+
+def _registration(low: Pixels, normal: Pixels) -> dict[str, float]:
+    """Return how far a low is shifted against its normal, and how much of its detail it has.
+
+    The low as it would be without noise, by the mean of its green at each level of the normal's, is
+    compared by least squares with its gradients and its fine structure (Lucas and Kanade, 1981).
+    """
+    dark, bright = low[..., 1], normal[..., 1]
+    count = np.bincount(bright.ravel(), minlength=256)
+    total = np.bincount(bright.ravel(), dark.ravel(), 256)
+    known = np.flatnonzero(count >= 20)
+    none = {"shift": float("nan"), "detail": float("nan")}
+    if len(known) < 16:
+        return none
+    curve = np.interp(np.arange(256), known, total[known] / count[known]).astype(np.float32)
+    expected, found = (_band(image) for image in (curve[bright], dark.astype(np.float32)))
+    down, across = np.gradient(expected)
+    terms = np.stack([across.ravel(), down.ravel(), expected.ravel()]).astype(np.float64)
+    square = terms @ terms.T
+    if min(np.diag(square)) < 1e-3 * expected.size:
+        return none
+    right, below, detail = np.linalg.solve(square, terms @ found.ravel().astype(np.float64))
+    return {"shift": float(np.hypot(right, below)), "detail": float(detail)}
+
+
+def _band(image: FloatImage) -> FloatImage:
+    """Return structure of some pixels' size."""
+    fine = cv2.GaussianBlur(image, (0, 0), 1)
+    return fine - cv2.GaussianBlur(image, (0, 0), 4)

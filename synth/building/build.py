@@ -1,6 +1,6 @@
 """Building a set: plan, execute, publish.
 
-`build` decides what has to be done, workers do it, `finish_set` closes it.
+`build` decides what has to be done, workers do it, `close_set` closes it.
 
 A build that was stopped at any moment goes on with the same request: the plan is on disk before the
 first pair is made, and a unit is done when, and only when, its receipt is there. Nothing depends on
@@ -16,13 +16,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine
 from ...errors import ConfigError, GloamError, SetError
 from ...manifests.selection.plan import SPARE
 from ...manifests.sets.close import LABELS_STAGE, finish_set, photographs_in
-from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, SetInfo, note_path
+from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, BuildNote, SetInfo, note_path
 from ...manifests.sets.receipts import Receipt, read_receipts
 from ...manifests.sets.tables import read_checked
 from ...manifests.sets.workspace import missing_units, prepare_output, working_on
@@ -31,6 +32,7 @@ from ...storage.atomic import remove_tree
 from ...storage.locks import exclusive, in_turn
 from ...storage.stores import StorePath, in_store
 from ...storage.tables import read_table
+from ..recipes.load import Recipe
 from .cards.readme import write_readme
 from .draw_columns import draw_fields
 from .jobs import jobs_of, units_of
@@ -107,18 +109,7 @@ def build(
         ready = load_or_make_plan(run)
         made = _make_missing(run, ready)
         receipts = _receipts(root, ready.pairs, max_refused)
-        info = finish_set(
-            root,
-            request.output.name,
-            request.output.layout,
-            request.recipe.name,
-            ready.note,
-            recorded_versions(),
-            draw_fields(request.recipe),
-            receipts=receipts,
-            engine=run.engine,
-        )
-        write_readme(root, info)
+        info = close_set(root, request.recipe, ready.note, receipts, run.engine)
         return _report(root, info, made, run.passed)
 
 
@@ -152,6 +143,25 @@ def build_task(
         made = _make_missing(run, ready, task)
         units = units_of(ready.pairs)
         return made, len(missing_units(root, request.output.layout, units, ready.note))
+
+
+def close_set(
+    root: Path, recipe: Recipe, note: BuildNote, receipts: dict[str, Receipt], engine: Engine
+) -> SetInfo:
+    """Write the tables and the `set.json` of a set whose units are all done, and its README.md."""
+    info = finish_set(
+        root,
+        note.request.output.name,
+        note.request.output.layout,
+        recipe.name,
+        note,
+        recorded_versions(),
+        draw_fields(recipe),
+        receipts=receipts,
+        engine=engine,
+    )
+    write_readme(root, info)
+    return info
 
 
 @contextmanager
@@ -196,7 +206,7 @@ def _make_missing(run: Run, ready: Planned, task: Task | None = None) -> int:
     if missing:
         listed = ready.listed if ready.listed is not None else list_sources(run)
         wanted = {unit: units[unit] for unit in missing}
-        jobs = jobs_of(request, root, ready.note, ready.pairs, wanted, listed)
+        jobs = jobs_of(run, ready, wanted, listed)
         total = sum(map(len, units.values()))
         before = total - sum(map(len, wanted.values()))
         progress.stage("building", total)
@@ -226,13 +236,9 @@ def _receipts(root: Path, plan: pa.Table, most: float) -> dict[str, Receipt]:
 def _report(root: Path, info: SetInfo, made: int, passed: dict[str, Counter[str]]) -> Report:
     candidates = read_checked(root / CANDIDATES, ["source", "reason"])
     refused = read_table(root / REFUSED)
+    spare = candidates.filter(pc.equal(candidates["reason"], SPARE))
     reasons: dict[str, Counter[str]] = {}
-    for source, reason in zip(
-        candidates["source"].to_pylist(), candidates["reason"].to_pylist(), strict=True
-    ):
-        if reason == SPARE:
-            reasons.setdefault(source, Counter())[reason] += 1
-    for row in photographs_in(refused).to_pylist():
+    for row in (*spare.to_pylist(), *photographs_in(refused).to_pylist()):
         reasons.setdefault(row["source"], Counter())[row["reason"]] += 1
     left_out: dict[str, list[tuple[str, str]]] = {}
     for row in refused.to_pylist():

@@ -6,12 +6,11 @@ the libraries that loaders and trainers read with.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...engines.engine import Engine, check_paths, ignore_progress
+from ...engines.engine import Counted, Engine, check_paths, ignore_progress
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError, first_line
 from ...manifests.images.decode import find_reader_mismatch
@@ -19,10 +18,10 @@ from ...manifests.request import OutputOptions
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample
 from ...manifests.sets.verify import Kind, Problem
-from ..clips import frame_name, frame_names, is_clip, render_clip
+from ..clips import frame_names, is_clip, named_frames, render_clip
 from ..decode import decode_image
 from ..kernels.arrays import Pixels
-from ..models import MODEL, draw, parse_draw, render
+from ..models import MODEL, draw, parse_draw
 from ..recipes.load import Recipe, recorded_recipe
 from . import WARM
 from .worker import encode_low
@@ -42,16 +41,12 @@ class _Job:
 
 
 def recheck_set(
-    pairs: PairSet,
-    workers: int = 1,
-    at: Callable[[int], None] = ignore_progress,
-    *,
-    engine: Engine | None = None,
+    pairs: PairSet, engine: Engine | None = None, at: Counted = ignore_progress
 ) -> list[Problem]:
     """Make every low of a set again and compare; of a live set, every draw.
 
-    pairs: with its normals, where they lie in another set. workers: processes of this machine. at:
-    called with the number of pairs compared so far. engine: where the work is done, instead.
+    pairs: with its normals, where they lie in another set. engine: this process by default. at:
+    called with the number of pairs compared so far.
 
     Returns pairs whose stored low is not what normal and draw make. Raises SetError when the set
     holds lows only and was opened without the set that it was made from, or when its lows are of
@@ -60,12 +55,12 @@ def recheck_set(
     pairs.check_normals()
     model = pairs.info.build.versions.get("model", "1")
     if model != str(MODEL):
-        raise SetError(
-            f"{pairs.root}: its lows were made by model {model}, this gloam has model {MODEL};"
-            " verify it deeply with that gloam",
-            path=pairs.root,
+        raise SetError.at(
+            pairs.root,
+            f"its lows were made by model {model}, this gloam has model {MODEL}; verify it deeply"
+            " with that gloam",
         )
-    engine = engine or LocalEngine(workers)
+    engine = engine or LocalEngine()
     check_paths(engine, pairs.root, pairs.normals)
     engine.warm(WARM)
     request = pairs.info.build.request
@@ -109,29 +104,22 @@ def _problem_of(pair: Sample, job: _Job) -> str:
     if job.recipe is not None:
         wrong = draw(job.recipe, job.seed, pair.key) != drawn
         return "the stored draw is not that of the recipe, the seed and its key" if wrong else ""
-    if not clip:
-        return _difference(pair.decoded(LOW, decode_image), render(normals[0], drawn), job.output)
-    for number, made in enumerate(render_clip(normals, drawn)):
-        problem = _difference(pair.decoded(frame_name(LOW, number), decode_image), made, job.output)
+    lows = named_frames(LOW, render_clip(normals, drawn), clip)
+    for number, (name, made) in enumerate(lows.items()):
+        problem = _difference(pair.decoded(name, decode_image), made, job.output)
         if problem:
-            return f"frame {number}: {problem}"
+            return f"frame {number}: {problem}" if clip else problem
     return ""
 
 
 def _difference(low: Pixels, made: Pixels, output: OutputOptions) -> str:
     """Compare a stored low with the one that is made again."""
-    again = made
     if output.low_codec == "jpg":
         encoded = encode_low(made, output)
-        again = decode_image(encoded.data, encoded.suffix)
-    if low.shape != again.shape:
-        return (
-            f"the low is {low.shape[1]} x {low.shape[0]}, its normal {again.shape[1]} x"
-            f" {again.shape[0]}"
-        )
-    different = int(np.count_nonzero(low != again))
-    return (
-        f"{different} of {low.size} samples of the low are not what its normal and draw make"
-        if different
-        else ""
-    )
+        made = decode_image(encoded.data, encoded.suffix)
+    if low.shape != made.shape:
+        sizes = [f"{width} x {height}" for height, width, _ in (low.shape, made.shape)]
+        return f"the low is {sizes[0]}, its normal {sizes[1]}"
+    different = int(np.count_nonzero(low != made))
+    what = f"{different} of {low.size} samples of the low are not what its normal and draw make"
+    return what if different else ""

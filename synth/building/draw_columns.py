@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_args
 
 import pyarrow as pa
@@ -35,15 +35,20 @@ def with_all_columns(drawn: Draw, paths: Iterable[str]) -> dict[str, Any]:
     Parts that other recipes of a mixture have are what they are in an image that has none of them.
     """
     known = leaves(type(drawn))
-    made: dict[str, Any] = {"model": drawn.model}
-    for path in paths:
-        if path in known:
-            *above, name = path.split(".")
-            branch = made
-            for part in above:
-                branch = branch.setdefault(part, {})
-            branch[name] = known[path].get(drawn)
-    return made
+    values = {path: known[path].get(drawn) for path in paths if path in known}
+    return {"model": drawn.model, **nested(values)}
+
+
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by paths, such as `camera.iso`, as nested ones."""
+    tree: dict[str, Any] = {}
+    for path, value in values.items():
+        *above, name = path.split(".")
+        branch = tree
+        for part in above:
+            branch = branch.setdefault(part, {})
+        branch[name] = value
+    return tree
 
 
 def _added(section: BaseModel, prefix: str = "") -> Iterator[str]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from ...errors import SourceError
 from ...manifests.selection.candidates import locations
-from ...manifests.sets.info import BuildNote
 from ...manifests.sets.layouts.layout import unit_name
-from .request import Request
+from .planning import Planned, Run
 from .worker import PlannedPair, UnitJob
 
 
@@ -26,24 +24,19 @@ def units_of(plan: pa.Table) -> dict[str, list[int]]:
 
 
 def jobs_of(
-    request: Request,
-    root: Path,
-    note: BuildNote,
-    plan: pa.Table,
-    wanted: dict[str, list[int]],
-    listed: pa.Table,
+    run: Run, ready: Planned, wanted: dict[str, list[int]], listed: pa.Table
 ) -> Iterator[UnitJob]:
     """Return the jobs of some units, with the places of their photographs.
 
     All photographs are checked before; jobs are made as they are taken, while workers are at the
     first ones.
 
-    request, root, note: of the build. wanted: dict of unit to rows of the plan. listed: the
-    candidates that the sources hold now.
+    wanted: dict of unit to rows of the plan. listed: the candidates that the sources hold now.
 
     Raises SourceError when a photograph is gone, or has another size than when the set was planned.
     """
     rows = np.array([row for unit_rows in wanted.values() for row in unit_rows], np.int64)
+    request, note, plan = run.request, ready.note, ready.pairs
     photographs = plan.take(rows)
     names = zip(photographs["source"].to_pylist(), photographs["path"].to_pylist(), strict=True)
     row_of = {name: i for i, name in enumerate(names)}
@@ -63,34 +56,26 @@ def jobs_of(
             f"{path} {what} since the set was planned; "
             "restore the source and run the same command, or build a new set",
         )
-    return _made(request, root, note, plan, wanted, photographs, listed.take(found))
-
-
-def _made(
-    request: Request,
-    root: Path,
-    note: BuildNote,
-    plan: pa.Table,
-    wanted: dict[str, list[int]],
-    photographs: pa.Table,
-    listed: pa.Table,
-) -> Iterator[UnitJob]:
-    """Yield the jobs of some units, whose photographs and places stand in their order."""
+    found_at = listed.take(found)
     places = {unit: place for place, unit in enumerate(units_of(plan))} if note.labelled else {}
-    begin = 0
-    for unit, unit_rows in wanted.items():
-        own = photographs.slice(begin, len(unit_rows))
-        columns = (own[name].to_pylist() for name in ("key", "source", "path"))
-        located = locations(listed.slice(begin, len(unit_rows)))
-        yield UnitJob(
-            root,
-            unit,
-            note.fingerprint,
-            tuple(PlannedPair(*each) for each in zip(*columns, located, strict=True)),
-            request.recipe,
-            note.request.seed,
-            request.output,
-            unmeasured=request.takes_everything,
-            labels=places.get(unit),
-        )
-        begin += len(unit_rows)
+
+    def made() -> Iterator[UnitJob]:
+        begin = 0
+        for unit, unit_rows in wanted.items():
+            own = photographs.slice(begin, len(unit_rows))
+            columns = (own[name].to_pylist() for name in ("key", "source", "path"))
+            located = locations(found_at.slice(begin, len(unit_rows)))
+            yield UnitJob(
+                run.root,
+                unit,
+                note.fingerprint,
+                tuple(PlannedPair(*each) for each in zip(*columns, located, strict=True)),
+                request.recipe,
+                note.request.seed,
+                request.output,
+                unmeasured=request.takes_everything,
+                labels=places.get(unit),
+            )
+            begin += len(unit_rows)
+
+    return made()

@@ -105,7 +105,7 @@ def _plan(run: Run, listed: pa.Table) -> Planned:
     # Where the photographs lie on this machine is nobody else's business, and would change the
     # set's bytes.
     public = plan.candidates.drop_columns(["container", "member", "offset", "stamp"])
-    tables = {CANDIDATES: _parquet(public), PLAN: _parquet(plan.pairs)}
+    tables = {CANDIDATES: parquet_bytes(public), PLAN: parquet_bytes(plan.pairs)}
     if request.output.labels:
         run.progress.stage("labels", None)
         tables[LABELS], tables[CLASS_LIST] = read_all(plan.pairs, listed, request.sources)
@@ -124,7 +124,8 @@ def _plan(run: Run, listed: pa.Table) -> Planned:
     return Planned(note, plan.pairs, listed)
 
 
-def _parquet(table: pa.Table) -> bytes:
+def parquet_bytes(table: pa.Table) -> bytes:
+    """Return a table as a Parquet file."""
     buffer = io.BytesIO()
     pq.write_table(table.combine_chunks(), buffer)
     return buffer.getvalue()
@@ -134,7 +135,7 @@ def _sound_note(root: Path, request: Request) -> BuildNote | None:
     """Return the note of what the folder holds, if it can be gone on with.
 
     None when there is none, or when the set's own records are damaged and must be made again from
-    the sources.
+    the sources. Raises SetError when another request began it.
     """
     try:
         note = read_note(root)
@@ -142,32 +143,18 @@ def _sound_note(root: Path, request: Request) -> BuildNote | None:
         return None
     if note is None:
         return None
-    _refuse_other(root, request, note)
-    sums = {PLAN: note.plan_sha256} | ({LABELS: note.labels_sha256} if note.labelled else {})
-    if any(
-        not (root / name).is_file() or facts_of(root / name).sha256 != wanted
-        for name, wanted in sums.items()
-    ):
-        return None
+    asked, versions = request.recorded().model_dump(), deciding_versions(request)
+    if request.plan.val is None:  # as many as the set was begun with
+        asked["plan"]["val"] = note.request.plan.val
+    changed = differences(note.request.model_dump(), asked)
+    refuse_changes(root, changed + differences(note.versions, versions, "version"))
+    wanted = {PLAN: note.plan_sha256} | ({LABELS: note.labels_sha256} if note.labelled else {})
     if (root / SET_FILE).is_file():
         try:
             known = read_set(root).files
         except DamagedError:
             return None
-        if any(
-            not (root / name).is_file() or facts_of(root / name) != known[name]
-            for name in (CANDIDATES, RECIPE, *([CLASS_LIST] if note.labelled else []))
-        ):
-            return None
-    return note
-
-
-def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
-    asked = request.recorded().model_dump()
-    if request.plan.val is None:  # as many as the set was begun with
-        asked["plan"]["val"] = note.request.plan.val
-    refuse_changes(
-        root,
-        differences(note.request.model_dump(), asked)
-        + differences(note.versions, deciding_versions(request), "version"),
-    )
+        names = (CANDIDATES, RECIPE, *([CLASS_LIST] if note.labelled else []))
+        wanted |= {name: known[name].sha256 for name in names}
+    found = {name: facts_of(root / name).sha256 for name in wanted if (root / name).is_file()}
+    return note if found == wanted else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine
@@ -17,7 +17,6 @@ from ...manifests.config import validate
 from ...manifests.labels.table import CLASS_LIST, LABELS
 from ...manifests.request import OutputOptions, RecordedRequest
 from ...manifests.selection.plan import PlanOptions
-from ...manifests.sets.close import finish_set
 from ...manifests.sets.info import (
     CANDIDATES,
     PLAN,
@@ -33,7 +32,7 @@ from ...manifests.sets.info import (
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...manifests.sets.receipts import read_receipts
 from ...manifests.sets.workspace import missing_units, refuse_changes, refuse_mixing, working_on
-from ...progress import Progress, Silent, progress_of
+from ...progress import Progress, progress_of
 from ...storage.atomic import atomic_write, sha256_bytes, write_bytes
 from ...storage.stores import as_path
 from ...storage.untrusted import inside, opened
@@ -45,12 +44,11 @@ from ..recipes.load import (
     recipe_yaml,
     recorded_recipe,
 )
-from .cards.readme import write_readme
-from .draw_columns import draw_fields
+from .build import close_set
 from .preloading.workers import warm_workers
 from .remake_unit import Job, remake_unit
-from .request import deciding_versions, recorded_versions
-from .split_again import SplitAgain, split_again
+from .request import deciding_versions
+from .split_again import SplitAgain, SplitPart, split_again
 
 
 def regenerate(
@@ -85,9 +83,7 @@ def regenerate(
         Single values to change, as of `load_recipe`.
     seed : int, optional
         Random seed of the lows.
-    workers : int, optional
-        Processes, by default as many as there are cores.
-    progress : Progress or bool, optional
+    workers, progress, engine
         See `gloam.build`.
     val, test : int, optional
         Pairs for validation and for testing, by default as many as `origin` was built with. They
@@ -95,8 +91,6 @@ def regenerate(
     lows_only : bool
         Leave the normals in `origin`, and write lows and records only. Loaders take the two sets
         together.
-    engine : Engine, optional
-        Does the work, instead of processes of this machine.
 
     Raises
     ------
@@ -123,10 +117,9 @@ def regenerate(
     )
     changed: dict[str, Any] = {"recipe": chosen.model_dump(mode="json")}
     if lows_only and origin.live:
-        raise SetError(
-            f"{origin.root}: holds no lows, but draws: regenerate it without --lows-only, which is"
-            " quick",
-            path=origin.root,
+        raise SetError.at(
+            origin.root,
+            "holds no lows, but draws: regenerate it without --lows-only, which is quick",
         )
     if seed is not None:
         changed["low_seed"] = None if seed == known.plan.seed else seed
@@ -134,18 +127,19 @@ def regenerate(
     splits = None
     if plan is not None:
         if lows_only:
-            raise SetError(
-                f"{origin.root}: sets of lows only have the splits of the set that holds their"
-                " normals; leave out --lows-only, or --val and --test",
-                path=origin.root,
+            raise SetError.at(
+                origin.root,
+                "sets of lows only have the splits of the set that holds their normals; leave out"
+                " --lows-only, or --val and --test",
             )
         changed["plan"] = plan.model_dump(exclude_unset=True)
         splits = split_again(origin, plan.val or 0, plan.test)
     request = validate(RecordedRequest, known.model_dump() | changed, "options")
     kept = splits is not None and recipe is None and not overrides and seed is None
     with progress_of(progress) as shown:
-        how = _How(engine or LocalEngine(workers or available_cores()), shown, lows_only, splits)
-        return _remake(origin, root, request, None if kept else chosen, how)
+        engine = engine or LocalEngine(workers or available_cores())
+        recipe = None if kept else chosen
+        return _remake(origin, root, request, recipe, engine, shown, lows_only, splits=splits)
 
 
 def _other_splits(origin: PairSet, val: int | None, test: int | None) -> PlanOptions | None:
@@ -159,52 +153,37 @@ def _other_splits(origin: PairSet, val: int | None, test: int | None) -> PlanOpt
 
 
 def export_layout(
-    origin: PairSet | str | Path,
-    root: str | Path,
+    origin: PairSet,
+    root: Path,
     layout: str,
-    workers: int = 1,
-    progress: Progress | None = None,
-    *,
-    low_codec: Literal["png", "jpg", "none"] = "png",
-    engine: Engine | None = None,
+    low_codec: Literal["png", "jpg", "none"],
+    engine: Engine,
+    progress: Progress,
 ) -> SetInfo:
-    """Write the pairs of a set in another layout, images and records byte for byte.
-
-    When it was stopped, the same call continues.
-
-    origin, root, workers, progress, engine: as of `regenerate`.
-    layout: "shards" or "files".
-    low_codec: of the lows of a live set, which are made: "png", "jpg", or "none" to leave it live.
-      Stored lows stay as they are.
-    """
-    origin, root = open_set(origin), as_path(root)
-    info = origin.info
-    known = info.build.request
+    """Write the pairs of a set in another layout; see `gloam.export`."""
+    known = origin.info.build.request
     values = known.output.model_dump(exclude_unset=True) | {"layout": layout}
     if origin.live:
         values["low_codec"] = low_codec
     output = validate(OutputOptions, values, "options")
     request = known.model_copy(update={"output": output})
-    engine = engine or LocalEngine(workers)
-    return _remake(origin, root, request, None, _How(engine, progress or Silent()))
-
-
-class _How(NamedTuple):
-    """Options of a regeneration, resolved."""
-
-    engine: Engine
-    progress: Progress
-    lows_only: bool = False
-    splits: SplitAgain | None = None
+    return _remake(origin, root, request, None, engine, progress)
 
 
 def _remake(
-    origin: PairSet, root: Path, request: RecordedRequest, recipe: Recipe | None, how: _How
+    origin: PairSet,
+    root: Path,
+    request: RecordedRequest,
+    recipe: Recipe | None,
+    engine: Engine,
+    progress: Progress,
+    lows_only: bool = False,
+    *,
+    splits: SplitAgain | None = None,
 ) -> SetInfo:
-    engine, progress, lows_only, splits = how
     check_paths(engine, origin.root, origin.normals, root)
     if root.resolve() == origin.root.resolve():
-        raise SetError(f"{root}: is the set itself; give another folder", path=root)
+        raise SetError.at(root, "is the set itself; give another folder")
     origin.check_normals()
     info = origin.info
     if recipe is not None:
@@ -220,20 +199,8 @@ def _remake(
         for _ in engine.map(remake_unit, jobs, lambda counted: progress.at(before + counted)):
             pass
         own = recipe or recorded_recipe(request.recipe, f"recipe of {origin.root}")
-        fields = draw_fields(own)
-        made_set = finish_set(
-            root,
-            info.name,
-            request.output.layout,
-            own.name,
-            note,
-            recorded_versions(),
-            fields,
-            receipts=read_receipts(root, list(info.units if splits is None else splits.parts)),
-            engine=engine,
-        )
-        write_readme(root, made_set)
-        return made_set
+        receipts = read_receipts(root, list(info.units if splits is None else splits.parts))
+        return close_set(root, own, note, receipts, engine)
 
 
 def _note(
@@ -243,10 +210,7 @@ def _note(
     lows_only: bool,
     splits: SplitAgain | None,
 ) -> BuildNote:
-    """Return what the new set is a function of.
-
-    Unchanged, it is the old set's own note, and so are all its bytes.
-    """
+    """Return what the new set is a function of; unchanged, the old set's own note."""
     changed = differences(info.build.request.model_dump(), request.model_dump())
     # What its photographs were chosen and decoded by stays that of the old set.
     decided = ("measures", "av")
@@ -285,10 +249,7 @@ def _begin(origin: Path, root: Path, note: BuildNote, splits: SplitAgain | None)
     for name in copied:
         wanted = facts_of(inside(origin, name))
         if name == PLAN and wanted.sha256 != note.plan_sha256:
-            raise SetError(
-                f"{origin / name}: damaged; gloam build with the set's options mends it",
-                path=origin / name,
-            )
+            raise SetError.at(origin / name, "damaged; gloam build with the set's options mends it")
         if not (root / name).is_file() or facts_of(root / name) != wanted:
             with opened(origin, name) as source, atomic_write(root / name) as copy:
                 shutil.copyfileobj(source, copy)
@@ -301,19 +262,10 @@ def _begin(origin: Path, root: Path, note: BuildNote, splits: SplitAgain | None)
 def _jobs(
     origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None, splits: SplitAgain | None
 ) -> list[Job]:
-    output = note.request.output
-    names = origin.info.units if splits is None else splits.parts
-    missing = set(missing_units(root, output.layout, names, note))
-    common = recipe, note.request.seed, output, note.lows_only
-    if splits is not None:
-        old = {unit.name: unit for unit in origin.units()}
-        return [
-            Job(old[part.unit], root, note.fingerprint, *common, name, part.keys)
-            for name, part in splits.parts.items()
-            if name in missing
-        ]
+    output, units = note.request.output, {unit.name: unit for unit in origin.units()}
+    parts = {name: SplitPart(name, None) for name in units} if splits is None else splits.parts
+    common = root, note.fingerprint, recipe, note.request.seed, output, note.lows_only
     return [
-        Job(unit, root, note.fingerprint, *common)
-        for unit in origin.units()
-        if unit.name in missing
+        Job(name, units[parts[name].unit], *common, parts[name].keys)
+        for name in missing_units(root, output.layout, parts, note)
     ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 
 from ...engines.local import count
@@ -15,11 +15,11 @@ from ...errors import ImageRefused, SetError, first_line
 from ...manifests.request import OutputOptions
 from ...manifests.sets.pair_set import Unit
 from ...manifests.sets.publish_unit import publish_unit
-from ...manifests.sets.sample import LOW, NORMAL, Sample, is_normal, make_sample, origin_of
-from ..clips import frame_name, frame_names, is_clip, render_clip
+from ...manifests.sets.sample import LOW, NORMAL, Sample, is_low, is_normal, make_sample, origin_of
+from ..clips import frame_names, is_clip, named_frames, render_clip
 from ..decode import decode_image
 from ..kernels.arrays import Pixels
-from ..models import Draw, draw_many, parse_draw, render
+from ..models import Draw, draw_many, parse_draw
 from ..recipes.load import Recipe
 from .worker import encode_low
 
@@ -33,14 +33,14 @@ class Job:
     name and keys: what the new unit is called, and which pairs it has of the old one; None for all.
     """
 
+    name: str
     unit: Unit
     root: Path
     fingerprint: str
     recipe: Recipe | None
     seed: int
     output: OutputOptions
-    lows_only: bool
-    name: str = ""
+    lows_only: bool = False
     keys: frozenset[str] | None = None
 
     def has(self, key: str) -> bool:
@@ -56,7 +56,7 @@ def remake_unit(job: Job) -> None:
     publish_unit(
         job.root,
         job.output.layout,
-        job.name or job.unit.name,
+        job.name,
         job.fingerprint,
         _samples(job, wanted),
         refused,
@@ -69,25 +69,19 @@ def _samples(job: Job, wanted: int) -> Iterator[Sample]:
 
     Raises SetError when there is another number of them than its receipt says.
     """
-    made = 0
-    pairs: Iterator[Sample] = (pair for pair in job.unit.pairs() if job.has(pair.key))
-    first = next(pairs, None)
-    pairs = iter(()) if first is None else chain([first], pairs)
-    if first is not None and is_clip(first.record["members"]):
-        for clip in pairs:
-            yield _clip(job, clip)
+    made, at_once = 0, 1
+    samples = (sample for sample in job.unit.pairs() if job.has(sample.key))
+    while some := list(islice(samples, at_once)):
+        for sample, drawn in zip(some, _drawn(job, some), strict=True):
+            yield _remade(job, sample, drawn)
             made += 1
             count()
-        pairs = iter(())
-    for sample, drawn in _all_drawn(job, pairs):
-        yield _remade(job, sample, drawn)
-        made += 1
-        count()
+        # Some at once: between two photographs a CPU's caches forget how to draw. Clips are large.
+        at_once = 1 if is_clip(some[0].record["members"]) else _DRAWN
     if made != wanted:
-        raise SetError(
-            f"{job.unit.root}: {job.unit.name} holds {made} pairs, its receipt says {wanted};"
-            " gloam verify it",
-            path=job.unit.root,
+        raise SetError.at(
+            job.unit.root,
+            f"{job.unit.name} holds {made} pairs, its receipt says {wanted}; gloam verify it",
         )
 
 
@@ -96,27 +90,18 @@ def sample_with_low(unit: Unit) -> Iterator[Sample]:
 
     Raises SetError when one cannot be read.
     """
-    output = OutputOptions()
-    job = Job(unit, unit.root, "", None, 0, output, False)
-    return _samples(job, unit.count)
+    return _samples(Job(unit.name, unit, unit.root, "", None, 0, OutputOptions()), unit.count)
 
 
-def _all_drawn(job: Job, samples: Iterator[Sample]) -> Iterator[tuple[Sample, Draw | None]]:
-    """Yield samples with the draws that they are made again with; None for those that are kept."""
+def _drawn(job: Job, samples: Sequence[Sample]) -> list[Draw | None]:
+    """Return the draws that samples are made again with, theirs or new ones; None where kept."""
+    if job.recipe is not None:
+        return [*draw_many(job.recipe, job.seed, [sample.key for sample in samples])]
     live = job.output.low_codec == "none"
-    # Some at once: between two photographs a CPU's caches forget how to draw.
-    while some := list(islice(samples, _DRAWN)):
-        kept = [job.recipe is None and (live or LOW in sample.members) for sample in some]
-        draws = iter(_drawn(job, [one for one, keep in zip(some, kept, strict=True) if not keep]))
-        for sample, keep in zip(some, kept, strict=True):
-            yield sample, None if keep else next(draws)
-
-
-def _drawn(job: Job, samples: Sequence[Sample]) -> list[Draw]:
-    """Return new draws of some samples, or their own."""
-    if job.recipe is None:
-        return [draw_of(job.unit, sample) for sample in samples]
-    return draw_many(job.recipe, job.seed, [sample.key for sample in samples])
+    return [
+        None if live or any(map(is_low, sample.members)) else draw_of(job.unit, sample)
+        for sample in samples
+    ]
 
 
 def draw_of(unit: Unit, sample: Sample) -> Draw:
@@ -132,39 +117,16 @@ def draw_of(unit: Unit, sample: Sample) -> Draw:
         ) from error
 
 
-def _clip(job: Job, sample: Sample) -> Sample:
-    """Make a clip again: with a new draw, or the lows that its draw makes, or as it is."""
-    live = job.output.low_codec == "none"
-    held = bool(frame_names(sample.members, LOW))
-    if job.recipe is None and (live or held):
-        return _kept(job, sample)
-    (drawn,) = _drawn(job, [sample])
-    names = frame_names(sample.members, NORMAL)
-    members = {name: sample.members[name] for name in names}
-    if not live:
-        normals = [_normal(job, sample, name) for name in names]
-        lows = render_clip(normals, drawn)
-        made = {frame_name(LOW, i): encode_low(low, job.output) for i, low in enumerate(lows)}
-        members = made | members
-    origin = origin_of(sample.record)
-    return _kept(job, make_sample(sample.key, origin, drawn.model_dump(), members))
-
-
-def _kept(job: Job, sample: Sample) -> Sample:
-    """Leave out the normals where they stay in the set that they are from."""
-    if not job.lows_only:
-        return sample
-    members = {name: member for name, member in sample.members.items() if not is_normal(name)}
-    return replace(sample, members=members)
-
-
 def _remade(job: Job, sample: Sample, drawn: Draw | None) -> Sample:
-    """Make a sample again, with the low of its draw unless the set is live."""
+    """Make a sample again, with the lows of its draw unless the set is live."""
     if drawn is not None:
-        members = dict(sample.members)
+        members = {name: one for name, one in sample.members.items() if not is_low(name)}
         if job.output.low_codec != "none":
-            low = encode_low(render(_normal(job, sample), drawn), job.output)
-            members = {LOW: low, **{name: one for name, one in members.items() if name != LOW}}
+            clip = is_clip(members)
+            names = frame_names(members, NORMAL) if clip else [NORMAL]
+            lows = render_clip([_normal(job, sample, name) for name in names], drawn)
+            encoded = [encode_low(low, job.output) for low in lows]
+            members = named_frames(LOW, encoded, clip) | members
         sample = make_sample(
             sample.key,
             origin_of(sample.record),
@@ -172,10 +134,13 @@ def _remade(job: Job, sample: Sample, drawn: Draw | None) -> Sample:
             members,
             sample.record.get("labels"),
         )
-    return _kept(job, sample)
+    if job.lows_only:  # normals stay in the set that they are from
+        kept = {name: one for name, one in sample.members.items() if not is_normal(name)}
+        sample = replace(sample, members=kept)
+    return sample
 
 
-def _normal(job: Job, sample: Sample, name: str = NORMAL) -> Pixels:
+def _normal(job: Job, sample: Sample, name: str) -> Pixels:
     """Decode the stored normal, or a frame of it."""
     try:
         return sample.decoded(name, decode_image)

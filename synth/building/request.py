@@ -95,21 +95,13 @@ def deciding_versions(request: Request | None = None) -> dict[str, str]:
 
     With a request also of what its photographs are chosen by.
     """
-    deciding = (*_DECIDING, "av") if request is not None and _has_av(request) else _DECIDING
-    versions = {name: metadata.version(name) for name in deciding} | {
-        "model": str(MODEL),
-        "png": str(CODING),
-    }
-    return (
-        versions
-        if request is None or request.takes_everything
-        else versions | {"measures": str(MEASURES)}
-    )
-
-
-def _has_av(request: Request) -> bool:
-    """Return whether PyAV decides bytes: that of clips, where it is installed."""
-    return bool(request.frames) and importlib.util.find_spec("av") is not None
+    versions = {name: metadata.version(name) for name in _DECIDING}
+    if request is not None and request.frames and importlib.util.find_spec("av") is not None:
+        versions["av"] = metadata.version("av")
+    versions |= {"model": str(MODEL), "png": str(CODING)}
+    if request is not None and not request.takes_everything:
+        versions["measures"] = str(MEASURES)
+    return versions
 
 
 def recorded_versions() -> dict[str, str]:

@@ -15,13 +15,14 @@ from ...manifests.sets.layouts.layout import split_of, unit_name, unit_number
 from ...manifests.sets.pair_set import PairSet
 from ...manifests.sets.tables import read_plan
 from .jobs import units_of
+from .planning import parquet_bytes
 
 
 class SplitPart(NamedTuple):
-    """The pairs that a new unit takes of an old one, by the old one's name."""
+    """The pairs that a new unit takes of an old one, by the old one's name; None for all."""
 
     unit: str
-    keys: frozenset[str]
+    keys: frozenset[str] | None
 
 
 class SplitAgain(NamedTuple):
@@ -46,9 +47,8 @@ def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
     whose sequences may not be parted.
     """
     if origin.frames:
-        raise SetError(
-            f"{origin.root}: holds clips, which are split when they are built: gloam build --val N",
-            path=origin.root,
+        raise SetError.at(
+            origin.root, "holds clips, which are split when they are built: gloam build --val N"
         )
     old = read_plan(origin.root)
     keys = old["key"].to_pylist()
@@ -75,11 +75,10 @@ def _tables(origin: PairSet, old: pa.Table, rows: dict[str, list[int]]) -> tuple
     ):
         place = plan.column_names.index(name)
         plan = plan.set_column(place, plan.field(name), pa.array(values, plan.field(name).type))
-    written, labelled = io.BytesIO(), io.BytesIO()
-    pq.write_table(plan.combine_chunks(), written)
+    labelled = io.BytesIO()
     if origin.info.build.labelled:
         labels = read_labels(origin.root)  # in the order of the plan
         with pq.ParquetWriter(labelled, labels.schema) as writer:
             for own in rows.values():
                 writer.write_table(labels.take(own).combine_chunks(), row_group_size=len(own))
-    return written.getvalue(), labelled.getvalue()
+    return parquet_bytes(plan), labelled.getvalue()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...engines.engine import Engine
+from ...engines.local import LocalEngine
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...manifests.sets.verify import Problem, verify_set
 from ...progress import Progress, Silent
@@ -37,12 +38,8 @@ def verify(
         Energon's and webdataset's indexes, metadata of the Hub.
     normals : PairSet, str or Path, optional
         For `deep`, the set that holds the normals of a set of lows only.
-    workers : int
-        Processes that make lows.
-    progress : Progress, optional
-        Receives the units checked, then of the pairs compared.
-    engine : Engine, optional
-        Does the work, instead of processes of this machine.
+    workers, progress, engine
+        See `gloam.build`; one process by default. Progress counts units, then pairs.
 
     Returns
     -------
@@ -68,5 +65,5 @@ def verify(
         from .deep_verify import recheck_set  # kernels
 
         shown.stage("comparing", len(pairs))
-        problems += recheck_set(pairs, workers, shown.at, engine=engine)
+        problems += recheck_set(pairs, engine or LocalEngine(workers), shown.at)
     return problems

@@ -5,7 +5,7 @@ It is what workers run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,10 @@ from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
 from ...manifests.sources import Location, read
-from ..clips import frame_name, render_clip
+from ..clips import named_frames, render_clip
 from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
-from ..models import Draw, LowMaker, draw_many
+from ..models import LowMaker, draw_many
 from ..recipes.load import Recipe
 
 
@@ -63,11 +63,7 @@ class UnitJob:
 
     def check(self, part: int) -> None:
         """Read and decode one photograph or clip, which may end this process."""
-        planned, output = self.planned[part], self.output
-        if locates_clip(planned.place):
-            load_clip(planned.place, output.max_side, output.max_pixels)
-        else:
-            _load(self, planned)
+        _load(self, self.planned[part])
 
     def without(self, part: int) -> UnitJob:
         """Return the job that refuses a photograph or clip."""
@@ -92,23 +88,22 @@ def _samples(
     job: UnitJob, refused: list[RefusedPair], left_out: list[RefusedPair]
 ) -> Iterator[Sample]:
     draws = draw_many(job.recipe, job.seed, [planned.key for planned in job.planned])
-    if job.planned and locates_clip(job.planned[0].place):
-        yield from _clips(job, draws, refused)
-        return
     labels = None if job.labels is None else read_unit(job.root, job.labels)
-    maker = LowMaker(draws)
+    live = job.output.low_codec == "none"
+    maker = LowMaker([] if live else draws)
     for number, (planned, drawn) in enumerate(zip(job.planned, draws, strict=True)):
         begin_part(number)
         record: dict[str, Any] | None = None
-        members: dict[str, Encoded] = {}
+        marks: dict[str, Encoded] = {}
         try:
-            _refuse_deadly(job, planned)
-            data, normal = _load(job, planned)
-            height, width = normal.size
+            if planned.key in job.deadly:
+                raise ImageRefused(Reason.DAMAGED, ENDS_PROCESS)
+            data, frames = _load(job, planned)
+            height, width = frames[0].size
             if labels is not None:
                 found, others = labels.of(planned.key, data, (width, height))
                 left_out += (_noted(planned, one.reason, one.detail) for one in others)
-                members = members_of(found, labels.roles, labels.classes)
+                marks = members_of(found, labels.roles, labels.classes)
                 record = record_of(found, labels.classes)
         except ImageRefused as refusal:
             _refuse(job, planned, refusal, refused)
@@ -116,58 +111,34 @@ def _samples(
         except MemoryError:
             _refuse(job, planned, ImageRefused(Reason.TOO_LARGE, NO_MEMORY), refused)
             continue
-        members = {NORMAL: Encoded(normal.data, normal.suffix), **members}
-        if isinstance(normal, Normal):
-            members = {LOW: encode_low(maker.low(number, normal.pixels), job.output), **members}
-        origin = Origin(planned.source, planned.path, width, height, normal.converted)
+        clip = locates_clip(planned.place)
+        members: dict[str, Encoded] = {}
+        if not live:
+            normals = [frame.pixels for frame in frames if isinstance(frame, Normal)]
+            lows = render_clip(normals, drawn) if clip else [maker.low(number, normals[0])]
+            members = named_frames(LOW, [encode_low(low, job.output) for low in lows], clip)
+        stored = [Encoded(frame.data, frame.suffix) for frame in frames]
+        members |= named_frames(NORMAL, stored, clip) | marks
+        converted = next((frame.converted for frame in frames if frame.converted), "")
+        origin = Origin(planned.source, planned.path, width, height, converted)
         yield make_sample(planned.key, origin, drawn.model_dump(), members, record)
         count()
 
 
-def _clips(job: UnitJob, draws: list[Draw], refused: list[RefusedPair]) -> Iterator[Sample]:
-    """Make the clips of a unit."""
-    output = job.output
-    for number, (planned, drawn) in enumerate(zip(job.planned, draws, strict=True)):
-        begin_part(number)
-        try:
-            _refuse_deadly(job, planned)
-            frames = load_clip(planned.place, output.max_side, output.max_pixels)
-        except ImageRefused as refusal:
-            _refuse(job, planned, refusal, refused)
-            continue
-        members: dict[str, Encoded] = {}
-        if output.low_codec != "none":
-            lows = render_clip([frame.pixels for frame in frames], drawn)
-            for frame_number, low in enumerate(lows):
-                members[frame_name(LOW, frame_number)] = encode_low(low, output)
-        for frame_number, frame in enumerate(frames):
-            members[frame_name(NORMAL, frame_number)] = Encoded(frame.data, frame.suffix)
-        height, width = frames[0].size
-        converted = next((frame.converted for frame in frames if frame.converted), "")
-        origin = Origin(planned.source, planned.path, width, height, converted)
-        yield make_sample(planned.key, origin, drawn.model_dump(), members)
-        count()
-
-
-def _load(job: UnitJob, planned: PlannedPair) -> tuple[bytes, Normal | Undecoded]:
-    """Read a photograph, and make its normal."""
+def _load(job: UnitJob, planned: PlannedPair) -> tuple[bytes, Sequence[Normal | Undecoded]]:
+    """Read a photograph, and make its normal; or the frames of a clip, which has no bytes."""
+    limits = job.output.max_side, job.output.max_pixels
+    if locates_clip(planned.place):
+        return b"", load_clip(planned.place, *limits)
     load = load_undecoded if job.output.low_codec == "none" else load_normal
     data = read(planned.place)
-    return data, load(data, job.output.max_side, job.output.max_pixels)
-
-
-def _refuse_deadly(job: UnitJob, planned: PlannedPair) -> None:
-    if planned.key in job.deadly:
-        raise ImageRefused(Reason.DAMAGED, ENDS_PROCESS)
+    return data, [load(data, *limits)]
 
 
 def _refuse(
     job: UnitJob, planned: PlannedPair, refusal: ImageRefused, refused: list[RefusedPair]
 ) -> None:
-    """Note a photograph or clip that cannot be used.
-
-    Raises SourceError when it could be read before.
-    """
+    """Note a photograph or clip that cannot be used; raise SourceError if it could be before."""
     if refusal.reason is Reason.UNREADABLE and not job.unmeasured:
         raise SourceError(
             f"{planned.source}: {planned.path} could be read when the set was planned, but"

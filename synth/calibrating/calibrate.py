@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -44,6 +45,11 @@ class AtIso:
     darks: int
     flats: int
 
+    @property
+    def numbers(self) -> tuple[Estimate, ...]:
+        """Those of a row of a camera file: gain, read noise, its scale and shape, row noise."""
+        return (self.gain, *self.dark[:4])
+
 
 @dataclass(frozen=True)
 class CameraCalibration:
@@ -58,14 +64,11 @@ class CameraCalibration:
 
     def yaml(self) -> bytes:
         """Return a camera file: `camera.file` of a recipe takes it."""
-        rows = [
-            [float(f"{value:.6g}") for value in (one.iso, one.gain.value, *_row(one.dark, 0))]
-            for one in self.isos
-        ]
-        errors = [
-            [float(f"{value:.2g}") for value in (one.iso, one.gain.error, *_row(one.dark, 1))]
-            for one in self.isos
-        ]
+        rows, errors = [], []
+        for one in self.isos:
+            values, deviations = zip(*one.numbers, strict=True)
+            rows.append([float(f"{number:.6g}") for number in (one.iso, *values)])
+            errors.append([float(f"{number:.2g}") for number in (one.iso, *deviations)])
         camera = {"source": self.source, "black": self.black, "white": self.white, "by_iso": rows}
         text = (
             "# Made by gloam calibrate. by_iso: ISO, system gain K (DN per electron), read noise\n"
@@ -79,16 +82,9 @@ class CameraCalibration:
         """Return a line for each ISO."""
         made = [f"{'ISO':>7}  {'K':>18}  {'read':>16}  {'Tukey':>16}  {'lambda':>17}  {'row':>16}"]
         for one in self.isos:
-            dark = one.dark
-            cells = (one.gain, dark.read, dark.tukey, dark.shape, dark.row)
-            made.append(
-                f"{one.iso:>7g}  " + "  ".join(f"{c.value:>8.4g} ± {c.error:<6.2g}" for c in cells)
-            )
+            cells = (f"{cell.value:>8.4g} ± {cell.error:<6.2g}" for cell in one.numbers)
+            made.append(f"{one.iso:>7g}  " + "  ".join(cells))
         return made
-
-
-def _row(dark: Dark, which: int) -> list[float]:
-    return [one[which] for one in (dark.read, dark.tukey, dark.shape, dark.row)]
 
 
 def calibrate(
@@ -137,19 +133,13 @@ def calibrate(
     by_iso: dict[float, list[RawFile]] = defaultdict(list)
     for file in files:
         by_iso[file.iso].append(file)
-    read = 0
-
-    def next_one() -> None:
-        nonlocal read
-        read += 1
-        shown.at(read)
-
     findings: list[str] = []
-    found = []
-    for iso, own in sorted(by_iso.items()):
-        made = _at_iso(iso, own, findings, next_one)
-        if made is not None:
-            found.append(made)
+    number = itertools.count(1)
+    every = (
+        _at_iso(iso, own, findings, lambda: shown.at(next(number)))
+        for iso, own in sorted(by_iso.items())
+    )
+    found = [one for one in every if one is not None]
     if not found:
         said = "; ".join(findings)
         raise SourceError.at(folder, f"no ISO can be calibrated: {said}")
@@ -192,7 +182,7 @@ def _at_iso(
         return None
     every = join_points(points)
     try:
-        gain, _ = fit_gain(every)
+        gain = fit_gain(every)
     except ValueError as error:
         findings.append(f"ISO {iso:g}: {error}")
         return None
@@ -216,8 +206,7 @@ def _transfer_of(
         both = f"{first.path.name}, {second.path.name}"
         bad = False
         for file, mosaic in zip((first, second), mosaics, strict=True):
-            facts = checks.raw_facts(mosaic, black, file.white)
-            for what in checks.check_flat(facts):
+            for what in checks.check_flat(mosaic, black, file.white):
                 findings.append(f"{file.path.name} {what}")
                 bad = bad or what.startswith("clips")
         if bad:

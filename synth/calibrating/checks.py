@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from .estimates import Values, channels
+from ..kernels.arrays import FloatArray
+from .estimates import Mosaic, channels
 
 _CLIPPED = 0.001  # share of the sites at white
 _FLICKER = 0.01  # difference of two exposures that were to be equal
@@ -22,37 +21,25 @@ _NEAR = 3  # deviations from the mean of darks to that level
 _COUNTED = 0.5  # DN, deviation above which levels under the black one would be seen
 
 
-class Flat(NamedTuple):
-    """A flat's own facts."""
-
-    signal: float  # mean over black, DN
-    clipped: float  # share of the sites at white
-    corners: float  # light in the corners, over that in the middle
-
-
-def raw_facts(mosaic: npt.NDArray[np.uint16], black: float, white: float) -> Flat:
-    """Measure a flat alone."""
+def check_flat(mosaic: Mosaic, black: float, white: float) -> list[str]:
+    """Return the faults of a flat field; black, white: levels, DN."""
+    found = []
+    clipped = float(np.mean(mosaic >= white))
+    if clipped > _CLIPPED:
+        found.append(f"clips: {clipped:.1%} of its sites are at white; expose it less")
     light = np.mean([_coarse(plane) for plane in channels(mosaic)], axis=0) - black
     half = _COARSE // 2
     middle = float(light[half - 2 : half + 2, half - 2 : half + 2].mean())
-    corners = float(light[[0, 0, -1, -1], [0, -1, 0, -1]].mean())
-    return Flat(float(light.mean()), float(np.mean(mosaic >= white)), corners / max(middle, 1e-9))
-
-
-def check_flat(flat: Flat) -> list[str]:
-    """Return the faults of a flat field."""
-    found = []
-    if flat.clipped > _CLIPPED:
-        found.append(f"clips: {flat.clipped:.1%} of its sites are at white; expose it less")
-    if flat.corners < _CORNERS:
+    corners = float(light[[0, 0, -1, -1], [0, -1, 0, -1]].mean()) / max(middle, 1e-9)
+    if corners < _CORNERS:
         found.append(
-            f"vignettes: its corners have {flat.corners:.0%} of the light in the middle; stop down,"
-            " or light it evenly"
+            f"vignettes: its corners have {corners:.0%} of the light in the middle; stop down, or"
+            " light it evenly"
         )
     return found
 
 
-def clipped_share(darks: Sequence[npt.NDArray[np.uint16]], black: float) -> float:
+def clipped_share(darks: Sequence[Mosaic], black: float) -> float:
     """Return the share of the sites of darks at their lowest level, if they are cut off there.
 
     Cameras that take black off themselves lose what is below it, and with it half of the noise.
@@ -71,9 +58,7 @@ def clipped_share(darks: Sequence[npt.NDArray[np.uint16]], black: float) -> floa
     return share if at_black and share > _CUT and mean - lowest <= _NEAR * deviation else 0.0
 
 
-def check_flat_pair(
-    first: npt.NDArray[np.uint16], second: npt.NDArray[np.uint16], black: float, gain: float
-) -> list[str]:
+def check_flat_pair(first: Mosaic, second: Mosaic, black: float, gain: float) -> list[str]:
     """Return the faults of two flats that should be equal.
 
     first, second: arrays (H, W). gain: about the system gain, DN per electron: for the noise that
@@ -107,7 +92,7 @@ def check_flat_pair(
     return found
 
 
-def _structure(light: Values, noise: float) -> float:
+def _structure(light: FloatArray, noise: float) -> float:
     """Return the deviation of what is neither smooth nor noise, DN."""
     squares = []
     for plane in channels(light):
@@ -120,8 +105,7 @@ def _structure(light: Values, noise: float) -> float:
     return math.sqrt(max(float(np.mean(squares)), 0.0) / 6)
 
 
-def _coarse(plane: Values) -> Values:
+def _coarse(plane: FloatArray) -> FloatArray:
     down, across = (side // _COARSE for side in plane.shape)
     cut = plane[: down * _COARSE, : across * _COARSE]
-    means: Values = cut.reshape(_COARSE, down, _COARSE, across).mean(axis=(1, 3))
-    return means
+    return cut.reshape(_COARSE, down, _COARSE, across).mean(axis=(1, 3))

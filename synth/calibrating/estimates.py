@@ -13,7 +13,9 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-Values = npt.NDArray[np.float64]
+from ..kernels.arrays import FloatArray, Mask
+
+Mosaic = npt.NDArray[np.uint16]
 _PATCH = 32  # sites of a channel along each side, of flats
 _SHADING = 65  # sites over which the black level varies smoothly
 _HOT = 8.0  # deviations of the mean of darks above which a site is hot
@@ -30,7 +32,7 @@ class Estimate(NamedTuple):
 
 
 class Dark(NamedTuple):
-    """Noise of the dark: of `CameraSensor`, and the black level."""
+    """Noise of the dark: of `Sensors`, and the black level."""
 
     read: Estimate
     tukey: Estimate
@@ -40,11 +42,10 @@ class Dark(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """Points of a photon transfer curve: signal over black, variance, and samples of each."""
+    """Points of a photon transfer curve: signal over black, and variance, of patches of flats."""
 
-    signal: Values
-    variance: Values
-    samples: Values
+    signal: FloatArray
+    variance: FloatArray
 
 
 class Level(NamedTuple):
@@ -54,7 +55,7 @@ class Level(NamedTuple):
     variance: float
 
 
-def channels(mosaic: npt.NDArray[Any]) -> list[Values]:
+def channels(mosaic: npt.NDArray[Any]) -> list[FloatArray]:
     """Return the four planes of a mosaic's 2 x 2 sites, float64."""
     height, width = (side & ~1 for side in mosaic.shape)
     return [
@@ -64,9 +65,7 @@ def channels(mosaic: npt.NDArray[Any]) -> list[Values]:
     ]
 
 
-def transfer(
-    first: npt.NDArray[np.uint16], second: npt.NDArray[np.uint16], black: float, white: float
-) -> Transfer:
+def transfer(first: Mosaic, second: Mosaic, black: float, white: float) -> Transfer:
     """Return the points of two flats of one exposure: a patch of a channel each.
 
     The variance is half of that of their difference, in which what does not change (shading, dust,
@@ -88,12 +87,11 @@ def transfer(
         signal = (patches[0] - black).mean(axis=1)
         variance = apart.var(axis=1, ddof=1) / (1 + share * share)
         kept = np.maximum(patches[0].max(axis=1), patches[1].max(axis=1)) < 0.97 * white
-        points.append((signal[kept], variance[kept]))
-    signals, variances = (np.concatenate(part) for part in zip(*points, strict=True))
-    return Transfer(signals, variances, np.full(len(signals), _PATCH * _PATCH))
+        points.append(Transfer(signal[kept], variance[kept]))
+    return join_points(points)
 
 
-def level_of(mosaic: npt.NDArray[np.uint16]) -> Level:
+def level_of(mosaic: Mosaic) -> Level:
     """Measure a frame's mean and noise."""
     squares = [np.mean(np.diff(plane, axis=1) ** 2) for plane in channels(mosaic)]
     return Level(float(mosaic.mean()), float(np.mean(squares)) / 2)
@@ -122,33 +120,30 @@ def join_points(parts: Sequence[Transfer]) -> Transfer:
     return Transfer(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def fit_gain(points: Transfer) -> tuple[Estimate, Estimate]:
-    """Fit variance = K signal + intercept by weighted least squares.
+def fit_gain(points: Transfer) -> Estimate:
+    """Fit variance = K signal + intercept by weighted least squares; return K, DN per electron.
 
     A variance of n samples has a relative deviation of sqrt(2 / (n - 1)); weights are taken from
     the line itself, some times over.
 
-    Returns (K, intercept), DN per electron, DN^2. Raises ValueError when the points span less than
-    a factor of two of signal.
+    Raises ValueError when the points span less than a factor of two of signal.
     """
-    signal, variance, samples = points
+    signal, variance = points
     if len(signal) < 8 or np.percentile(signal, 98) < 2 * max(np.percentile(signal, 2), 1.0):
         raise ValueError("flats of at least two exposures, a factor of two apart, are needed")
-    deviation = np.maximum(variance, 1e-6) * np.sqrt(2 / (samples - 1))
+    fitted = np.maximum(variance, 1e-6)
     for _ in range(4):
-        weight = 1 / deviation**2
+        weight = (_PATCH**2 - 1) / 2 / fitted**2
         total = weight.sum()
         middle = (weight * signal).sum() / total
         spread = (weight * (signal - middle) ** 2).sum()
         slope = (weight * (signal - middle) * variance).sum() / spread
         intercept = (weight * variance).sum() / total - slope * middle
         fitted = np.maximum(slope * signal + intercept, 1e-6)
-        deviation = fitted * np.sqrt(2 / (samples - 1))
-    errors = 1 / math.sqrt(spread), math.sqrt(1 / total + middle * middle / spread)
-    return Estimate(float(slope), errors[0]), Estimate(float(intercept), errors[1])
+    return Estimate(float(slope), 1 / math.sqrt(spread))
 
 
-def dark_of(mosaics: Sequence[npt.NDArray[np.uint16]]) -> Dark:
+def dark_of(mosaics: Sequence[Mosaic]) -> Dark:
     """Estimate the noise of the dark from frames of one ISO and exposure.
 
     The smooth shading of the mean frame is taken out, and its hot sites are left out. Row noise is
@@ -183,7 +178,7 @@ def dark_of(mosaics: Sequence[npt.NDArray[np.uint16]]) -> Dark:
 
 
 def _parts_of(
-    mosaic: npt.NDArray[np.uint16], shading: Values, hot: npt.NDArray[np.bool_]
+    mosaic: Mosaic, shading: FloatArray, hot: Mask
 ) -> tuple[float, float, list[tuple[float, float]]]:
     """Return the variance of row means, that of sites, and shape and scale of some blocks."""
     rest = np.where(hot, np.nan, mosaic - shading)
@@ -199,7 +194,7 @@ def _parts_of(
     )
 
 
-def tukey_of(values: Values) -> tuple[float, float]:
+def tukey_of(values: FloatArray) -> tuple[float, float]:
     """Return shape and scale of the Tukey-lambda distribution of values, by their L-moments."""
     ordered = np.sort(values - values.mean())
     count = len(ordered)
@@ -213,7 +208,7 @@ def tukey_of(values: Values) -> tuple[float, float]:
     return shape, second * (shape + 1) * (shape + 2) / 2
 
 
-def _shading(mean: Values, frames: int) -> tuple[Values, npt.NDArray[np.bool_]]:
+def _shading(mean: FloatArray, frames: int) -> tuple[FloatArray, Mask]:
     """Return the smooth part of the mean of darks, channel by channel, and its hot sites."""
     shading, hot = np.empty_like(mean), np.zeros(mean.shape, bool)
     size = tuple(min(_SHADING, side // 2 * 2 - 1 if side > 2 else 1) for side in mean.shape)
@@ -229,12 +224,12 @@ def _shading(mean: Values, frames: int) -> tuple[Values, npt.NDArray[np.bool_]]:
     return shading, hot
 
 
-def _mean(values: Values) -> Estimate:
+def _mean(values: FloatArray) -> Estimate:
     error = float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else 0.0
     return Estimate(float(np.mean(values)), error)
 
 
-def _root(variances: Values) -> Estimate:
+def _root(variances: FloatArray) -> Estimate:
     """Return the root of the mean of variances, with its error."""
     found = _mean(variances)
     root = math.sqrt(found.value)

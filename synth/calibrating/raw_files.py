@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import ConfigError, ImageRefused, SourceError
 from ...manifests.images.header import RAWS
 from ...manifests.sources.containers import read_whole_file
 from ...manifests.sources.folders import files_below
+from .estimates import Mosaic
 
-Mosaic = npt.NDArray[np.uint16]
 _MOST_BYTES = 1 << 30
 _RATINGS = ("ISOSpeedRatings", "PhotographicSensitivity")
 _UNTOLD = 65535

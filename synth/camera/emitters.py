@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
+from ..kernels.arrays import FloatArray
 from ..kernels.curves import LUMINANCE
 from ..kernels.emitters import MOST_EMITTERS
 from ..kernels.numbers.library import exp
@@ -78,7 +78,7 @@ class Emitters(Section):
     streaks: Streaks = Streaks()
 
 
-def black_body_tints(kelvin: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def black_body_tints(kelvin: FloatArray) -> FloatArray:
     """Return factors on R, G and B (N, 3) of the light of black bodies, of luminance 1.
 
     6500 K is white. They are Planck's law at the dominant wavelengths of sRGB's primaries.
@@ -87,6 +87,6 @@ def black_body_tints(kelvin: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
         exp((_C2 / (_PRIMARIES * one)).reshape(-1)).reshape(-1, 3) - 1
         for one in (kelvin[:, None], np.array([[_DAYLIGHT]]))
     )
-    tints: npt.NDArray[np.float64] = day / hot
+    tints: FloatArray = day / hot
     red, green, blue = (LUMINANCE * tints).T
     return tints / (red + green + blue)[:, None]

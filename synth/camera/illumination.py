@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..kernels.arrays import FloatArray, IntArray
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE
 from ..kernels.illumination import (
     CELLS,
@@ -32,8 +33,6 @@ from ..kernels.numbers.library import power
 
 CHANNEL_LIGHT = LUMINANCE[:, None] * LEVEL_LIGHT
 _NOTHING, _DARK = np.empty((0, 0)), np.zeros((CELLS, CELLS))
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Field(NamedTuple):
@@ -55,10 +54,7 @@ def field_ev(pixels: npt.NDArray[np.uint8], field: Field) -> FloatArray:
 
 
 def _summed(pixels: npt.NDArray[np.uint8], field: Field) -> tuple[FloatArray, FloatArray | None]:
-    """Return the field, and the colour of its light.
-
-    The colour is factors (32, 32, 3) on R, G and B that keep luminance, None for white light.
-    """
+    """Return the field, and its colour (32, 32, 3), factors of luminance 1; None for white."""
     y, x = _places(*pixels.shape[:2])
     n, count, draw = len(field.smooth), len(field.lights.place), field.draw
     scene, gradient_ev = draw.illumination_scene_strength, draw.illumination_gradient_ev
@@ -122,11 +118,8 @@ def _to_columns(grid: npt.NDArray[np.float32], width: int) -> npt.NDArray[np.flo
 
 
 @lru_cache(maxsize=256)
-def _columns(width: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """Return the cell to the left of every column.
-
-    Beside it return how far the column lies on the way to the next cell.
-    """
+def _columns(width: int) -> tuple[IntArray, npt.NDArray[np.float32]]:
+    """Return the cell to the left of every column, and how far it lies on the way to the next."""
     position = np.clip((np.arange(width) + 0.5) * (CELLS / width) - 0.5, 0, CELLS - 1)
     left = np.minimum(position.astype(np.int64), CELLS - 2)
     return left, (position - left).astype(np.float32)
@@ -165,10 +158,7 @@ def cubic_weights(n: int) -> FloatArray:
 
 @lru_cache(maxsize=256)
 def _places(height: int, width: int) -> tuple[FloatArray, FloatArray]:
-    """Return cell middles about the image's middle, down and across.
-
-    They are in units of half of the image's longer side.
-    """
+    """Return cell middles about the image's, down and across, in halves of its longer side."""
     along = (np.arange(CELLS) + 0.5) / CELLS * 2 - 1
     longer = max(height, width)
     return along * (height / longer), along * (width / longer)
@@ -185,16 +175,12 @@ def light_tints(warmth_ev: FloatArray) -> FloatArray:
 
 
 def _luminance(colour: FloatArray) -> FloatArray:
-    """Return the luminance of linear RGB in the last dimension, summed in order.
-
-    A matrix library's last bits depend on the machine.
-    """
-    weighted: FloatArray = (
+    """Return the luminance of RGB, summed in order: a library's last bits depend on the machine."""
+    return (
         LUMINANCE[0] * colour[..., 0]
         + LUMINANCE[1] * colour[..., 1]
         + LUMINANCE[2] * colour[..., 2]
     )
-    return weighted
 
 
 @lru_cache(maxsize=1)

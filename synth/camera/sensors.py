@@ -6,22 +6,19 @@ Their sources stand there.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
-from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ...errors import ConfigError
 from ...manifests.config import load_yaml
-from .calibration import Calibration, GainFit, Relation
+from ..kernels.arrays import FloatArray
+from ..kernels.numbers.library import exp, log
+from .calibration import Calibration, Relation
 
 GAUSSIAN, TUKEY = "gaussian", "tukey"
 MAX_LEVELS = 1 << 20
@@ -37,35 +34,21 @@ _SRGB_TO_XYZ = np.array(
 )
 
 
-class Arithmetic(NamedTuple):
-    """Functions of a number, or of an array of numbers: sensors may be one, or many as columns."""
+class Sensors(NamedTuple):
+    """Sensors of one camera: arrays (N), or numbers where all are alike.
 
-    exp: Any
-    log: Any
-    root: Any
-    lesser: Any
-
-
-PLAIN = Arithmetic(math.exp, math.log, math.sqrt, min)
-
-
-@dataclass(frozen=True)
-class CameraSensor:
-    """A sensor at one ISO.
-
-    tukey_scale, tukey_shape: of a Tukey-lambda fit to it; DN, and lambda. The scale is 0 where
-    there is none.
+    tukey_scale, tukey_shape: of a Tukey-lambda fit to the read noise; DN, and lambda. The scale is
+    0 where there is none.
     """
 
-    camera: str
-    iso: float  # the calibrated ISO
-    gain: float  # system gain K, DN per electron
-    gaussian_sigma: float  # standard deviation of a Gaussian fit to the read noise, DN
-    tukey_scale: float
-    tukey_shape: float
-    row_sigma: float  # standard deviation of row noise, DN
-    black: int  # black level and largest value, DN
-    white: int  # black level and largest value, DN
+    iso: Any  # the calibrated ISO
+    gain: Any  # system gain K, DN per electron
+    gaussian_sigma: Any  # standard deviation of a Gaussian fit to the read noise, DN
+    tukey_scale: Any
+    tukey_shape: Any
+    row_sigma: Any  # standard deviation of row noise, DN
+    black: Any  # black level, DN
+    white: Any  # largest value, DN
 
 
 @lru_cache(maxsize=1)
@@ -91,16 +74,9 @@ def _entry(camera: str, own: Mapping[str, Calibration]) -> Calibration:
     return own[camera] if camera in own else shipped_cameras()[camera]
 
 
-def is_fitted(camera: str, own: Mapping[str, Calibration] = MappingProxyType({})) -> bool:
+def is_fitted(camera: str, own: Mapping[str, Calibration]) -> bool:
     """Return whether a camera's noise scatters about a regression line, and so needs spreads."""
     return not _entry(camera, own).rows
-
-
-def calibrated_isos(
-    camera: str, own: Mapping[str, Calibration] = MappingProxyType({})
-) -> tuple[float, ...]:
-    """Return the ISOs that a camera which is not fitted has."""
-    return tuple(row[0] for row in _entry(camera, own).rows)
 
 
 def iso_range(
@@ -113,145 +89,88 @@ def iso_range(
     span a factor of 64, that is ISO 100 to 6400.
     """
     entry = _entry(camera, own)
+    if entry.rows:
+        return entry.rows[0][0], entry.rows[-1][0]
     if entry.relation is not None:
-        return _NOMINAL_ISO, float(
-            round(_NOMINAL_ISO * entry.relation.shot_max / entry.relation.shot_min)
-        )
-    if entry.by_gain is not None:
-        return _NOMINAL_ISO, float(
-            round(_NOMINAL_ISO * math.exp(entry.by_gain.ln_k_max - entry.by_gain.ln_k_min))
-        )
-    return entry.rows[0][0], entry.rows[-1][0]
+        most = _NOMINAL_ISO * entry.relation.shot_max / entry.relation.shot_min
+    else:
+        assert entry.by_gain is not None
+        most = _NOMINAL_ISO * math.exp(entry.by_gain.ln_k_max - entry.by_gain.ln_k_min)
+    return _NOMINAL_ISO, float(round(most))
 
 
-def sensor_at(
-    camera: str, iso: float, own: Mapping[str, Calibration] = MappingProxyType({})
-) -> CameraSensor:
-    """Return the calibration of a camera at an ISO.
+def sensors_at(
+    camera: str, isos: FloatArray, spreads: FloatArray, own: Mapping[str, Calibration]
+) -> Sensors:
+    """Return a camera at N ISOs.
 
-    A camera with a table of ISOs is taken at the one nearest to `iso`, in stops. Rows are not
+    A camera with a table of ISOs is taken at the one nearest to each, in stops. Rows are not
     interpolated: cameras have those ISOs and no others, and a dual-gain sensor drops its read noise
     between two of them.
 
-    iso: within `iso_range`.
+    isos: within `iso_range`.
+    spreads: array (3, N), standard normal: how far the read noise (Gaussian and Tukey fit) and the
+      row noise are off their regression line, as from shot to shot; of cameras that are fitted.
     own: mapping of name to Calibration: further cameras, which go before gloam's of the same name.
-
-    Raises ConfigError when the camera is unknown or the ISO lies outside its calibration.
     """
-    if camera not in camera_names() and camera not in own:
-        raise ConfigError(
-            f"camera.name = {camera}: unknown; calibrated are {', '.join((*camera_names(), *own))}"
-        )
-    low, high = iso_range(camera, own)
-    if not low <= iso <= high:
-        raise ConfigError(f"camera.iso = {iso:g}: {camera} is calibrated from {low:g} to {high:g}")
-    if is_fitted(camera, own):
-        return fitted_sensor(camera, iso, (0.0, 0.0, 0.0), own)
     entry = _entry(camera, own)
-    above = bisect_left(entry.rows, iso, key=itemgetter(0))
-    near = entry.rows[max(above - 1, 0) : above + 1]
-    own_iso, *row = min(near, key=lambda row: abs(math.log(row[0] / iso)))
-    if entry.by_iso:
-        gain, gaussian_sigma, tukey_scale, tukey_shape, row_sigma = row
-        return CameraSensor(
-            camera,
-            own_iso,
-            gain,
-            gaussian_sigma,
-            tukey_scale,
-            tukey_shape,
-            row_sigma,
-            entry.black,
-            entry.white,
-        )
-    shot, read = row
-    return _heteroscedastic(camera, own_iso, shot, read)
-
-
-def fitted_sensor(
-    camera: str,
-    iso: Any,
-    spreads: Sequence[Any],
-    own: Mapping[str, Calibration] = MappingProxyType({}),
-    arithmetic: Arithmetic = PLAIN,
-) -> CameraSensor:
-    """Return a camera whose noise is a function of its gain; see `sensor_at`.
-
-    iso, spreads: numbers, or arrays (N) with `arithmetic` for such; so are the sensor's. Spreads
-      are standard normal: how far the read noise (Gaussian and Tukey fit) and the row noise are off
-      their regression line, as from shot to shot.
-    """
-    entry, (exp, log, _, lesser) = _entry(camera, own), arithmetic
     if entry.relation is not None:
-        return _related(camera, entry.relation, iso, spreads[0], arithmetic)
-    fit = entry.by_gain
-    assert fit is not None
-    log_gain = lesser(fit.ln_k_min + log(iso / _NOMINAL_ISO), fit.ln_k_max)
-
-    def sigma(line: GainFit, spread: Any) -> Any:
-        return exp(line.slope * log_gain + line.bias + line.spread * spread)
-
-    return CameraSensor(
-        camera,
-        iso,
-        exp(log_gain),
-        sigma(fit.read, spreads[0]),
-        sigma(fit.tukey, spreads[1]),
-        fit.shape,
-        sigma(fit.row, spreads[2]),
-        entry.black,
-        entry.white,
-    )
-
-
-def _heteroscedastic(camera: str, iso: float, shot: float, read: float) -> CameraSensor:
-    """Make a sensor whose variance is shot x + read, of x in [0, 1].
-
-    K = shot (white - black), sigma = sqrt(read) (white - black).
-
-    Such a calibration has no DN of its own. Fourteen bits over a pedestal keep rounding and
-    clipping out of its noise.
-    """
+        return _related(entry.relation, isos, spreads[0])
+    if entry.by_gain is not None:
+        fit = entry.by_gain
+        log_gain = np.minimum(fit.ln_k_min + log(isos / _NOMINAL_ISO), fit.ln_k_max)
+        read, tukey, row = (
+            exp(line.slope * log_gain + line.bias + line.spread * spread)
+            for line, spread in zip((fit.read, fit.tukey, fit.row), spreads, strict=True)
+        )
+        return Sensors(isos, exp(log_gain), read, tukey, fit.shape, row, entry.black, entry.white)
+    known = entry.table[:, 0]
+    above = np.searchsorted(known, isos)
+    lower, upper = np.maximum(above - 1, 0), np.minimum(above, len(known) - 1)
+    distances = [np.abs(log(known[near] / isos)) for near in (lower, upper)]
+    columns = entry.table[np.where(distances[0] <= distances[1], lower, upper)].T
+    if entry.by_iso:
+        iso, gain, gaussian, tukey, shape, row = columns
+        return Sensors(iso, gain, gaussian, tukey, shape, row, entry.black, entry.white)
+    # Variance shot x + read, of x in [0, 1]: K = shot (white - black), sigma = sqrt(read)
+    # (white - black). Such a calibration has no DN of its own. Fourteen bits over a pedestal keep
+    # rounding and clipping out of its noise.
+    iso, shot, read = columns
     span = _SPAN_WHITE - _SPAN_BLACK
-    return CameraSensor(
-        camera, iso, shot * span, math.sqrt(read) * span, 0.0, 0.0, 0.0, _SPAN_BLACK, _SPAN_WHITE
-    )
+    noise = shot * span, np.sqrt(read) * span, 0.0, 0.0, 0.0
+    return Sensors(iso, *noise, _SPAN_BLACK, _SPAN_WHITE)
 
 
-def _related(
-    camera: str, relation: Relation, iso: Any, spread: Any, arithmetic: Arithmetic
-) -> CameraSensor:
-    """Make a sensor of a heteroscedastic model whose read noise follows its shot noise.
+def _related(relation: Relation, isos: FloatArray, spread: FloatArray) -> Sensors:
+    """Return sensors of a heteroscedastic model whose read noise follows its shot noise.
 
     Samples below black are kept whole by a pedestal as wide as the range itself, as code without a
     pedestal keeps them.
     """
-    shot = relation.shot_min * iso / _NOMINAL_ISO
-    exp, log, root, _ = arithmetic
+    shot = relation.shot_min * isos / _NOMINAL_ISO
     read = exp(relation.slope * log(shot) + relation.bias + relation.spread * spread)
     span = _SPAN_WHITE
-    return CameraSensor(camera, iso, shot * span, root(read) * span, 0.0, 0.0, 0.0, span, 2 * span)
+    return Sensors(isos, shot * span, np.sqrt(read) * span, 0.0, 0.0, 0.0, span, 2 * span)
 
 
-def with_levels(sensor: CameraSensor, levels: int) -> CameraSensor:
-    """Put a sensor behind a converter of `levels` steps from black to white; 0 keeps its own."""
+def with_levels(sensors: Sensors, levels: int) -> Sensors:
+    """Put sensors behind a converter of `levels` steps from black to white; 0 keeps their own."""
     if not levels:
-        return sensor
-    share = levels / (sensor.white - sensor.black)
-    black = max(1, round(sensor.black * share)) if sensor.black else 0
-    return replace(
-        sensor,
-        gain=sensor.gain * share,
-        gaussian_sigma=sensor.gaussian_sigma * share,
-        tukey_scale=sensor.tukey_scale * share,
-        row_sigma=sensor.row_sigma * share,
+        return sensors
+    share = levels / (sensors.white - sensors.black)
+    black = max(1, round(sensors.black * share)) if sensors.black else 0
+    return sensors._replace(
+        gain=sensors.gain * share,
+        gaussian_sigma=sensors.gaussian_sigma * share,
+        tukey_scale=sensors.tukey_scale * share,
+        row_sigma=sensors.row_sigma * share,
         black=black,
         white=black + levels,
     )
 
 
 @lru_cache(maxsize=1)
-def sensor_colour_matrices() -> npt.NDArray[np.float64]:
+def sensor_colour_matrices() -> FloatArray:
     """Return the matrices from linear sRGB to camera RGB of four cameras.
 
     Their rows sum to 1, so that grey stays grey.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from ..parameters.drawing import Drawn, Off
+from ..parameters.drawing import Drawn, Off, nothing_of
 
 
-class MotionDraw(Drawn):
-    """See `recipe.Motion`. angle: of its direction, in radians."""
+class VectorDraw(Drawn):
+    """See `recipe.Motion` and `recipe.Shift`. angle: of the direction, in radians."""
 
     length: float
     angle: float
@@ -18,16 +18,6 @@ class DefocusDraw(Drawn):
     """See `recipe.Defocus`."""
 
     radius: float
-
-
-class ShiftDraw(Drawn):
-    """See `recipe.Shift`. angle: of its direction, in radians."""
-
-    length: float
-    angle: float
-
-
-NO_SHIFT = ShiftDraw(length=0.0, angle=0.0)
 
 
 class BandingDraw(Drawn):
@@ -60,23 +50,11 @@ class LastDegradationsDraw(Drawn):
     jpeg: JpegDraw
 
 
-NO_LAST_DEGRADATIONS = LastDegradationsDraw(jpeg=JpegDraw(quality=0, chroma="4:4:4"))
-
-
 class DegradationsDraw(LastDegradationsDraw):
     """All degradations of one image; a part that it has not is 0, or None."""
 
-    motion: MotionDraw
+    motion: VectorDraw
     defocus: DefocusDraw
-    shift: Annotated[ShiftDraw | None, Off(NO_SHIFT)] = None
+    shift: Annotated[VectorDraw | None, Off(nothing_of(VectorDraw))] = None
     banding: BandingDraw
     fixed_pattern: FixedPatternDraw
-
-
-NO_DEGRADATIONS = DegradationsDraw(
-    jpeg=NO_LAST_DEGRADATIONS.jpeg,
-    motion=MotionDraw(length=0.0, angle=0.0),
-    defocus=DefocusDraw(radius=0.0),
-    banding=BandingDraw(depth=0.0, bands=0.0, phase=0.0),
-    fixed_pattern=FixedPatternDraw(columns=0.0, hot_share=0.0, hot=0.0, seed=0),
-)

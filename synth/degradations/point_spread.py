@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..kernels.arrays import FloatArray, IntArray
 from ..kernels.numbers.sums import rounded_sums
 from ..parameters.columns import distinct
 
@@ -65,9 +66,7 @@ class SpreadSetting(NamedTuple):
     lit: bool = False
 
 
-def make_spreads(
-    settings: npt.NDArray[np.float64],
-) -> tuple[npt.NDArray[np.int64], Spread]:
+def make_spreads(settings: FloatArray) -> tuple[IntArray, Spread]:
     """Return how many places each of N images has and which is the first (N, 2), and all places.
 
     Equal ones are stored once. settings: array (N, 6), fields of `SpreadSetting`.
@@ -104,7 +103,7 @@ def spread(setting: SpreadSetting) -> Spread:
     return _places(grid[None])[1]
 
 
-def _places(grids: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], Spread]:
+def _places(grids: FloatArray) -> tuple[IntArray, Spread]:
     """Return how many places point spreads have, and all. grids: about their middles (N, n, n)."""
     totals = rounded_sums(grids.reshape(len(grids), grids.shape[1] ** 2))
     there = grids != 0
@@ -113,7 +112,7 @@ def _places(grids: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], Spre
     return there.sum((1, 2)), Spread(places.astype(np.int32), weights.astype(np.float32))
 
 
-def _line(length: float, angle: float) -> npt.NDArray[np.float64]:
+def _line(length: float, angle: float) -> FloatArray:
     """Return how often a line through the middle passes each pixel, shared among four at a time."""
     reach = math.ceil(length / 2) + 1
     grid = np.zeros((2 * reach + 1, 2 * reach + 1))
@@ -133,18 +132,18 @@ def _line(length: float, angle: float) -> npt.NDArray[np.float64]:
     return grid
 
 
-def _disc(radius: float) -> npt.NDArray[np.float64]:
+def _disc(radius: float) -> FloatArray:
     """Return the share of each pixel that a disc covers, by 8 x 8 points; the middle has some."""
     reach = math.ceil(radius)
     places = (np.arange((2 * reach + 1) * _FINE) + 0.5) / _FINE - (reach + 0.5)
     inside = (places[:, None] ** 2 + places**2 <= radius**2).astype(np.float64)
     side = 2 * reach + 1
-    grid: npt.NDArray[np.float64] = inside.reshape(side, _FINE, side, _FINE).sum((1, 3))
+    grid: FloatArray = inside.reshape(side, _FINE, side, _FINE).sum((1, 3))
     grid[reach, reach] = max(grid[reach, reach], 1.0)
     return grid
 
 
-def _shifted(settings: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _shifted(settings: FloatArray) -> FloatArray:
     """Return what of each pixel a point so far away takes, by cubic convolution (N, n, n).
 
     It is R. G. Keys' kernel of a = -1/2 (IEEE TASSP 29(6), 1981), without what is less than half a
@@ -156,21 +155,18 @@ def _shifted(settings: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     places = np.arange(-reach, reach + 1)
     apart = far * [[part(one) for one in directions] for part in (math.sin, math.cos)]
     down, across = _cubic(np.abs(places - apart[..., None]))
-    grids: npt.NDArray[np.float64] = down[:, :, None] * across[:, None]
+    grids: FloatArray = down[:, :, None] * across[:, None]
     heights = np.abs(grids)
     grids[heights < heights.max((1, 2), keepdims=True, initial=0) / 512] = 0
     return grids
 
 
-def _cubic(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _cubic(x: FloatArray) -> FloatArray:
     near, far = (1.5 * x - 2.5) * x * x + 1, ((-0.5 * x + 2.5) * x - 4) * x + 2
-    weights: npt.NDArray[np.float64] = np.where(x < 1, near, np.where(x < 2, far, 0.0))
-    return weights
+    return np.where(x < 1, near, np.where(x < 2, far, 0.0))
 
 
-def _spread_again(
-    one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def _spread_again(one: FloatArray, other: FloatArray) -> FloatArray:
     """Convolve two square grids about their middles; summed in order."""
     side = len(one) + len(other) - 1
     grid = np.zeros((side, side))

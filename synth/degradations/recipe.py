@@ -10,12 +10,17 @@ from ..parameters.schema import Added, Chance, OneOf, Section, Within, about
 MOST_LENGTH, MOST_RADIUS = 64, 16
 
 
-class Motion(Section):
-    """Blur by movement of the camera, along a straight line in a random direction."""
+class Degradation(Section):
+    """A degradation that a share of the images has."""
 
     probability: Annotated[
-        Distribution, Within(0, 1), Chance(), about("share of the images that are blurred")
+        Distribution, Within(0, 1), Chance(), about("share of the images that have it")
     ] = Constant(1.0)
+
+
+class Motion(Degradation):
+    """Blur by movement of the camera, along a straight line in a random direction."""
+
     length: Annotated[
         Distribution,
         Within(0, MOST_LENGTH, "pixels"),
@@ -23,12 +28,9 @@ class Motion(Section):
     ] = ZERO
 
 
-class Defocus(Section):
+class Defocus(Degradation):
     """Blur by focusing elsewhere: a point becomes a disc."""
 
-    probability: Annotated[
-        Distribution, Within(0, 1), Chance(), about("share of the images that are out of focus")
-    ] = Constant(1.0)
     radius: Annotated[Distribution, Within(0, MOST_RADIUS, "pixels"), about("of the disc")] = ZERO
 
 
@@ -40,12 +42,9 @@ class Shift(Section):
     ] = ZERO
 
 
-class Banding(Section):
+class Banding(Degradation):
     """Bands across the picture: mains lamps flicker while its rows are read one after another."""
 
-    probability: Annotated[
-        Distribution, Within(0, 1), Chance(), about("share of the images that have bands")
-    ] = Constant(1.0)
     depth: Annotated[
         Distribution, Within(0, 0.95), about("share of the light that comes and goes")
     ] = ZERO
@@ -56,12 +55,9 @@ class Banding(Section):
     ] = Constant(3.0)
 
 
-class FixedPattern(Section):
+class FixedPattern(Degradation):
     """A pattern that the sensor adds to every picture alike, and to all frames of a clip."""
 
-    probability: Annotated[
-        Distribution, Within(0, 1), Chance(), about("share of the images that have a pattern")
-    ] = Constant(1.0)
     columns: Annotated[
         Distribution,
         Within(0, 1000, "electrons"),
@@ -77,15 +73,12 @@ class FixedPattern(Section):
     ] = Constant(100.0)
 
 
-class Jpeg(Section):
+class Jpeg(Degradation):
     """JPEG compression of the low, the last step of all.
 
     gloam's own arithmetic: the error is that of libjpeg, the bytes are those of no library.
     """
 
-    probability: Annotated[
-        Distribution, Within(0, 1), Chance(), about("share of the images that are compressed")
-    ] = Constant(1.0)
     quality: Annotated[
         Distribution, Within(0, 100), about("1 to 100, rounded, of libjpeg's scale; 0 for none")
     ] = ZERO

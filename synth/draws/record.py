@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal
 
-from ..degradations.draw import NO_DEGRADATIONS, DegradationsDraw
-from ..parameters.drawing import Drawn, Off
+from ..degradations.draw import DegradationsDraw
+from ..parameters.drawing import Drawn, Off, nothing_of
 
 Floats = tuple[float, ...]
 
@@ -22,8 +22,8 @@ class ExposureDraw(Drawn):
     by_brightness: float = 0.0
 
 
-class HighlightsDraw(Drawn):
-    """See `recipe.Highlights`."""
+class StopsDraw(Drawn):
+    """See `recipe.Highlights` and `recipe.Vignette`."""
 
     ev: float
 
@@ -68,12 +68,6 @@ class SceneDraw(Drawn):
     strength: float
 
 
-class VignetteDraw(Drawn):
-    """See `recipe.Vignette`."""
-
-    ev: float
-
-
 class GradientDraw(Drawn):
     """A gradient. angle: of its direction, in radians."""
 
@@ -88,7 +82,7 @@ class IlluminationDraw(Drawn):
     lights: LightsDraw
     lamps: LightsDraw
     scene: SceneDraw
-    vignette: VignetteDraw
+    vignette: StopsDraw
     gradient: GradientDraw
 
 
@@ -163,9 +157,6 @@ class VideoDraw(Drawn):
         return self.drift_ev * seconds + self.flicker_ev * (now - first)
 
 
-NO_VIDEO = VideoDraw(fps=0.0, drift_ev=0.0, flicker_ev=0.0, flicker_hz=0.0, phase=0.0)
-
-
 class ChannelsDraw(Drawn):
     """A number for each channel."""
 
@@ -203,19 +194,6 @@ class NoiseDraw(Drawn):
     kurtosis: float
 
 
-_NONE = ChannelsDraw(red=0.0, green=0.0, blue=0.0)
-NO_NOISE = NoiseDraw(
-    offset=_NONE,
-    shot=_NONE,
-    read=_NONE,
-    tail_share=_NONE,
-    tail=_NONE,
-    rows=_NONE,
-    correlation=CorrelationDraw(red_green=0.0, green_blue=0.0, red_blue=0.0),
-    kurtosis=0.0,
-)
-
-
 class GlowDraw(Drawn):
     """See `emitters.Glow`."""
 
@@ -249,18 +227,6 @@ class EmittersDraw(Drawn):
     streaks: StreaksDraw
 
 
-NO_EMITTERS = EmittersDraw(
-    count=0,
-    place=(),
-    within=(),
-    ev=(),
-    radius=(),
-    temperature=(),
-    glow=GlowDraw(share=0.0, radius=0.0),
-    streaks=StreaksDraw(lines=0, share=0.0, length=0.0, angle=0.0),
-)
-
-
 class CameraDraw(Drawn):
     """Parameters of one low, as `recipe.CameraRecipe` has distributions.
 
@@ -272,13 +238,13 @@ class CameraDraw(Drawn):
     model: Literal["camera"] = "camera"
     pixel_seed: int
     exposure: ExposureDraw
-    highlights: HighlightsDraw
+    highlights: StopsDraw
     tone: ToneDraw
     illumination: IlluminationDraw
     camera: BodyDraw
     white_balance: WhiteBalanceDraw
     isp: IspDraw
-    degradations: Annotated[DegradationsDraw | None, Off(NO_DEGRADATIONS)] = None
-    noise: Annotated[NoiseDraw | None, Off(NO_NOISE)] = None
-    emitters: Annotated[EmittersDraw | None, Off(NO_EMITTERS)] = None
-    video: Annotated[VideoDraw | None, Off(NO_VIDEO)] = None
+    degradations: Annotated[DegradationsDraw | None, Off(nothing_of(DegradationsDraw))] = None
+    noise: Annotated[NoiseDraw | None, Off(nothing_of(NoiseDraw))] = None
+    emitters: Annotated[EmittersDraw | None, Off(nothing_of(EmittersDraw))] = None
+    video: Annotated[VideoDraw | None, Off(nothing_of(VideoDraw))] = None

@@ -1,49 +1,16 @@
-"""The sensors of many images at once: `sensors.sensor_at` and `with_levels`, to the last bit."""
+"""The sensors of many images at once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import Any, NamedTuple
-
 import numpy as np
 
-from ..camera.calibration import Calibration
 from ..camera.recipe import CameraRecipe
-from ..camera.sensors import (
-    GAUSSIAN,
-    TUKEY,
-    Arithmetic,
-    CameraSensor,
-    calibrated_isos,
-    fitted_sensor,
-    is_fitted,
-    sensor_at,
-    shipped_cameras,
-    with_levels,
-)
-from ..kernels.numbers.library import exp, log
-from ..parameters.columns import Columns, Floats, KeyedColumns
-
-_OF_ARRAYS = Arithmetic(exp, log, np.sqrt, np.minimum)
-
+from ..camera.sensors import GAUSSIAN, TUKEY, Sensors, is_fitted, sensors_at, with_levels
+from ..parameters.columns import Columns, KeyedColumns
 
 _SILENT = 2.0**-10, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0**20
-"""The `_Columns` from the gain on of a sensor that rounds and counts so finely that nothing
+"""The `Sensors` from the gain on of a sensor that rounds and counts so finely that nothing
 shows."""
-
-
-class _Columns(NamedTuple):
-    """Columns of `sensors.CameraSensor`: numbers, or arrays (N)."""
-
-    iso: Any
-    gain: Any
-    gaussian_sigma: Any
-    tukey_scale: Any
-    tukey_shape: Any
-    row_sigma: Any
-    black: Any
-    white: Any
 
 
 def draw_sensors(columns: Columns, random: KeyedColumns, recipe: CameraRecipe) -> None:
@@ -54,15 +21,15 @@ def draw_sensors(columns: Columns, random: KeyedColumns, recipe: CameraRecipe) -
     spreads = np.zeros((3, len(random)))
     if any(is_fitted(name, own) for name, _ in known):
         spreads = random.gaussians("camera.spread", 3)
-    sensors = _Columns(*np.zeros((len(_Columns._fields), len(random))))
+    sensors = Sensors(*np.zeros((len(Sensors._fields), len(random))))
     for name, own_levels in known:
         alone = len(known) == 1
         chosen = slice(None) if alone else (names == name) & (levels == own_levels)
-        some = _sensors(name, isos[chosen], spreads[:, chosen], own_levels, own)
-        for column, part in zip(sensors, some, strict=True):
+        some = sensors_at(name, isos[chosen], spreads[:, chosen], own)
+        for column, part in zip(sensors, with_levels(some, own_levels), strict=True):
             column[chosen] = part
     if "noise.kurtosis" in columns:  # noise of channels takes the place of the sensor's
-        sensors = _Columns(sensors.iso, *(np.full(len(random), number) for number in _SILENT))
+        sensors = Sensors(sensors.iso, *(np.full(len(random), number) for number in _SILENT))
     gaussian = (columns.pop("camera.read_noise") == GAUSSIAN) | (sensors.tukey_scale == 0)
     scale = np.where(gaussian, sensors.gaussian_sigma, sensors.tukey_scale)
     columns["camera.name"], columns["camera.iso"] = names, sensors.iso
@@ -75,31 +42,3 @@ def draw_sensors(columns: Columns, random: KeyedColumns, recipe: CameraRecipe) -
         "camera.sensor.black": sensors.black.astype(np.int64),
         "camera.sensor.white": sensors.white.astype(np.int64),
     }
-
-
-def _sensors(
-    name: str, isos: Floats, spreads: Floats, levels: int, own: Mapping[str, Calibration]
-) -> _Columns:
-    """Return the sensors of one camera at N ISOs."""
-    if is_fitted(name, own):
-        return _columns(
-            with_levels(fitted_sensor(name, isos, list(spreads), own, _OF_ARRAYS), levels)
-        )
-    rows = _rows(name, own[name] if name in own else shipped_cameras()[name], levels)
-    known = rows[0]
-    above = np.searchsorted(known, isos)
-    lower, upper = np.maximum(above - 1, 0), np.minimum(above, len(known) - 1)
-    distances = [np.abs(log(known[near] / isos)) for near in (lower, upper)]
-    return _Columns(*rows[:, np.where(distances[0] <= distances[1], lower, upper)])
-
-
-@lru_cache(maxsize=64)
-def _rows(name: str, entry: Calibration, levels: int) -> Floats:
-    """Return the columns of a camera at each ISO that it is calibrated at."""
-    own = {name: entry}
-    sensors = [sensor_at(name, iso, own=own) for iso in calibrated_isos(name, own)]
-    return np.array([_columns(with_levels(sensor, levels)) for sensor in sensors]).T
-
-
-def _columns(sensor: CameraSensor) -> _Columns:
-    return _Columns(*(getattr(sensor, name) for name in _Columns._fields))

@@ -199,8 +199,7 @@ def _inverse(matrix: Floats) -> Floats:
     a, b, c, d = _MINORS
     adjugate = matrix[a] * matrix[b] - matrix[c] * matrix[d]
     determinant = matrix[0] * adjugate[0] + matrix[1] * adjugate[3] + matrix[2] * adjugate[6]
-    inverse: Floats = 1 / determinant * adjugate
-    return inverse
+    return 1 / determinant * adjugate
 
 
 def _fill_field(draws: npt.NDArray[Any], columns: Columns) -> tuple[Floats, Floats]:

@@ -10,15 +10,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..analysis.noise_statistics import LEVELS
+from ..kernels.arrays import FloatArray, IntArray
 from .columns import CHANNELS, COLUMNS, TAIL_SHARE, clip_to_bounds, column_indices
 from .measure import PairMeasures
 from .tone import light_of_levels
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _TOES = 0.03, 0.035, 0.04, 0.045, 0.055
 _TAILS = np.linspace(0, 3, 61)
@@ -27,12 +24,13 @@ _WHITE = 0.03  # correlation of neighbours that the structure of scenes gives wh
 _MOST_LAG = 0.66
 _TOP = 64  # level from which on scenes have more structure than noise
 _KNOWN = [least for least in LEVELS[:-1] if least < _TOP]
+_MIDDLES = [(a + b) / 2 for a, b in pairwise(LEVELS) if a < _TOP]
+_CORRELATIONS = ("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")
 
 
 def level_lights(toe: float) -> FloatArray:
     """Return the light of the middles of `LEVELS` below 64, in levels of the straight part."""
-    middles = [(a + b) / 2 for a, b in pairwise(LEVELS) if a < _TOP]
-    return np.interp(middles, np.arange(256), light_of_levels(toe))
+    return np.interp(_MIDDLES, np.arange(256), light_of_levels(toe))
 
 
 def by_level(measures: PairMeasures, what: str, channel: int) -> FloatArray:
@@ -71,7 +69,7 @@ def initial_values(real: PairMeasures, toe: float) -> FloatArray:
         read, shot, _ = _transfer(real, toe, i)
         values[:, column_indices(f"noise.read.{channel}")] = max(read, 0.05) ** 0.5
         values[:, column_indices(f"noise.shot.{channel}")] = max(shot, 0.01)
-    for pair, name in zip(("red_green", "green_blue", "red_blue"), ("rg", "gb", "rb"), strict=True):
+    for pair, name in _CORRELATIONS:
         values[:, column_indices(f"noise.correlation.{pair}")] = np.nanmedian(
             real[f"correlation_{name}"]
         )
@@ -105,8 +103,7 @@ def _transfer(real: PairMeasures, toe: float, channel: int) -> tuple[float, floa
 
 def _slopes(toe: float) -> FloatArray:
     """Return levels of the low for each level of the straight part, at the middles of `LEVELS`."""
-    middles = [(a + b) / 2 for a, b in pairwise(LEVELS) if a < _TOP]
-    return 1 / np.interp(middles, np.arange(256), np.gradient(light_of_levels(toe)))
+    return 1 / np.interp(_MIDDLES, np.arange(256), np.gradient(light_of_levels(toe)))
 
 
 def adjust_tone(
@@ -177,7 +174,7 @@ def adjust_noise(
         kurtosis = column_indices("noise.kurtosis")[0]
         heavier = np.concatenate([_heavier(real, made, i)[here].ravel() for i in range(3)])
         moved[here, kurtosis] += _median(heavier)
-        for pair, name in (("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")):
+        for pair, name in _CORRELATIONS:
             place = column_indices(f"noise.correlation.{pair}")[0]
             # Fisher's transform: near 1, where JPEG takes them, they hardly move otherwise.
             found, now = (_fisher(one[f"correlation_{name}"][here]) for one in (real, made))
@@ -206,10 +203,7 @@ def _weight(lag: FloatArray) -> FloatArray:
 
 
 def _heavier(real: PairMeasures, made: PairMeasures, channel: int) -> FloatArray:
-    """Return by how much real kurtosis is above the made one's, at levels that black cuts none of.
-
-    (N, 4)
-    """
+    """Return by how much real kurtosis is above made kurtosis (N, 4), where black cuts nothing."""
     return (by_level(real, "kurtosis", channel) - by_level(made, "kurtosis", channel))[:, 4:8]
 
 
@@ -273,15 +267,9 @@ def with_spread(
         away = _own(loud[0][:, i], loud[1][:, i], groups)
         moved[:, column_indices(f"noise.read.{channel}")] *= np.exp(away)[:, None]
         moved[:, column_indices(f"noise.shot.{channel}")] *= np.exp(2 * away)[:, None]
-    heavy = [
-        np.nanmean(
-            [_heavier(real, one, i) for i in range(3)],
-            axis=(0, 2),
-        )
-        for one in made
-    ]
+    heavy = [np.nanmean([_heavier(real, one, i) for i in range(3)], axis=(0, 2)) for one in made]
     moved[:, column_indices("noise.kurtosis")[0]] += _own(heavy[0], heavy[1], groups)
-    for pair, name in (("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")):
+    for pair, name in _CORRELATIONS:
         key = f"correlation_{name}"
         first, second = (real[key] - one[key] for one in made)
         moved[:, column_indices(f"noise.correlation.{pair}")[0]] += _own(first, second, groups)

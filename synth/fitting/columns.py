@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..camera.recipe import CameraRecipe
+from ..kernels.arrays import FloatArray
 from ..parameters.schema import within_of
 
-FloatArray = npt.NDArray[np.float64]
 CHANNELS = "red", "green", "blue"
 PAIRS = "red_green", "green_blue", "red_blue"
 
@@ -56,10 +55,7 @@ def clip_to_bounds(values: FloatArray) -> FloatArray:
 
 def recipe_values(toe: float) -> dict[str, Any]:
     """Return the values common to all pairs, nested as in a recipe."""
-    return {
-        "tone": {"toe": toe},
-        "noise": {"tail_share": dict.fromkeys(CHANNELS, TAIL_SHARE)},
-    }
+    return {"tone": {"toe": toe}, "noise": {"tail_share": dict.fromkeys(CHANNELS, TAIL_SHARE)}}
 
 
 def recipe_of_columns(values: FloatArray, toe: float) -> CameraRecipe:

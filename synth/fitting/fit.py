@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import yaml
 
 from ...errors import ConfigError
 from ...progress import Progress, Silent
+from ..kernels.arrays import FloatArray
 from ..realism.banks import BANKS
 from ..realism.comparison import CHANCE, TELLS, Group, Realism, compare_groups
 from ..realism.two_sample import FEWEST, require_classifier
@@ -29,9 +29,6 @@ from .fitted_recipe import (
 from .measure import PairMeasures, measure_pairs, tones
 from .pairs import Pair, read_pairs
 from .settings import settings
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _ROUNDS = 3
 _PASSES = _ROUNDS + 4  # over the pairs: real ones, rounds, two seeds, the recipe
@@ -70,12 +67,8 @@ class Fit:
 
     def yaml(self, name: str) -> str:
         """Return the recipe as YAML, with the results as comments."""
-        text = yaml.safe_dump(
-            {"name": name, **self.values},
-            sort_keys=False,
-            default_flow_style=None,
-            width=1 << 20,
-        )
+        values = {"name": name, **self.values}
+        text = yaml.safe_dump(values, sort_keys=False, default_flow_style=None, width=1 << 20)
         return "".join([*(f"# {line}\n" for line in self.lines()), "\n", text])
 
     def lines(self) -> list[str]:
@@ -115,10 +108,8 @@ def fit(
         their gain (ISO), in three lows of ten demosaiced in all ways, colour smoothed by any share.
     distributions : bool
         Write settings, means and covariances in place of a table of the pairs.
-    workers : int
-        Processes.
-    progress : Progress, optional
-        Receives the number of lows measured.
+    workers, progress
+        See `gloam.build`; one process by default. Progress counts lows measured.
 
     Returns
     -------
@@ -202,13 +193,14 @@ def fit(
 def _told(real: PairMeasures, other: PairMeasures, *, paired: bool) -> Realism:
     """Return how well the recipe's lows are told from the real ones of the same scenes."""
     scenes = np.arange(len(real.rows))
-    kept = None if paired else BANKS["noise"]
-    groups = [Group([_those(row, kept) for row in one.rows], scenes) for one in (real, other)]
+    groups = [
+        Group(
+            [{k: v for k, v in row.items() if paired or k in BANKS["noise"]} for row in one.rows],
+            scenes,
+        )
+        for one in (real, other)
+    ]
     return compare_groups("the recipe", *groups)
-
-
-def _those(row: dict[str, float], names: Sequence[str] | None) -> dict[str, float]:
-    return row if names is None else {name: row[name] for name in names if name in row}
 
 
 def _untold(pairs: Sequence[Pair], real: PairMeasures) -> list[str]:

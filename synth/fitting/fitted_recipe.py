@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..camera.illumination import cell_luminance
-from ..kernels.arrays import Pixels
+from ..kernels.arrays import FloatArray, IntArray, Pixels
 from ..kernels.curves import toe_of
 from ..kernels.illumination import brightness_ev, mean_of
 from .columns import COLUMNS, TAIL_SHARE, clip_to_bounds, column_indices, recipe_values
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _DIGITS = 4
 _STRONGEST = 32  # times the gain that was fitted

@@ -6,18 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ...engines.local import LocalEngine, count
 from ..analysis.all_statistics import all_statistics
-from ..kernels.arrays import Pixels
+from ..kernels.arrays import FloatArray, Pixels
 from ..models import draw, render
 from ..recipes.load import Recipe
 from .columns import recipe_of_columns
 from .pairs import Pair
 from .tone import NAMES, tone_of
 
-FloatArray = npt.NDArray[np.float64]
 _GROUP = 4  # pairs a job
 
 

@@ -92,9 +92,8 @@ def read_pairs(lows: Path, normals: Path | None, left_out: list[str]) -> list[Pa
                 path, f"its shorter side has {least} pixels; {_LEAST} are the least"
             )
     if max(float(pair.low.std(axis=(0, 1)).max()) for pair in pairs) < 0.3:
-        raise SourceError(
-            f"{lows}: its images have one value each, or nearly so: there is nothing to fit",
-            path=lows,
+        raise SourceError.at(
+            lows, "its images have one value each, or nearly so: there is nothing to fit"
         )
     return pairs
 
@@ -115,8 +114,7 @@ def as_normal(low: Pixels) -> Pixels:
     for _ in range(12):
         mean = float((np.minimum(light * gain, 1) @ LUMINANCE).mean())
         gain = min(_MOST_GAIN, gain * _GREY / max(mean, 1e-5))
-    shown: Pixels = np.rint(255 * linear_to_srgb(np.minimum(light * gain, 1))).astype(np.uint8)
-    return shown
+    return np.rint(255 * linear_to_srgb(np.minimum(light * gain, 1))).astype(np.uint8)
 
 
 def _read(path: Path) -> Pixels:

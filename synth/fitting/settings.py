@@ -5,10 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from ..kernels.arrays import FloatArray, IntArray
 
 _GAP = 0.08  # of log deviation: settings differ by more; pictures of one by .03
 _WIDEST = 0.5

@@ -6,14 +6,11 @@ the exponent of its own camera, o the black offset; ev and o of each channel.
 
 from __future__ import annotations
 
-import cv2
 import numpy as np
-import numpy.typing as npt
 
-from ..kernels.arrays import Pixels
+from ..analysis.pair_statistics import block_means
+from ..kernels.arrays import FloatArray, Pixels
 from ..kernels.curves import LEVEL_LIGHT, toe_of
-
-FloatArray = npt.NDArray[np.float64]
 
 NAMES = (
     *(f"ev {channel}" for channel in ("red", "green", "blue")),
@@ -101,21 +98,14 @@ def tone_of(low: Pixels, normal: Pixels, toe: float) -> FloatArray | None:
 
 def _blocks(low: Pixels, normal: Pixels, toe: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return light of low and normal (N, 3) of smooth blocks, and the slope of the low's curve."""
-    height, width = (side // _SIDE for side in low.shape[:2])
-    cut = slice(0, height * _SIDE), slice(0, width * _SIDE)
     levels = light_of_levels(toe)
-
-    def means(image: FloatArray) -> FloatArray:
-        shrunk = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
-        return shrunk.reshape(-1, 3).astype(np.float64)
-
-    values = normal[cut].astype(np.float64)
-    first, second = means(values), means(values**2)
+    values = normal.astype(np.float64)
+    first, second = block_means(values, _SIDE), block_means(values**2, _SIDE)
     rough = np.sqrt(np.maximum(second - first**2, 0)).max(axis=1)
-    shown = means(low[cut].astype(np.float64)).max(axis=1)
+    shown = block_means(low.astype(np.float64), _SIDE).max(axis=1)
     kept = (first.max(axis=1) < _SATURATED) & (shown < _SATURATED)
     if kept.any():
         kept &= rough <= np.quantile(rough[kept], _SMOOTHEST)
-    dark, lit = means(levels[low[cut]])[kept], means(LEVEL_LIGHT[normal[cut]])[kept]
+    dark, lit = (block_means(one, _SIDE)[kept] for one in (levels[low], LEVEL_LIGHT[normal]))
     steps = np.gradient(levels)  # light of a level
     return dark, lit, 1 / np.interp(dark, levels, steps)

@@ -1,4 +1,4 @@
-"""Pictures and windows of them, as kernels take them."""
+"""Pictures and windows of them, as kernels take them; names of the commonest arrays."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ import numpy.typing as npt
 
 Pixels = npt.NDArray[np.uint8]
 """RGB, sRGB-encoded, (H, W, 3)."""
+FloatArray = npt.NDArray[np.float64]
+FloatImage = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 class Window(NamedTuple):

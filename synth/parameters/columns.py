@@ -31,8 +31,7 @@ class Ragged(NamedTuple):
     @property
     def own(self) -> npt.NDArray[np.bool_]:
         """Return which of the table's places are numbers of their image (N, most)."""
-        own: npt.NDArray[np.bool_] = np.arange(self.table.shape[1]) < self.counts[:, None]
-        return own
+        return np.arange(self.table.shape[1]) < self.counts[:, None]
 
     def first(self, counts: npt.NDArray[np.int64]) -> Ragged:
         """Return the first so many numbers of each image (N)."""

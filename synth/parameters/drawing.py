@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +63,22 @@ class Off:
     """Annotates a part that records may lack: its values in an image that has none of it."""
 
     values: Drawn
+
+
+def nothing_of(kind: type[D]) -> D:
+    """Return a part of an image that has none of it: zeros, no numbers, the last of its names."""
+    values: dict[str, Any] = {}
+    required = {
+        name: one.annotation for name, one in kind.model_fields.items() if one.is_required()
+    }
+    for name, annotation in required.items():
+        if isinstance(annotation, type) and issubclass(annotation, Drawn):
+            values[name] = nothing_of(annotation)
+        elif annotation in (int, float):
+            values[name] = 0
+        else:
+            values[name] = () if get_origin(annotation) is tuple else get_args(annotation)[-1]
+    return kind(**values)
 
 
 @lru_cache(maxsize=64)

@@ -22,5 +22,4 @@ def keyed_bits(start: bytes, purpose: str, index: int = 0) -> bytes:
 
 def uniform_of(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
     """Return a number strictly between 0 and 1 for each 64 random bits."""
-    drawn: npt.NDArray[np.float64] = ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
-    return drawn
+    return ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52

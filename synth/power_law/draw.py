@@ -7,10 +7,13 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..degradations.columns import finish_degradations
-from ..degradations.draw import NO_LAST_DEGRADATIONS, LastDegradationsDraw
+from ..degradations.draw import LastDegradationsDraw
 from ..parameters.columns import Columns, KeyedColumns
-from ..parameters.drawing import Drawn, Off, draw_section
+from ..parameters.drawing import Drawn, Off, draw_section, nothing_of
 from .recipe import PowerLawRecipe
+
+
+_NO_DEGRADATIONS = Off(nothing_of(LastDegradationsDraw))
 
 
 class CurveDraw(Drawn):
@@ -48,7 +51,7 @@ class PowerLawDraw(Drawn):
     pixel_seed: int
     curve: CurveDraw
     noise: PowerLawNoiseDraw
-    degradations: Annotated[LastDegradationsDraw | None, Off(NO_LAST_DEGRADATIONS)] = None
+    degradations: Annotated[LastDegradationsDraw | None, _NO_DEGRADATIONS] = None
 
 
 def draw_power_law(recipe: PowerLawRecipe, random: KeyedColumns) -> Columns:

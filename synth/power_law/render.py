@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ..degradations.jpeg import HALVED, JpegSetting, jpeg
-from ..kernels.arrays import Pixels, Window, check_normal, check_window
+from ..kernels.arrays import FloatArray, Pixels, Window, check_normal, check_window
 from ..kernels.curves import encode_table, srgb_to_linear
 from ..kernels.numbers.poisson_table import poisson_alias_table
 from ..kernels.numbers.quantiles import normal_quantile, scaled
@@ -29,21 +28,17 @@ def render_power_law(
     normal is not a uint8 array (H, W, 3), or the window does not lie within it.
     """
     check_normal(normal)
-    if window is not None:
-        check_window(window, *normal.shape[:2])
-        rows = slice(window.top, window.top + window.height)
-        columns = slice(window.left, window.left + window.width)
-        return render_power_law(normal, draw, None, lit_as)[rows, columns]
+    height, width = normal.shape[:2]
+    window = window or Window(0, 0, height, width)
+    check_window(window, height, width)
     low = _darkened(normal, draw, curve_table(normal if lit_as is None else lit_as, draw))
-    last = draw.degradations
-    return (
-        low
-        if last is None
-        else jpeg(low, JpegSetting(last.jpeg.quality, last.jpeg.chroma == HALVED))
-    )
+    if (last := draw.degradations) is not None:
+        low = jpeg(low, JpegSetting(last.jpeg.quality, last.jpeg.chroma == HALVED))
+    top, left = window.top, window.left
+    return low[top : top + window.height, left : left + window.width]
 
 
-def _darkened(normal: Pixels, draw: PowerLawDraw, curve: npt.NDArray[np.float64]) -> Pixels:
+def _darkened(normal: Pixels, draw: PowerLawDraw, curve: FloatArray) -> Pixels:
     height, width = normal.shape[:2]
     if draw.noise.silent:
         plain: Pixels = np.rint(255 * curve).astype(np.uint8)[normal]
@@ -67,12 +62,11 @@ def _darkened(normal: Pixels, draw: PowerLawDraw, curve: npt.NDArray[np.float64]
     return low
 
 
-def curve_table(normal: Pixels, draw: PowerLawDraw) -> npt.NDArray[np.float64]:
+def curve_table(normal: Pixels, draw: PowerLawDraw) -> FloatArray:
     """Return the darkened values in [0, 1] of the 256 levels of a photograph."""
     x = np.arange(256) / 255
     if draw.curve.stretch == "range":
         least, most = int(normal.min()) / 255, int(normal.max()) / 255
         x = np.clip((x - least) / ((most - least) or 1.0), 0, 1)
     curve = draw.curve
-    table: npt.NDArray[np.float64] = np.clip(curve.beta * (curve.alpha * x) ** curve.gamma, 0, 1)
-    return table
+    return np.clip(curve.beta * (curve.alpha * x) ** curve.gamma, 0, 1)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...manifests.selection.plan import TRAIN
 from ...manifests.sets.info import SetInfo
-from ..analysis.pair_statistics import LABELS, reference_statistics, summary
+from ...manifests.sets.layouts.layout import split_of, unit_number
+from ..analysis.pair_statistics import LABELS, percentile_text, reference_statistics, summary
 from ..building.cards.markdown import block, code, escape_markdown, front_matter
 
 _SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
@@ -67,6 +69,7 @@ def body(
         + _TERMS.get(source.kind, "photographs of the publisher's; their terms are theirs")
         for source in info.build.request.sources
     )
+    numbers = [unit_number(unit) for unit in info.units if split_of(unit) == TRAIN]
     parts = [
         f"# {escape_markdown(info.name)}",
         "Paired low-light / normal-light images: each low is made from its normal by a model of a"
@@ -75,7 +78,7 @@ def body(
         f"![pairs of the set]({picture})" if picture else "",
         "\n".join(remarks),
         "## Use",
-        _USE[form].format(last=max(_numbers(info), default=0)),
+        _USE[form].format(last=max(numbers, default=0)),
         "## Statistics",
         f"Of {len(rows):,} pairs: percentiles 5 / 50 / 95, beside those of real low light.",
         _table(rows),
@@ -89,12 +92,6 @@ def body(
         f"## Cite\n\n{block(citation, 'bibtex')}" if citation else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _numbers(info: SetInfo) -> list[int]:
-    """Return the numbers of the shards to train on."""
-    units = (unit.rpartition("-") for unit in info.units)
-    return [int(number) for split, _, number in units if split == "train"]
 
 
 _USE = {
@@ -136,13 +133,7 @@ def _table(rows: list[dict[str, float]]) -> str:
     for name in LABELS:
         if name not in table:
             continue
-        cells = [_cell(table[name]), *(_cell(one.get(name)) for one in references.values())]
+        columns = (table, *references.values())
+        cells = [percentile_text(column.get(name)) for column in columns]
         lines.append(f"| {LABELS[name]} | {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def _cell(values: Any) -> str:
-    if values is None:
-        return ""
-    numbers = [values] if isinstance(values, int | float) else list(values)
-    return " / ".join(f"{number:.3g}" for number in numbers)

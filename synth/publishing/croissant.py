@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ...manifests.sets.sample import LOW, NORMAL
+
 _TERMS = (
     "@language @vocab citeAs column conformsTo cr rai data dataType dct equivalentProperty examples"
     " extract field fileProperty fileObject fileSet format includes isLiveDataset jsonPath key md5"
@@ -60,10 +62,23 @@ def croissant(
     parquet = images and images[0].path.endswith(".parquet")
     kind = "application/x-parquet" if parquet else "application/x-tar"
     files = [_file(pairs, "application/x-parquet"), *(_file(one, kind) for one in images)]
-    records = [_table("pairs", {"fileObject": {"@id": pairs.path}}, columns)]
+    table = {"fileObject": {"@id": pairs.path}}
+    fields = [
+        _field("pairs", column.name, _TYPES[str(column.type)], table)
+        for column in columns
+        if str(column.type) in _TYPES
+    ]
+    about_table = "a row a pair: its key, split, source, sizes, checksums and drawn values"
+    records = [_records("pairs", about_table, fields, key={"@id": "pairs/key"})]
     if images and parquet:
         files.append(_set("images", [], "data/*.parquet", kind))
-        records.append(_images_in_parquet())
+        rows = {"fileSet": {"@id": "images"}}
+        pixels = (
+            _field("images", role, "sc:ImageObject", rows, transform={"jsonPath": "bytes"})
+            for role in (LOW, NORMAL)
+        )
+        fields = [_field("images", "key", "sc:Text", rows), *pixels]
+        records.append(_records("images-records", "the images of each pair", fields))
     elif images:
         for member, suffix in suffixes.items():
             mime = {"jpg": "image/jpeg"}.get(suffix, f"image/{suffix}")
@@ -105,46 +120,21 @@ def _set(name: str, within: list[str], includes: str, kind: str) -> dict[str, An
     }
 
 
-def _table(name: str, source: dict[str, Any], columns: pa.Schema) -> dict[str, Any]:
+def _records(
+    name: str, about: str, fields: list[dict[str, Any]], **more: dict[str, str]
+) -> dict[str, Any]:
+    head = {"@type": "cr:RecordSet", "@id": name, "name": name, "description": about}
+    return {**head, **more, "field": fields}
+
+
+def _field(
+    prefix: str, name: str, kind: str, source: dict[str, Any], **more: dict[str, str]
+) -> dict[str, Any]:
+    """Describe a field of records, which is a column of a source."""
     return {
-        "@type": "cr:RecordSet",
-        "@id": name,
+        "@type": "cr:Field",
+        "@id": f"{prefix}/{name}",
         "name": name,
-        "description": "a row a pair: its key, split, source, sizes, checksums and drawn values",
-        "key": {"@id": f"{name}/key"},
-        "field": [
-            {
-                "@type": "cr:Field",
-                "@id": f"{name}/{column.name}",
-                "name": column.name,
-                "dataType": _TYPES.get(str(column.type), "sc:Text"),
-                "source": {**source, "extract": {"column": column.name}},
-            }
-            for column in columns
-            if str(column.type) in _TYPES
-        ],
-    }
-
-
-def _images_in_parquet() -> dict[str, Any]:
-    def field(name: str, kind: str, **more: Any) -> dict[str, Any]:
-        return {
-            "@type": "cr:Field",
-            "@id": f"images/{name}",
-            "name": name,
-            "dataType": kind,
-            "source": {"fileSet": {"@id": "images"}, "extract": {"column": name}, **more},
-        }
-
-    inner = {"transform": {"jsonPath": "bytes"}}
-    return {
-        "@type": "cr:RecordSet",
-        "@id": "images-records",
-        "name": "images-records",
-        "description": "the images of each pair",
-        "field": [
-            field("key", "sc:Text"),
-            field("low", "sc:ImageObject", **inner),
-            field("normal", "sc:ImageObject", **inner),
-        ],
+        "dataType": kind,
+        "source": {**source, "extract": {"column": name}, **more},
     }

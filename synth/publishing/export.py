@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Literal
 
 from ...engines.engine import Engine
+from ...engines.local import LocalEngine
 from ...errors import ConfigError
 from ...manifests.sets.info import SetInfo
-from ...manifests.sets.pair_set import PairSet
-from ...progress import Progress
-from ..building.regenerate import export_layout as export_layout
+from ...manifests.sets.pair_set import PairSet, open_set
+from ...progress import Progress, Silent
+from ...storage.stores import as_path
+from ..building.regenerate import export_layout
 from .export_for import export_for
 from .trainers import TrainerFormat
 from .video_files import Form, export_videos
@@ -73,16 +75,11 @@ def export(
     """
     if sum(one is not None for one in (for_, layout, video)) > 1:
         raise ConfigError("--for, --video and --layout exclude each other: give one of them")
+    pairs, folder = open_set(origin), as_path(root)
+    engine, progress = engine or LocalEngine(workers), progress or Silent()
     if video is not None:
-        return export_videos(origin, root, video, workers, progress, engine=engine)
+        return export_videos(pairs, folder, video, engine, progress)
     if for_ is not None:
-        return export_for(origin, root, for_, workers, progress, engine=engine)
-    return export_layout(
-        origin,
-        root,
-        layout or "files",
-        workers,
-        progress,
-        low_codec="jpg" if low_codec == "jpeg" else low_codec,
-        engine=engine,
-    )
+        return export_for(pairs, folder, for_, engine, progress)
+    codec = "jpg" if low_codec == "jpeg" else low_codec
+    return export_layout(pairs, folder, layout or "files", codec, engine, progress)

@@ -10,18 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from ...engines.engine import Engine
-from ...engines.local import LocalEngine
 from ...errors import ConfigError
 from ...manifests.images.encode import encode
 from ...manifests.labels.labels import BOXES
 from ...manifests.labels.table import read_about
 from ...manifests.sets.info import WORK_FOLDER
 from ...manifests.sets.layouts.shard_writer import shard_path
-from ...manifests.sets.pair_set import PairSet, Unit, open_set, require_images
+from ...manifests.sets.pair_set import PairSet, Unit, require_images
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
-from ...progress import Progress, Silent
+from ...progress import Progress
 from ...storage.atomic import canonical_json, flush, sha256_bytes
-from ...storage.stores import StorePath, as_path
+from ...storage.stores import StorePath
 from ...storage.untrusted import inside
 from ..building.remake_unit import sample_with_low
 from ..decode import decode_image
@@ -39,22 +38,13 @@ _QUALITY = 100
 
 
 def export_for(
-    origin: PairSet | str | Path,
-    root: str | Path,
-    trainer: str,
-    workers: int = 1,
-    progress: Progress | None = None,
-    *,
-    engine: Engine | None = None,
+    origin: PairSet, root: Path, trainer: str, engine: Engine, progress: Progress
 ) -> TrainerFormat:
-    """Write the pairs of a set as a trainer reads them.
+    """Write the pairs of a set as a trainer, one of `trainers.FORMS`, reads them.
 
     Images keep their bytes where the trainer takes them; others are encoded anew, as PNG without
-    any loss. Draws and labels lie in `draws/SPLIT.jsonl`, checksums in `SHA256SUMS`. Stopped, the
-    same call continues.
-
-    root: new, empty, or begun by the same call. trainer: one of `trainers.FORMS`. workers,
-    progress, engine: as of `gloam.build`; lows of live sets are made.
+    any loss. Draws and labels lie in `draws/SPLIT.jsonl`, checksums in `SHA256SUMS`. Lows of live
+    sets are made. See `gloam.export`.
 
     Raises ConfigError when there is no such form, or the set lacks what it needs; SetError when the
     folder holds something else, or a pair cannot be read.
@@ -63,8 +53,8 @@ def export_for(
         raise ConfigError(
             f"--for {trainer}: must be one of {', '.join(FORMS)}", key="for", value=trainer
         )
-    form, origin, root = FORMS[trainer], require_images(open_set(origin)), as_path(root)
-    _check(origin, root, form)
+    form = FORMS[trainer]
+    _check(require_images(origin), root, form)
     classes = read_about(origin.root)[0] if origin.info.build.labelled else []
     write_units(
         origin,
@@ -72,8 +62,8 @@ def export_for(
         {"for": trainer},
         partial(_write_unit, form),
         partial(_finish, form, classes),
-        engine=engine or LocalEngine(workers),
-        progress=progress or Silent(),
+        engine,
+        progress,
     )
     return form
 
@@ -98,12 +88,11 @@ def _check(origin: PairSet, root: Path, form: TrainerFormat) -> None:
 
 def _write_unit(form: TrainerFormat, unit: Unit, root: Path) -> Note:
     """Write the images of a unit; note their files and the samples' records."""
-    sums: dict[str, str] = {}
     if form.extra == "energon":
-        samples = counted(sample_with_low(unit))
-        sums = write_shard(root, unit.name, samples)
+        shard = write_shard(root, unit.name, counted(sample_with_low(unit)))
         write_index(root, unit.name)
-        return {"sums": sums, "records": []}
+        return {"sums": shard, "records": []}
+    sums: dict[str, str] = {}
     records: list[dict[str, Any]] = []
     split = form.splits[unit.split]
     for sample in counted(sample_with_low(unit)):

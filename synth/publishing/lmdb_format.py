@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,8 @@ def write_lmdb(folder: Path, images: Iterable[tuple[str, Path, str]]) -> dict[Pa
     folder.mkdir(parents=True)
     lines = []
     with lmdb.open(str(folder), map_size=_ROOM, sync=True) as database:
-        for some in _batches(images):
+        rest = iter(images)
+        while some := list(islice(rest, _AT_ONCE)):
             # Pages of 4 KiB, each value on its own ones.
             needed = sum(path.stat().st_size + 8192 for _, path, _ in some)
             used = database.info()["last_pgno"] * 4096
@@ -50,9 +51,3 @@ def write_lmdb(folder: Path, images: Iterable[tuple[str, Path, str]]) -> dict[Pa
     meta = folder / "meta_info.txt"
     meta.write_text("".join(f"{line} 1\n" for line in lines), "utf-8")
     return {path: sha256_file(path) for path in (folder / "data.mdb", meta)}
-
-
-def _batches(images: Iterable[tuple[str, Path, str]]) -> Iterator[list[tuple[str, Path, str]]]:
-    rest = iter(images)
-    while some := list(islice(rest, _AT_ONCE)):
-        yield some

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date as Date
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,6 +32,7 @@ from ..building.cards.markdown import bibtex
 from ..building.cards.readme import HUB_SPLITS as _SPLITS
 from ..building.cards.readme import config_of
 from ..building.draw_columns import draw_fields, with_all_columns
+from ..building.planning import parquet_bytes
 from ..building.remake_unit import draw_of, sample_with_low
 from ..recipes.load import recorded_recipe
 from ..renderers import pixels_of
@@ -42,7 +42,12 @@ from .parquet_format import write_parquet
 from .unit_by_unit import FOLDER, Note, Written, counted, write_shard, write_units
 
 Format = Literal["webdataset", "parquet", "plan"]
-FORMATS: tuple[Format, ...] = ("webdataset", "parquet", "plan")
+FORMATS = {
+    "webdataset": "shards/{split}-*.tar",
+    "parquet": "data/{named}-*.parquet",
+    "plan": "data/{named}.parquet",
+}
+"""The files of a split, by format; see `config_of`."""
 _UNDATED = "2026-11-22"
 """When no date is given: that of this gloam, as a clock's would make other bytes in every run."""
 _MEASURED, _SHOWN, _WIDTH = 300, 4, 260
@@ -109,15 +114,17 @@ def publish(
         raise ConfigError(f"{root}: publish into a folder of this machine, then upload it")
     engine, progress = engine or LocalEngine(workers), progress or Silent()
     suffixes = _suffixes(origin)
+    recipe = recorded_recipe(origin.info.build.request.recipe, f"recipe of {origin.root}")
+    paths = [field.name for field in draw_fields(recipe)]
     about = {"license": license, "citation": citation, "url": url, "date": date}
     write_units(
         origin,
         root,
         {"published": format, **about},
-        partial(_write_unit, format, _chosen(suffixes), _draw_paths(origin)),
+        partial(_write_unit, format, _chosen(suffixes), paths),
         partial(_finish, origin, format, suffixes, about, engine),
-        engine=engine,
-        progress=progress,
+        engine,
+        progress,
     )
 
 
@@ -135,12 +142,6 @@ def _suffixes(origin: PairSet) -> dict[str, Counter[str]]:
 def _chosen(suffixes: dict[str, Counter[str]]) -> dict[str, str]:
     """Return the suffix by which all files of a role are called: that of most."""
     return {role: found.most_common(1)[0][0] for role, found in suffixes.items()}
-
-
-def _draw_paths(origin: PairSet) -> list[str]:
-    """Return the paths of all that the set's recipe draws."""
-    recipe = recorded_recipe(origin.info.build.request.recipe, f"recipe of {origin.root}")
-    return [field.name for field in draw_fields(recipe)]
 
 
 def _write_unit(
@@ -191,7 +192,7 @@ def _finish(
     files = [_published(written, name) for name in sorted(pictures)]
     if form == "plan":
         _write_splits(written, origin)
-    measured = measure_set(origin, _MEASURED, engine=engine)
+    measured = measure_set(origin, _MEASURED, engine)
     if form != "plan":
         buffer = io.BytesIO()
         sheet(_rows(origin)).save(buffer, "png")
@@ -227,9 +228,8 @@ def _finish(
     columns = pq.read_schema(root / FOLDER / PAIRS)
     table = _published(written, f"{FOLDER}/{PAIRS}")
     written.put("croissant.json", [croissant(info.name, described, table, columns, files, own)])
-    sizes = {split: _bytes_of(files, form, split) for split in _SPLITS}
-    types = _types(origin, form, own, sizes)
-    card = head(info, about["license"], _configs(origin, form), types)
+    types = _types(origin, form, own, files)
+    card = head(info, about["license"], [config_of(info, FORMATS[form])], types)
     card += body(
         info,
         measured.rows,
@@ -247,9 +247,8 @@ def _write_splits(written: Written, origin: PairSet) -> None:
     table = read_checked(written.root / FOLDER / PAIRS)
     for split, named in _SPLITS.items():
         if origin.info.counts.get(split):
-            buffer = io.BytesIO()
-            pq.write_table(table.filter(pc.equal(table["split"], split)), buffer)
-            written.put(f"data/{named}.parquet", [buffer.getvalue()])
+            rows = parquet_bytes(table.filter(pc.equal(table["split"], split)))
+            written.put(f"data/{named}.parquet", [rows])
 
 
 def _published(written: Written, name: str) -> PublishedFile:
@@ -257,45 +256,29 @@ def _published(written: Written, name: str) -> PublishedFile:
 
 
 def _rows(origin: PairSet) -> list[list[Tile]]:
-    """Show some pairs."""
-    rows = []
-    for unit, pair in _spread(origin, _SHOWN):
-        words = tuple(describe_draw(draw_of(unit, pair), _WIDTH))
-        low, normal = pixels_of(pair)
-        rows.append(tiles_of(normal, low, words, pair.key, _WIDTH))
-    return rows
-
-
-def _spread(origin: PairSet, many: int) -> Iterator[tuple[Unit, Sample]]:
-    """Yield units and pairs from the beginnings of units that are spread over the set."""
+    """Show some pairs, of the beginnings of units that are spread over the set."""
     units = [unit for unit in origin.units() if unit.count]
-    taken = min(many, len(units))
-    each = -(-many // taken)
-    chosen = [units[number * len(units) // taken] for number in range(taken)]
-    found = (((unit, one) for one in islice(sample_with_low(unit), each)) for unit in chosen)
-    yield from islice(chain.from_iterable(found), many)
-
-
-def _configs(origin: PairSet, form: Format) -> list[dict[str, Any]]:
-    if form == "plan":
-        return [config_of("default", "data/{named}.parquet", origin.info)]
-    pattern = "shards/{split}-*.tar" if form == "webdataset" else "data/{named}-*.parquet"
-    return [config_of("default", pattern, origin.info)]
-
-
-def _bytes_of(files: list[PublishedFile], form: Format, split: str) -> int:
-    """Count the bytes of a split's pictures."""
-    name = split if form == "webdataset" else _SPLITS[split]
-    return sum(one.bytes for one in files if Path(one.path).name.startswith(f"{name}-"))
+    taken = min(_SHOWN, len(units))
+    rows = []
+    for unit in (units[number * len(units) // taken] for number in range(taken)):
+        for pair in islice(sample_with_low(unit), -(-_SHOWN // taken)):
+            words = tuple(describe_draw(draw_of(unit, pair), _WIDTH))
+            low, normal = pixels_of(pair)
+            rows.append(tiles_of(normal, low, words, pair.key, _WIDTH))
+    return rows[:_SHOWN]
 
 
 def _types(
-    origin: PairSet, form: Format, suffixes: dict[str, str], sizes: dict[str, int]
+    origin: PairSet, form: Format, suffixes: dict[str, str], files: list[PublishedFile]
 ) -> dict[str, Any]:
     """Return the head's `dataset_info`: the splits, and the types of shards' members."""
     if form == "plan":
         return {}
-    info, total = origin.info, sum(sizes.values())
+    info, sizes = origin.info, dict.fromkeys(_SPLITS, 0)
+    for split, named in _SPLITS.items():
+        begin = f"{split if form == 'webdataset' else named}-"
+        sizes[split] = sum(one.bytes for one in files if Path(one.path).name.startswith(begin))
+    total = sum(sizes.values())
     splits = {
         "splits": [
             {"name": named, "num_bytes": sizes[split], "num_examples": info.counts[split]}
@@ -309,5 +292,5 @@ def _types(
         return splits
     roles = tuple(next(origin.records())["members"])
     roles = roles if LOW in roles else (LOW, *roles)
-    named = {role: [suffixes.get(role, "png")] for role in roles}
-    return {"features": sample_features(info, roles, named, info.build.labelled), **splits}
+    endings = {role: [suffixes.get(role, "png")] for role in roles}
+    return {"features": sample_features(info, roles, endings), **splits}

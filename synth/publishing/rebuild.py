@@ -79,10 +79,10 @@ def rebuild(
         published = published / FOLDER
     info = read_set(published)
     if info.build.origin is not None:
-        raise SetError(
-            f"{published}: was made from another set, {info.build.origin['name']!r}, by gloam"
-            " regenerate: rebuild that one, then regenerate it",
-            path=published,
+        raise SetError.at(
+            published,
+            f"was made from another set, {info.build.origin['name']!r}, by gloam regenerate:"
+            " rebuild that one, then regenerate it",
         )
     request = _request(info, list(sources), published)
     prepare_output(root)
@@ -107,15 +107,8 @@ def _request(info: SetInfo, given: list[str], published: Path) -> Request:
             + ", ".join(f"{one.name} ({one.kind})" for one in known.sources),
             value=text,
         )
-    return Request(
-        sources=tuple(found),
-        profile=known.profile,
-        plan=known.plan,
-        recipe=recorded_recipe(known.recipe, f"recipe of {published}"),
-        low_seed=known.low_seed,
-        output=known.output,
-        not_like=known.not_like,
-    )
+    recipe = recorded_recipe(known.recipe, f"recipe of {published}")
+    return Request(**{**dict(known), "sources": tuple(found), "recipe": recipe})
 
 
 def _place_of(source: Source, given: list[str]) -> Source:
@@ -142,9 +135,9 @@ def _compare(published: SetInfo, made: SetInfo, root: Path) -> None:
     differ = sorted(
         name for name, facts in published.files.items() if made.files.get(name) != facts
     )
-    raise SetError(
-        f"{root}: is not what was published: {len(differ)} files differ, such as"
+    raise SetError.at(
+        root,
+        f"is not what was published: {len(differ)} files differ, such as"
         f" {', '.join(differ[:3]) or 'set.json'}; photographs of the same size with other bytes,"
         " or other versions of libraries, make other pictures",
-        path=root,
     )

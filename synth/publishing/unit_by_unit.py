@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ...engines.engine import Engine, check_paths
 from ...engines.local import count
@@ -39,23 +39,9 @@ FOLDER = "gloam"
 """Folder of a published set that has its plan, recipe and tables."""
 _MOST_SAID = 20  # odd names and numbers of one file
 Note = dict[str, Any]
-
-
-class Writer(Protocol):
-    """Writes a unit: files below a folder, and what is to be known of them, as JSON values.
-
-    Its notes have `sums`, the SHA-256 of each file by its path.
-    """
-
-    def __call__(self, unit: Unit, root: Path) -> Note:
-        """Write it below a folder, from which its files are moved when all units are there."""
-
-
-@dataclass(frozen=True)
-class _Job:
-    unit: Unit
-    root: Path
-    write: Writer
+"""What is to be known of a unit's files, as JSON values; `sums` has the SHA-256 of each by path."""
+Writer = Callable[[Unit, Path], Note]
+"""Writes a unit below a folder, from which its files are moved when all units are there."""
 
 
 @dataclass
@@ -85,7 +71,6 @@ def write_units(
     about: dict[str, Any],
     write: Writer,
     finish: Callable[[Written], None],
-    *,
     engine: Engine,
     progress: Progress,
 ) -> None:
@@ -102,7 +87,7 @@ def write_units(
     check_paths(engine, origin.root, origin.normals, root)
     origin.check_normals()
     if root.resolve() == origin.root.resolve():
-        raise SetError(f"{root}: is the set itself; give another folder", path=root)
+        raise SetError.at(root, "is the set itself; give another folder")
     mark = canonical_json(about | {"set": origin.info.sha256, "name": origin.name})
     if _done(root, mark):
         return
@@ -114,7 +99,7 @@ def write_units(
         progress.stage("writing", len(origin))
         before = len(origin) - sum(unit.count for unit in missing)
         progress.at(before)
-        jobs = (_Job(unit, root, write) for unit in missing)
+        jobs = ((unit, root, write) for unit in missing)
         for _ in engine.map(_run, jobs, lambda counted: progress.at(before + counted)):
             pass
         _move_sorted(_drafts(root), root)
@@ -128,9 +113,9 @@ def write_units(
     remove_tree(work)
 
 
-def _run(job: _Job) -> None:
-    note = job.write(job.unit, _drafts(job.root))
-    write_bytes(_note(job.root, job.unit), canonical_json(note))
+def _run(job: tuple[Unit, Path, Writer]) -> None:
+    unit, root, write = job
+    write_bytes(_note(root, unit), canonical_json(write(unit, _drafts(root))))
 
 
 def _drafts(root: Path) -> Path:
@@ -166,15 +151,13 @@ def _done(root: Path, mark: bytes) -> bool:
     for path in (root / MARK, root / WORK_FOLDER / MARK):
         if path.is_file():
             if read_regular(path) != mark:
-                raise SetError(
-                    f"{root}: holds another export; choose another folder or empty it", path=root
-                )
+                raise SetError.at(root, "holds another export; choose another folder or empty it")
             if path.parent != root:
                 return False
             remove_tree(root / WORK_FOLDER)  # a kill may have left it
             return True
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
-        raise SetError(f"{root}: exists and is no export; choose another folder", path=root)
+        raise SetError.at(root, "exists and is no export; choose another folder")
     refuse_broken_link(root)
     (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
     return False

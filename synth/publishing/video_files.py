@@ -12,15 +12,14 @@ import cv2
 import numpy as np
 
 from ...engines.engine import Engine
-from ...engines.local import LocalEngine
 from ...errors import ConfigError, ImageRefused, SetError
-from ...manifests.sets.pair_set import PairSet, Unit, open_set
-from ...progress import Progress, Silent
+from ...manifests.sets.pair_set import PairSet, Unit
+from ...progress import Progress
 from ...storage.atomic import flush, sha256_file, temporary_beside
 from ...storage.stores import in_store
 from ..clips import frames_of
 from ..kernels.arrays import Pixels
-from .unit_by_unit import Note, Written, counted, write_units
+from .unit_by_unit import Note, counted, write_units
 
 Form = Literal["ffv1", "mp4"]
 FORMS: dict[str, str] = {
@@ -36,26 +35,16 @@ _SAME_BYTES = {"fflags": "+bitexact"}
 
 
 def export_videos(
-    origin: PairSet | str | Path,
-    root: str | Path,
-    form: Form,
-    workers: int = 1,
-    progress: Progress | None = None,
-    *,
-    engine: Engine | None = None,
+    pairs: PairSet, root: Path, form: Form, engine: Engine, progress: Progress
 ) -> int:
-    """Write the clips of a set as video files, a folder for each split.
+    """Write the clips of a set as video files ("ffv1" or "mp4", see `FORMS`), a folder a split.
 
-    Beside them lie their checksums, `SHA256SUMS`. Stopped, the same call continues.
-
-    root: a folder: new, empty, or begun by the same call. form: "ffv1" or "mp4"; see `FORMS`.
-    workers: processes.
+    Beside them lie their checksums, `SHA256SUMS`. See `gloam.export`.
 
     Returns how many clips there are. Raises SetError when the set holds no clips, one of them is
     damaged, or the folder holds something else; ConfigError when PyAV is missing, or the folder
     lies in a store.
     """
-    pairs, folder = open_set(origin), Path(root)
     if form not in FORMS:
         raise ConfigError(f"video {form!r}: must be one of {', '.join(FORMS)}", key="video")
     if in_store(root):
@@ -65,18 +54,14 @@ def export_videos(
     _av()
     write_units(
         pairs,
-        folder,
+        root,
         {"video": form},
         partial(_write_unit, form),
-        _finish,
-        engine=engine or LocalEngine(workers),
-        progress=progress or Silent(),
+        lambda written: None,  # all is said by the files of the units
+        engine,
+        progress,
     )
     return len(pairs)
-
-
-def _finish(written: Written) -> None:
-    """Write nothing: all is said by the files of the units."""
 
 
 def _write_unit(form: Form, unit: Unit, root: Path) -> Note:
@@ -139,10 +124,9 @@ def _stream(made: Any, height: int, width: int, form: Form) -> Any:
 def _even(frame: Pixels) -> Pixels:
     """Repeat the last row and column where a side is odd, as 4:2:0 wants even ones."""
     height, width = frame.shape[:2]
-    made: Pixels = np.asarray(
+    return np.asarray(
         cv2.copyMakeBorder(frame, 0, height % 2, 0, width % 2, cv2.BORDER_REPLICATE), np.uint8
     )
-    return made
 
 
 def _av() -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from ..analysis.noise_statistics import NOISE_LABELS
 from ..analysis.tone_statistics import TONE_LABELS
+from ..kernels.arrays import FloatArray
 
 _REGISTRATION = ("shift", "detail")
 _NOISE = (*NOISE_LABELS, "correlation_rg", "correlation_gb", "zeros")
@@ -31,6 +31,6 @@ BANKS = {
 """The statistics of each bank, by its name; those of one's own filters are no statistics."""
 
 
-def columns(rows: Sequence[dict[str, float]], names: Sequence[str]) -> npt.NDArray[np.float64]:
+def columns(rows: Sequence[dict[str, float]], names: Sequence[str]) -> FloatArray:
     """Return some statistics of images as an array (images, names), NaN where one has none."""
     return np.array([[row.get(name, np.nan) for name in names] for row in rows], np.float64)

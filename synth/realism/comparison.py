@@ -7,14 +7,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..kernels.arrays import FloatArray, IntArray, Mask
 from .banks import BANKS, columns
 from .patches import Patch
 from .tells import Tell, find_tells
-from .two_sample import FEWEST, IntArray, Told, two_sample_test
+from .two_sample import FEWEST, Told, two_sample_test
 
-FloatArray = npt.NDArray[np.float64]
 Rows = Sequence[dict[str, float]]
 FILTERS = "random filters"
 CHANCE = "(50% cannot be told apart; in brackets the 95% interval over scenes)"
@@ -43,7 +42,7 @@ class Group:
         here = np.isin(self.scenes, chosen)
         return self._of(here), self._of(~here)
 
-    def _of(self, here: npt.NDArray[np.bool_]) -> Group:
+    def _of(self, here: Mask) -> Group:
         rows = [row for row, kept in zip(self.rows, here, strict=True) if kept]
         filters = None if self.filters is None else self.filters[here]
         return Group(rows, self.scenes[here], filters)

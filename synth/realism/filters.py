@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..analysis.noise_statistics import LEVELS
-from ..kernels.arrays import Pixels
+from ..kernels.arrays import IntArray, Mask, Pixels
 
 Features = npt.NDArray[np.float32]
 
@@ -23,17 +23,12 @@ _SAMPLES = 12_000  # an image
 _ENOUGH = 150  # samples of a level
 
 
-def _filters() -> Features:
-    weights = np.random.default_rng(0).normal(size=(SIDE * SIDE * 3, COUNT))
-    weights -= weights.mean(axis=0)
-    made: Features = (weights / np.linalg.norm(weights, axis=0)).astype(np.float32)
-    return made
+_WEIGHTS = np.random.default_rng(0).normal(size=(SIDE * SIDE * 3, COUNT))
+_WEIGHTS -= _WEIGHTS.mean(axis=0)
+_FILTERS: Features = (_WEIGHTS / np.linalg.norm(_WEIGHTS, axis=0)).astype(np.float32)
 
 
-_FILTERS = _filters()
-
-
-def filter_features(low: Pixels, smooth: npt.NDArray[np.bool_]) -> Features:
+def filter_features(low: Pixels, smooth: Mask) -> Features:
     """Return what filters give where a scene is smooth, by level of the low.
 
     low: uint8 array (H, W, 3), RGB. smooth: bool array (H, W).
@@ -58,7 +53,7 @@ def filter_features(low: Pixels, smooth: npt.NDArray[np.bool_]) -> Features:
     return np.concatenate(made)
 
 
-def patch_places(height: int, width: int) -> npt.NDArray[np.int64]:
+def patch_places(height: int, width: int) -> IntArray:
     """Return the top left corners (N, 2) of patches of an image, evenly spread."""
     across = max(1, min(width // PATCH, round((_PATCHES * width / max(height, 1)) ** 0.5)))
     down = max(1, min(height // PATCH, _PATCHES // across))

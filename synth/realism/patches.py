@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..kernels.arrays import FloatArray, IntArray
 from .filters import PATCH, patch_places
 from .samples import MeasuredLow, TestedLow
 
 _SHOWN = 6  # of each group
 _FURTHEST = 5.0  # deviations that count
 _RIDGE = 0.01  # of the number of patches
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,12 @@ import numpy as np
 from ...errors import ConfigError
 from ...manifests.sources.folders import image_pairs
 from ...progress import Progress, Silent
+from ..kernels.arrays import IntArray
 from ..recipes.load import Recipe, load_recipe
 from .comparison import Group, Realism, compare_groups
 from .patches import easiest
 from .samples import MeasuredLow, TestedLow, assign_scenes, measure_lows
-from .two_sample import IntArray, require_classifier
+from .two_sample import require_classifier
 
 
 def realism(
@@ -55,10 +56,8 @@ def realism(
         At most so many are compared, evenly spread; at least 12.
     seed : int
         Random seed of the recipe's draws; the control has the next one.
-    workers : int
-        Processes.
-    progress : Progress, optional
-        Receives the number of lows measured.
+    workers, progress
+        See `gloam.build`; one process by default. Progress counts lows measured.
 
     Raises
     ------

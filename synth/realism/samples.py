@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from ...engines.local import LocalEngine, count
 from ...errors import SourceError
@@ -15,8 +14,8 @@ from ...manifests.images.decode import read_rgb
 from ...manifests.selection.duplicates import near_duplicates
 from ...manifests.selection.measures import measure_pixels
 from ..analysis.all_statistics import all_statistics, middle
-from ..analysis.noise_statistics import smooth_places, smooth_places_of_low
-from ..kernels.arrays import Pixels
+from ..analysis.noise_statistics import smooth_places
+from ..kernels.arrays import IntArray, Pixels
 from ..models import draw, render
 from ..recipes.load import Recipe
 from .filters import Features, filter_features, patch_features
@@ -86,11 +85,10 @@ def _measure(samples: tuple[TestedLow, ...]) -> list[MeasuredLow]:
                 sample.low or sample.normal,
                 f"its shorter side has {least} pixels; 64 are the least",
             )
-        smooth = smooth_places_of_low(low) if normal is None else smooth_places(normal)
         made.append(
             MeasuredLow(
                 all_statistics(low, normal),
-                filter_features(low, smooth),
+                filter_features(low, smooth_places(low, normal)),
                 patch_features(low, normal),
                 measure_pixels(low if normal is None else normal).perceptual_hash,
             )
@@ -99,7 +97,7 @@ def _measure(samples: tuple[TestedLow, ...]) -> list[MeasuredLow]:
     return made
 
 
-def assign_scenes(groups: Sequence[Sequence[MeasuredLow]]) -> list[npt.NDArray[np.int64]]:
+def assign_scenes(groups: Sequence[Sequence[MeasuredLow]]) -> list[IntArray]:
     """Return the number of each low's scene: images that look alike have one, in all groups."""
     hashes = np.array([one.hash for group in groups for one in group], np.uint64)
     repeats = near_duplicates(hashes, np.ones(len(hashes), np.bool_), _ALIKE)

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ..analysis.noise_statistics import CHANNELS, LEVELS
 from ..analysis.tone_statistics import TONES
+from ..kernels.arrays import FloatArray
 from .banks import BANKS, columns
-
-FloatArray = npt.NDArray[np.float64]
 
 _SURE = 2.6  # Kuiper's statistic, scaled: chance gives as much once in some 20,000 statistics
 _MOST = 12

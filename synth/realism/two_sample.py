@@ -9,12 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import ConfigError
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from ..kernels.arrays import FloatArray, IntArray
 
 FEWEST = 12
 """Scenes: of fewer, nothing can be learned."""

@@ -22,7 +22,7 @@ from ...errors import ConfigError, GloamWarning
 from ...manifests.config import load_yaml, shorten, validate
 from ..camera.recipe import CameraRecipe
 from ..power_law.recipe import PowerLawRecipe
-from .mixture import MixtureRecipe, merge_values, mixture_name, parse_weights
+from .mixture import MixtureRecipe, flat_values, merge_values, mixture_name, parse_weights
 from .named_files import with_files
 
 Recipe = Annotated[CameraRecipe | PowerLawRecipe | MixtureRecipe, Field(discriminator="model")]
@@ -157,7 +157,7 @@ def recipe_of(
         mixture = _mixture(values, list(overrides), where, folder)
         return validate(MixtureRecipe, mixture, where)
     changed = _changed(values, overrides)
-    recipe = _validated(with_files(changed, where), where)
+    recipe = recorded_recipe(with_files(changed, where), where)
     if isinstance(recipe, CameraRecipe):
         _check_drawn_together(recipe, overrides, where)
         _say_whose_noise(values, changed)
@@ -171,10 +171,6 @@ def recorded_recipe(values: dict[str, Any], where: str) -> Recipe:
 
     Raises ConfigError when they are no recipe's.
     """
-    return _validated(values, where)
-
-
-def _validated(values: dict[str, Any], where: str) -> Recipe:
     model = values.get("model", "camera")
     if not isinstance(model, str) or model not in _RECIPES:
         raise ConfigError(
@@ -183,8 +179,7 @@ def _validated(values: dict[str, Any], where: str) -> Recipe:
             value=model,
             allowed=list(_RECIPES),
         )
-    recipe: Recipe = validate(_RECIPES[model], values, where)
-    return recipe
+    return validate(_RECIPES[model], values, where)
 
 
 def _check_drawn_together(recipe: CameraRecipe, overrides: Iterable[str], where: str) -> None:
@@ -249,7 +244,8 @@ def _mixture(
         for_one["mixture"] = _parts(for_one["mixture"], where)
     whole = merge_values({**values, "mixture": parts}, for_one)
     flat = _flat(whole, where, folder)
-    taken = [(name, _paths(part)) for name, part in for_one.get("mixture", {}).items()]
+    singly = for_one.get("mixture", {})
+    taken = [(name, {path for path, _ in flat_values(part)}) for name, part in singly.items()]
     recipes = _overridden(
         {name: values for name, (_, values) in flat.items()}, for_all, taken, where
     )
@@ -388,16 +384,6 @@ def _component(
         _check_darkness(changed, where)
         _say_whose_noise(values, changed)
     return made
-
-
-def _paths(values: Mapping[str, Any], prefix: str = "") -> set[str]:
-    """Return the paths of nested values, such as `camera.iso`."""
-    found: set[str] = set()
-    for name, value in values.items():
-        found |= (
-            _paths(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name}
-        )
-    return found
 
 
 def _changed(values: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:

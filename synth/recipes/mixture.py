@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field, field_validator
 
 from ...errors import ConfigError
 from ..camera.recipe import CameraRecipe
+from ..kernels.arrays import IntArray
 from ..parameters.columns import KeyedColumns
 from ..parameters.schema import Section
 from ..power_law.recipe import PowerLawRecipe
@@ -58,7 +58,7 @@ class MixtureRecipe(Section):
         """The model of its components."""
         return next(iter(self.mixture.values())).recipe.model
 
-    def components(self, random: KeyedColumns) -> npt.NDArray[np.int64]:
+    def components(self, random: KeyedColumns) -> IntArray:
         """Return the numbers of the components that many images have."""
         return np.searchsorted(self._bounds(), random.uniform(_PURPOSE), side="right")
 
@@ -84,6 +84,15 @@ def merge_values(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[s
         nested = isinstance(own, Mapping) and isinstance(value, Mapping)
         made[name] = merge_values(own, value) if nested else value  # type: ignore[arg-type]
     return made
+
+
+def flat_values(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield nested values by their paths, such as `camera.iso`."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flat_values(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
 
 
 def parse_weights(text: str) -> dict[str, float] | None:

@@ -7,12 +7,12 @@ from html import escape
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from ..kernels.arrays import FloatArray
 
 _WIDTH, _TALL = 320, 84
 _ROW = 13  # of a reference, above the bars
 _BINS = 32
-Values = npt.NDArray[np.float64]
 
 
 def histogram(
@@ -63,7 +63,7 @@ def histogram(
     )
 
 
-def _finite(values: Sequence[float], logarithmic: bool) -> Values:
+def _finite(values: Sequence[float], logarithmic: bool) -> FloatArray:
     found = np.asarray(values, np.float64)
     found = found[np.isfinite(found)]
     return np.log2(found[found > 0]) if logarithmic else found
@@ -74,14 +74,14 @@ def _band(values: Any, logarithmic: bool) -> list[float]:
     return [float(np.log2(edge)) for edge in edges] if logarithmic else [float(e) for e in edges]
 
 
-def _span(values: Values, others: Sequence[float]) -> tuple[float, float]:
+def _span(values: FloatArray, others: Sequence[float]) -> tuple[float, float]:
     """Return what is shown: all but the last percent at either end, and the references."""
     low, high = (float(end) for end in np.percentile(values, (1, 99)))
     low, high = min([low, *others]), max([high, *others])
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def _bars(heights: Values, number: int, base: int) -> str:
+def _bars(heights: FloatArray, number: int, base: int) -> str:
     width = _WIDTH / len(heights)
     rectangles = (
         f"M{i * width:.1f} {base}v{-_TALL * height:.1f}h{width - 1:.1f}V{base}z"

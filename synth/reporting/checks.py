@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
+from ...errors import ImageRefused
+from ...manifests.selection.duplicates import near_across
+from ...manifests.selection.measures import measure
+from ...manifests.selection.plan import SPLITS
 from ...manifests.sets.pair_set import PairSet
+from ...manifests.sets.sample import is_normal
 from ..analysis.photon_transfer import by_sensor, transfer_ratio
 from ..analysis.set_statistics import Measured
 
@@ -15,6 +21,9 @@ _DARKEST = 0.5  # of a low's samples at 0: half of the picture holds no signal
 _TOO_DARK = 0.1  # of the pairs
 _MOST_OF_ONE = 0.9  # of the pairs, of one of several sources
 _TRANSFER = (0.85, 1.15)
+_BITS = 3
+"""By which perceptual hashes of pictures that look alike differ at most, as selection has it."""
+_HASHED = 1000  # normals that are hashed here, where selection did not
 _NOISELESS = 0.3  # levels of green: below rounding's own (.29), that of a low without noise
 
 
@@ -31,6 +40,7 @@ def checks_of_set(pairs: PairSet, measured: Measured) -> list[Check]:
     """Check a set, of which some pairs were measured."""
     sources = pairs.table("pairs").column("source").to_pylist()
     return [
+        *_splits(pairs),
         *_sources(sources),
         *_codec(pairs),
         *checks_of_pairs(measured),
@@ -112,3 +122,68 @@ def _transfer(pairs: PairSet, measured: Measured) -> list[Check]:
             low <= ratio <= high,
         )
     ]
+
+
+def _splits(pairs: PairSet) -> list[Check]:
+    """Look for equal or similar pictures in more than one split of a set."""
+    table = pairs.table("pairs")
+    sums = "normal_sha256" if "normal_sha256" in table.column_names else "normal.000_sha256"
+    keys, splits, digests = (table.column(name).to_pylist() for name in ("key", "split", sums))
+    if len(set(splits)) < 2:
+        return []
+    return [_equal(digests, splits), _alike(pairs, keys, splits)]
+
+
+def _equal(sums: Sequence[str], splits: Sequence[str]) -> Check:
+    seen: dict[str, str] = {}
+    shared = {
+        sha for sha, split in zip(sums, splits, strict=True) if seen.setdefault(sha, split) != split
+    }
+    return Check(
+        "equal pictures in several splits",
+        f"{len(shared):,} normals stand in more than one, byte for byte",
+        "none",
+        not shared,
+    )
+
+
+def _alike(pairs: PairSet, keys: Sequence[str], splits: Sequence[str]) -> Check:
+    known = _selected(pairs)
+    of = "of all pairs"
+    if not known:
+        known = _hashed(pairs)
+        of = f"among {len(known):,} of {len(keys):,} pairs, those held out first"
+    places = [i for i, key in enumerate(keys) if key in known]
+    hashes = np.array([known[keys[i]] for i in places], np.uint64)
+    _, groups = np.unique([splits[i] for i in places], return_inverse=True)
+    found = near_across(hashes, groups, _BITS)
+    such = ""
+    if found:
+        first, second = (keys[places[i]] for i in found[0])
+        such = f", such as {first} and {second}"
+    return Check(
+        "pictures of several splits that look alike",
+        f"{len(found):,} ({of}){such}",
+        "none",
+        not found,
+    )
+
+
+def _selected(pairs: PairSet) -> dict[str, int]:
+    """Return the hashes that selection measured, by key; none where it measured nothing."""
+    table = pairs.table("candidates").select(["key", "perceptual_hash"]).drop_null()
+    return dict(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def _hashed(pairs: PairSet) -> dict[str, int]:
+    """Measure the hashes of some normals: of those held out, at most half of them, and the rest."""
+    found: dict[str, int] = {}
+    for split in reversed(SPLITS):
+        left = _HASHED - len(found) if split == SPLITS[0] else _HASHED // 2 // (len(SPLITS) - 1)
+        for pair in islice(pairs.pairs(split), left):
+            try:
+                normal = next(one for name, one in pair.members.items() if is_normal(name))
+                found[pair.key] = measure(normal.data, 1 << 30).perceptual_hash
+            except ImageRefused:
+                continue  # gloam verify finds it
+    return found

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Any
 
 from ..analysis.all_statistics import ALL_LABELS
-from ..analysis.pair_statistics import LABELS, reference_statistics, summary
+from ..analysis.pair_statistics import LABELS, percentile_text, reference_statistics, summary
 from ..realism.comparison import Realism
 from .charts import histogram
 from .pictures import Shown
@@ -25,6 +25,7 @@ _CHARTS = (
     ("autocorrelation", False),
     ("zeros", False),
 )
+_PASSED = ('<span class="failed">look</span>', '<span class="passed">passed</span>')
 
 
 def page(
@@ -84,7 +85,7 @@ def _head(subject: Subject, number: int, several: bool) -> str:
 
 def _checks(subject: Subject, several: bool) -> str:
     rows = "".join(
-        f"<tr><td>{_passed(check.passed)}</td><td>{escape(check.name)}</td>"
+        f"<tr><td>{_PASSED[check.passed]}</td><td>{escape(check.name)}</td>"
         f"<td>{escape(check.found)}</td><td>{escape(check.bound)}</td></tr>"
         for check in subject.checks
     )
@@ -92,10 +93,6 @@ def _checks(subject: Subject, several: bool) -> str:
         "Checks" + (f" of {subject.name}" if several else ""),
         table(("", "what", "found", "bound"), rows),
     )
-
-
-def _passed(passed: bool) -> str:
-    return '<span class="passed">passed</span>' if passed else '<span class="failed">look</span>'
 
 
 def _statistics(subjects: Sequence[Subject], references: References) -> str:
@@ -121,7 +118,7 @@ def _statistics(subjects: Sequence[Subject], references: References) -> str:
     def percentiles(names: Iterable[str]) -> str:
         every = [*tables, *references.values()]
         rows = "".join(
-            _row(ALL_LABELS[name], [_numbers(one.get(name)) for one in every])
+            _row(ALL_LABELS[name], [percentile_text(one.get(name)) or "-" for one in every])
             for name in names
             if any(name in table for table in tables)
         )
@@ -149,7 +146,7 @@ def _components(subject: Subject) -> str:
         return ""
     tables = [summary(rows) for rows in parts.values()]
     rows = "".join(
-        _row(label, [_numbers(one[name][1] if name in one else None) for one in tables])
+        _row(label, [percentile_text(one[name][1]) if name in one else "-" for one in tables])
         for name, label in LABELS.items()
         if any(name in table for table in tables)
     )
@@ -315,10 +312,3 @@ def table(heads: Iterable[str], rows: str, numbers: int = 0) -> str:
         f'<div class="wide" tabindex="0"><table><thead><tr>{cells}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
-
-
-def _numbers(values: Any) -> str:
-    if values is None:
-        return "-"
-    numbers = [values] if isinstance(values, int | float) else list(values)
-    return " / ".join(f"{number:.3g}" for number in numbers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,12 +64,9 @@ def chosen(measured: Measured) -> dict[int, str]:
     for name in EXTREMES:
         values = np.array([row.get(name, np.nan) for row in measured.rows])
         if np.isfinite(values).any():
-            for which, place in (
-                ("lowest", np.nanargmin(values)),
-                ("highest", np.nanargmax(values)),
-            ):
-                why = f"{which}: {LABELS[name].partition(',')[0].partition(':')[0]}"
-                reasons.setdefault(int(place), []).append(why)
+            what = LABELS[name].partition(",")[0].partition(":")[0]
+            reasons.setdefault(int(np.nanargmin(values)), []).append(f"lowest: {what}")
+            reasons.setdefault(int(np.nanargmax(values)), []).append(f"highest: {what}")
     return {place: ", ".join(why) for place, why in reasons.items()}
 
 
@@ -90,9 +87,7 @@ def pictures_of_set(pairs: PairSet, measured: Measured) -> list[Shown]:
                 drawn = parse_draw(pair.record["draw"])
                 strip = _strip(*frames_of(pair)) if is_clip(pair.record["members"]) else ""
             except (ImageRefused, ValueError) as error:
-                raise SetError(
-                    f"{unit.root}: {unit.name}: {pair.key}: {error}", path=unit.root
-                ) from error
+                raise SetError.at(unit.root, f"{unit.name}: {pair.key}: {error}") from error
             words = ", ".join(describe_draw(drawn, _WORDS))
             boxes = _boxes(pair.record, normal)
             row = measured.rows[place]
@@ -158,8 +153,7 @@ def _strip(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> str:
 
 def scale_image(image: Pixels, size: tuple[int, int]) -> Pixels:
     """Return an image at another size (width, height), by means over areas."""
-    made: Pixels = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
-    return made
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
 
 
 def jpeg_address(image: Pixels, quality: int) -> str:
@@ -183,9 +177,7 @@ def _numbers(row: Mapping[str, float]) -> str:
 def _boxes(record: Mapping[str, Any], normal: Pixels) -> list[list[float]]:
     """Return a pair's labelled boxes, in shares of the picture."""
     height, width = normal.shape[:2]
-    return [list(_shares(box, width, height)) for box in record.get("labels", {}).get("boxes", ())]
-
-
-def _shares(box: Sequence[float], width: int, height: int) -> Iterator[float]:
-    left, top, right, bottom = box
-    yield from (left / width, top / height, (right - left) / width, (bottom - top) / height)
+    return [
+        [left / width, top / height, (right - left) / width, (bottom - top) / height]
+        for left, top, right, bottom in record.get("labels", {}).get("boxes", ())
+    ]

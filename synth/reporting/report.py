@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from ...engines.engine import Engine
+from ...engines.engine import Counted, Engine
+from ...engines.local import LocalEngine
 from ...errors import ConfigError
 from ...manifests.sets.pair_set import is_set
 from ...progress import Progress, Silent
@@ -51,12 +52,8 @@ def report(
     beside : iterable of str or Path
         References that `gloam stats --save-reference` wrote; folders of real lows, or folders that
         hold low/ and normal/, to tell the set's lows from.
-    workers : int
-        Processes.
-    progress : Progress, optional
-        Receives the number of pairs measured.
-    engine : Engine, optional
-        Does the work, instead of processes of this machine.
+    workers, progress, engine
+        See `gloam.build`; one process by default. Progress counts pairs measured.
 
     Returns
     -------
@@ -94,21 +91,21 @@ def report(
             f"{second if is_set(first) else first}: not a set, but the other one is; give two sets,"
             " or a folder of lows and one of normals"
         )
-    shown = progress or Silent()
+    shown, engine = progress or Silent(), engine or LocalEngine(workers)
     shown.stage("measuring pairs", None)
     if isinstance(first, Subject):
         subjects = [first]
     elif not is_set(first):
-        subjects = [folder_subject(first, second, pairs, workers, shown.at, engine)]
+        subjects = [folder_subject(first, second, pairs, engine, shown.at)]
     else:
-        subjects = [set_subject(first, normals, pairs, workers, shown.at, engine)]
+        subjects = [set_subject(first, normals, pairs, engine, shown.at)]
         if second is not None:
             # The second may be a set of lows that was made from the first.
-            subjects.append(set_subject(second, normals or first, pairs, workers, shown.at, engine))
+            subjects.append(set_subject(second, normals or first, pairs, engine, shown.at))
             if subjects[0].name == subjects[1].name:
                 both = zip(subjects, (first, second), strict=True)
                 subjects = [replace(subject, name=str(path)) for subject, path in both]
-    real = [_real_rows(path, pairs, workers, shown.at) for path in folders]
+    real = [_real_rows(path, pairs, engine, shown.at) for path in folders]
     compared = [
         compare_rows(f"{subject.name} beside {path}", rows, subject.measured.rows)
         for subject in subjects
@@ -118,9 +115,9 @@ def report(
     return [check for subject in subjects for check in subject.checks]
 
 
-def _real_rows(folder: Path, most: int, workers: int, at: Callable[[int], None]) -> Rows:
+def _real_rows(folder: Path, most: int, engine: Engine, at: Counted) -> Rows:
     """Measure the real lows of a folder, or the pairs of its folders low and normal."""
     low, normal = folder / "low", folder / "normal"
     if low.is_dir() and normal.is_dir():
-        return measure_folders(low, normal, most, workers, at).rows
-    return measure_folders(folder, None, most, workers, at).rows
+        return measure_folders(low, normal, most, engine, at).rows
+    return measure_folders(folder, None, most, engine, at).rows

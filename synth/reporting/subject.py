@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from ...engines.engine import Engine, ignore_progress
+from ...engines.engine import Counted, Engine, ignore_progress
 from ...manifests.sets.close import photographs_in
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sources.folders import image_files
 from ..analysis.set_statistics import Measured, measure_folders, measure_set
+from ..kernels.arrays import FloatArray
 from .checks import Check, checks_of_pairs, checks_of_set
-from .leaks import split_leaks
 from .pictures import Shown, pictures_of_folders, pictures_of_set
 
 _MOST_UNITS = 24
@@ -67,9 +65,8 @@ def set_subject(
     root: Path,
     normals: Path | None,
     most: int,
-    workers: int,
-    at: Callable[[int], None] = ignore_progress,
     engine: Engine | None = None,
+    at: Counted = ignore_progress,
 ) -> Subject:
     """Gather the facts and statistics of a set.
 
@@ -78,7 +75,7 @@ def set_subject(
     pairs = open_set(root)
     if pairs.lows_only and normals is not None:
         pairs = open_set(root, normals)
-    measured = measure_set(pairs, most, workers, at, engine=engine, most_units=_MOST_UNITS)
+    measured = measure_set(pairs, most, engine, at, _MOST_UNITS)
     info, table = pairs.info, pairs.table("pairs")
     build = info.build
     codec = build.request.output.low_codec
@@ -110,7 +107,7 @@ def set_subject(
         facts,
         len(pairs),
         measured,
-        [*split_leaks(pairs), *checks_of_set(pairs, measured)],
+        checks_of_set(pairs, measured),
         pictures_of_set(pairs, measured),
         counts,
         sorted((reason, len(paths), paths[:3]) for reason, paths in by_reason.items()),
@@ -120,7 +117,7 @@ def set_subject(
     )
 
 
-def _drawn(table: pa.Table, name: str) -> npt.NDArray[np.float64]:
+def _drawn(table: pa.Table, name: str) -> FloatArray:
     """Return a column of what was drawn; of degradations, of the images that have them."""
     values = np.array(table.column(name).to_pylist(), float)
     return values[values > 0] if name.startswith("draw_degradations") else values
@@ -130,15 +127,14 @@ def folder_subject(
     lows: Path,
     normals: Path | None,
     most: int,
-    workers: int,
-    at: Callable[[int], None] = ignore_progress,
     engine: Engine | None = None,
+    at: Counted = ignore_progress,
 ) -> Subject:
     """Gather the statistics of real pairs, or of lows alone.
 
     Raises SourceError when there is nothing, an image has no partner, or is damaged.
     """
-    measured = measure_folders(lows, normals, most, workers, at, engine=engine)
+    measured = measure_folders(lows, normals, most, engine, at)
     where = f"{lows}" if normals is None else f"{lows} and {normals}"
     return Subject(
         lows.name or lows.resolve().name,

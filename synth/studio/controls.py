@@ -62,7 +62,7 @@ def _section(section: BaseModel, path: list[str]) -> dict[str, Any]:
         known: dict[str, Any] = (
             {"low": mark.low, "high": mark.high, "unit": mark.unit, "whole": mark.whole}
             if isinstance(mark, Within)
-            else {"names": [*mark.names, *_own_cameras(section, mark)]}
+            else {"names": list(dict.fromkeys([*mark.names, *getattr(section, "own", ())]))}
         )
         times = next((m.times for m in field.metadata if isinstance(m, Each)), 1)
         about = str(field.description or "")
@@ -72,7 +72,3 @@ def _section(section: BaseModel, path: list[str]) -> dict[str, Any]:
     about = " ".join((type(section).__doc__ or "").strip().split("\n\n")[0].split())
     title = path[-1] if path else ""
     return {"path": path, "title": title, "about": about, "fields": fields, "sections": sections}
-
-
-def _own_cameras(section: BaseModel, mark: OneOf) -> list[str]:
-    return [name for name in getattr(section, "own", {}) if name not in mark.names]

@@ -6,14 +6,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from ...errors import ConfigError, ImageRefused, SourceError
 from ...manifests.images.header import read_header
 from ...manifests.images.load_normal import load_normal
-from ...manifests.sources import list_source, read
-from ...manifests.sources.folders import images_below
-from ...storage.untrusted import read_regular
 from ..kernels.arrays import Pixels
 
 SIDE = 1024
@@ -92,27 +88,3 @@ class Photographs:
             while len(self._decoded) > _DECODED:
                 self._decoded.popitem(last=False)
         return pixels
-
-
-def read_photographs(paths: Sequence[Path]) -> list[tuple[str, bytes]]:
-    """Read photographs, of a folder the first ones, without any those inside scikit-image.
-
-    Raises SourceError when a path holds none; ConfigError when they are more than `MOST`.
-    """
-    if not paths:
-        return [(item.path, read(item.location)) for item in list_source("sample", "")]
-    files: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            found = images_below(path)
-            if not found:
-                raise SourceError(f"{path}: holds no photographs", path=path)
-            files += found[: 24 if len(paths) == 1 else 4]
-        else:
-            files.append(path)
-    if len(files) > MOST:
-        raise ConfigError(f"{len(files)} photographs are too many, {MOST} the most; name fewer")
-    try:
-        return [(path.name, read_regular(path)) for path in files]
-    except OSError as error:
-        raise SourceError(f"{error.filename}: {error.strerror}", path=error.filename) from error

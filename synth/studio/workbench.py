@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import threading
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from ..models import component_of, draw, low_maker, render
 from ..parameters.schema import WHOLE
 from ..recipes.annotated import annotated_yaml
 from ..recipes.load import Recipe, load_recipe, recipe_of, shipped_recipes
-from ..recipes.mixture import MixtureRecipe
+from ..recipes.mixture import MixtureRecipe, flat_values
 from .controls import cameras_of, controls_of
 from .photographs import SIDE, SMALL, Photographs
 
@@ -122,10 +121,11 @@ class Workbench:
         drawn = draw(recipe, seed, KEY)
         measured = pair_statistics(render(normal, drawn), normal)
         component = component_of(recipe, seed, KEY)
+        shown = flat_values(drawn.model_dump(mode="json"))
         return {
             "drawn": [
                 *([["recipe", component]] if component else []),
-                *([path, _shown(value)] for path, value in _leaves(drawn.model_dump(mode="json"))),
+                *([path, _shown(value)] for path, value in shown),
             ],
             "statistics": {k: v for k, v in measured.items() if math.isfinite(v)},
             "command": self.command(recipe, seed, base),
@@ -156,14 +156,13 @@ class Workbench:
         """
         if not _NAME.fullmatch(name):
             raise ConfigError(f"name {name!r}: letters, digits, - and _ make one, 64 at most")
-        file = f"{name}.yaml"
-        path = self._folder / file
+        path = self._folder / f"{name}.yaml"
+        named = os.path.relpath(path)
         data = self.text({**values, "name": name}).encode()
         with self._saving:
             if path.exists() and not replace:
-                return {"file": os.path.relpath(path), "exists": True}
+                return {"file": named, "exists": True}
             write_bytes(path, data)
-        named = os.path.relpath(path)
         self._saved[named] = _recipe({**values, "name": name})
         return {"file": named, "exists": False}
 
@@ -175,8 +174,7 @@ class Workbench:
 
 def _values_of(recipe: Recipe) -> Values:
     """Return all values of a recipe, those too that files leave out where they change nothing."""
-    values: Values = recipe.model_dump(mode="json", context=WHOLE)
-    return values
+    return recipe.model_dump(mode="json", context=WHOLE)
 
 
 def _recipe(values: Values) -> Recipe:
@@ -198,24 +196,15 @@ def changes(base: Recipe, recipe: Recipe) -> list[str]:
     >>> changes(even, load_recipe("even", ["camera.iso=1600", "exposure.ev=uniform(3, 5)"]))
     ['exposure.ev=uniform(3, 5)', 'camera.iso=1600']
     """
-    before = dict(_leaves(_values_of(base)))
+    before = dict(flat_values(_values_of(base)))
     mixed = isinstance(recipe, MixtureRecipe)
     made = []
-    for path, value in _leaves(_values_of(recipe)):
+    for path, value in flat_values(_values_of(recipe)):
         if path in _FOR_PEOPLE or before.get(path) == value:
             continue
         key = path.replace(".recipe.", ".", 1) if mixed else path
         made.append(f"{key}={f'{value:.12g}' if isinstance(value, float) else value}")
     return made
-
-
-def _leaves(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
-        own = f"{path}{name}"
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{own}.")
-        else:
-            yield own, value
 
 
 def _shown(value: Any) -> str:

@@ -13,11 +13,11 @@ import pytest
 import torch
 from PIL import Image
 
+import gloam
 from gloam.manifests.selection.bounds import EVERYTHING
 from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sources import Source
 from gloam.synth.building.build import build
-from gloam.synth.building.regenerate import export_layout
 from gloam.synth.building.request import Request
 from gloam.synth.recipes.load import load_recipe
 
@@ -108,7 +108,7 @@ def test_the_utilisation_probe_runs(small_set):
 
 
 def test_real_pairs_train_and_are_measured_where_some_are_named(small_set, tmp_path):
-    export_layout(small_set, tmp_path / "files", "files")
+    gloam.export(small_set, tmp_path / "files", layout="files")
     real = [tmp_path / "files" / "train" / kind for kind in ("low", "normal")]
     others = [str(tmp_path / "files" / "val" / kind) for kind in ("low", "normal")]
     once = ("--epochs", "1", "--live", "--recipe", "train")
@@ -123,7 +123,7 @@ def test_a_trained_model_enhances_photographs_and_is_measured_on_pairs(
     small_set, photographs, tmp_path
 ):
     printed = train(small_set, tmp_path / "unet.pt", "--epochs", "1", processes=1)
-    export_layout(small_set, tmp_path / "files", "files")
+    gloam.export(small_set, tmp_path / "files", layout="files")
     photo = next(photographs.glob("*.jpg"))
     folders = [str(tmp_path / "files" / "val" / kind) for kind in ("low", "normal")]
     command = [

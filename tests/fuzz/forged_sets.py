@@ -448,11 +448,9 @@ def attack(root: Path, out: Path) -> Iterator[tuple[str, str]]:
     from gloam.storage.stores import in_store
     from gloam.synth.analysis.set_statistics import measure_set
     from gloam.synth.building.deep_verify import recheck_set
-    from gloam.synth.building.regenerate import export_layout, regenerate
-    from gloam.synth.publishing.export_for import export_for
+    from gloam.synth.building.regenerate import regenerate
     from gloam.synth.publishing.publish import publish
     from gloam.synth.publishing.rebuild import rebuild
-    from gloam.synth.publishing.video_files import export_videos
 
     def verify() -> None:
         problems = [one for one in verify_set(root) if not one.remark]
@@ -460,7 +458,7 @@ def attack(root: Path, out: Path) -> Iterator[tuple[str, str]]:
             raise gloam.errors.SetError(str(problems[0]))
 
     def deep() -> None:
-        problems = recheck_set(gloam.open_set(root), 1)
+        problems = recheck_set(gloam.open_set(root))
         if problems:
             raise gloam.errors.SetError(str(problems[0]))
 
@@ -479,20 +477,20 @@ def attack(root: Path, out: Path) -> Iterator[tuple[str, str]]:
         "stage": lambda: stage(root, out / "staged"),
         "regenerate": lambda: regenerate(root, out / "again", seed=9),
         "lows": lambda: regenerate(root, out / "lows", seed=9, lows_only=True),
-        "export files": lambda: export_layout(root, out / "files", "files"),
-        "export shards": lambda: export_layout(root, out / "shards", "shards"),
+        "export files": lambda: gloam.export(root, out / "files", layout="files"),
+        "export shards": lambda: gloam.export(root, out / "shards", layout="shards"),
         "deep verify": deep,
         "stats": lambda: measure_set(gloam.open_set(root), 4),
     }
     if clips:
         steps |= {
-            "videos": lambda: export_videos(root, out / "videos", "mp4"),
+            "videos": lambda: gloam.export(root, out / "videos", video="mp4"),
             "ClipLoader": lambda: load(ClipLoader(root, workers=0, **small)),
         }
     else:
         steps |= {
-            "export lol": lambda: export_for(root, out / "lol", "lol"),
-            "export basicsr": lambda: export_for(root, out / "basicsr", "basicsr"),
+            "export lol": lambda: gloam.export(root, out / "lol", for_="lol"),
+            "export basicsr": lambda: gloam.export(root, out / "basicsr", for_="basicsr"),
             "publish": lambda: publish(root, out / "published"),
             "publish parquet": lambda: publish(root, out / "parquet", "parquet"),
             "publish plan": lambda: publish(root, out / "plan", "plan"),

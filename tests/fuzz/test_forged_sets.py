@@ -12,7 +12,6 @@ import pytest
 from gloam.errors import SetError
 from gloam.manifests.sets.verify import find_files, verify_set
 from gloam.storage.atomic import sha256_file
-from gloam.synth.building.regenerate import export_layout
 from gloam.synth.publishing.publish import publish
 from gloam.synth.publishing.unit_by_unit import MARK, SUMS, verify_export
 
@@ -32,7 +31,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     gloam.build(
         top / "shards", "sample", select=False, pairs=5, val=2, max_side=72, workers=1
     )  # which is made again without being told where its photographs lie
-    export_layout(top / "shards", top / "files", "files")
+    gloam.export(top / "shards", top / "files", layout="files")
     return {name: top / name for name in ("shards", "files")}
 
 

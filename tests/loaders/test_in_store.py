@@ -13,7 +13,6 @@ from gloam.loaders import PairLoader, TorchLoader
 from gloam.manifests.sets.stage import stage
 from gloam.storage import store_requests
 from gloam.storage.stores import as_path
-from gloam.synth.building.regenerate import export_layout
 
 _FORM = {"batch_size": 3, "size": 32, "crop": "random", "augment": True, "keys": True}
 
@@ -70,7 +69,7 @@ def test_batches_are_those_of_the_local_set(here, there, kind):
 
 @pytest.mark.parametrize("kind", ["auto", "auto live", "torch"])
 def test_sets_in_files_too(here, bucket, kind, tmp_path):
-    export_layout(here, tmp_path / "files", "files")
+    gloam.export(here, tmp_path / "files", layout="files")
     stage(tmp_path / "files", f"{bucket}/files")
     with (
         loader_of(kind, tmp_path / "files") as one,
@@ -122,7 +121,7 @@ def test_what_cannot_be_cached_is_said(here, there, tmp_path, photographs, bucke
         loader_of("torch", there, cache_gb=3)
     with pytest.raises(LoaderError, match="must be a folder of this machine"):
         loader_of("torch", there, cache=f"{bucket}/cache")
-    export_layout(here, f"{bucket}/files", "files")
+    gloam.export(here, f"{bucket}/files", layout="files")
     with pytest.raises(LoaderError, match="gloam stage copies any set"):
         loader_of("torch", f"{bucket}/files", cache=tmp_path)
 

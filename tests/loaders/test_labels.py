@@ -13,7 +13,6 @@ from gloam.errors import LoaderError
 from gloam.loaders.augment import crop_numbers, draw_crop
 from gloam.loaders.labels import LabelRows, batch_labels
 from gloam.loaders.options import Options
-from gloam.synth.building.regenerate import export_layout
 
 from ..labelled import NAMES, class_source, coco_source, likeness, voc_source
 
@@ -32,7 +31,7 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     options = {"labels": True, "select": False, "shard_size": 7, "recipe": "even"}
     gloam.build(folder / "stored", sources, val=8, **options)
     gloam.build(folder / "live", sources, val=8, low_codec="none", **options)
-    export_layout(folder / "stored", folder / "files", "files")
+    gloam.export(folder / "stored", folder / "files", layout="files")
     return {name: folder / name for name in ("stored", "live", "files")}
 
 

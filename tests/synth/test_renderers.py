@@ -1,4 +1,4 @@
-"""Renderers by the name of a device."""
+"""Lows of batches, by the name of a device."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import pytest
 
 from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe
-from gloam.synth.renderers import CpuRenderer, renderer_on
+from gloam.synth.renderers import render_batch
 
 
-def test_renderers_take_any_draws(photograph):
+@pytest.mark.parametrize("device", ["cpu", "auto"])
+def test_a_batch_has_any_draws(photograph, device):
     draws = [draw(load_recipe(name), 0, "k") for name in ("even", "gamma")]
-    lows = CpuRenderer().render([photograph] * 2, draws)
+    lows = render_batch([photograph] * 2, draws, device)
+    assert (lows[0] == render(photograph, draws[0])).all()
     assert (lows[1] == render(photograph, draws[1])).all()
-    assert isinstance(renderer_on("cpu"), CpuRenderer)
 
 
 def test_a_device_that_is_none_is_named():
     with pytest.raises(ValueError, match="must be one of cpu, cuda, auto"):
-        renderer_on("tpu")
+        render_batch([], [], "tpu")

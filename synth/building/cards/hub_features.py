@@ -10,13 +10,13 @@ from ....manifests.labels.labels import BOXES, CLASS, CLASSES, MASK
 from ....manifests.sets.info import SetInfo
 from ....manifests.sets.sample import LOW, NORMAL
 from ...recipes.load import recorded_recipe
-from ..draw_columns import draw_fields
+from ..draw_columns import draw_fields, nested
 
 Feature = dict[str, Any]
 _TEXT, _WHOLE = {"dtype": "string"}, {"dtype": "int64"}
 
 
-def record_feature(info: SetInfo, roles: tuple[str, ...], labelled: bool) -> list[Feature]:
+def record_feature(info: SetInfo, roles: tuple[str, ...]) -> list[Feature]:
     """Return the type of a record: one for each field, whatever a sample has there."""
     member = [("sha256", _TEXT), ("bytes", _WHOLE), ("suffix", _TEXT)]
     fields: list[tuple[str, Feature]] = [
@@ -30,7 +30,7 @@ def record_feature(info: SetInfo, roles: tuple[str, ...], labelled: bool) -> lis
         ("members", {"struct": [_named(role, {"struct": _all(member)}) for role in roles]}),
         ("draw", {"struct": _draw(info)}),
     ]
-    if labelled:
+    if info.build.labelled:
         fields.append(("labels", {"struct": _all(_LABELS)}))
     return _all(fields)
 
@@ -52,7 +52,6 @@ def sample_features(
     info: SetInfo,
     roles: tuple[str, ...],
     suffixes: dict[str, list[str]],
-    labelled: bool,
     known: tuple[str, ...] = (),
 ) -> list[Feature]:
     """Return the types of a sample's members in shards, as `datasets` reads them.
@@ -61,7 +60,7 @@ def sample_features(
     suffixes: dict of role to suffixes, those that the files of its shards have: one column each.
     known: members that records know of; those of the samples by default.
     """
-    features = [_named("json", {"struct": record_feature(info, known or roles, labelled)})]
+    features = [_named("json", {"struct": record_feature(info, known or roles)})]
     for role in roles:
         if role.partition(".")[0] in (LOW, NORMAL, MASK):  # frames, too
             features += [_named(f"{role}.{one}", {"dtype": "image"}) for one in suffixes[role]]
@@ -76,14 +75,7 @@ def sample_features(
 
 def _draw(info: SetInfo) -> list[Feature]:
     recipe = recorded_recipe(info.build.request.recipe, "recipe")
-    tree: dict[str, Any] = {}
-    for field in draw_fields(recipe):
-        *above, name = field.name.split(".")
-        branch = tree
-        for part in above:
-            branch = branch.setdefault(part, {})
-        branch[name] = field.type
-    return _branch(tree)
+    return _branch(nested({field.name: field.type for field in draw_fields(recipe)}))
 
 
 def _branch(tree: dict[str, Any]) -> list[Feature]:

@@ -84,8 +84,4 @@ def _flow(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_flow, value)) + "]"
     quoted = json.dumps(value)
-    return "".join(c if c in '"\\' or not _MARKUP.match(c) else _escape(c) for c in quoted)
-
-
-def _escape(character: str) -> str:
-    return f"\\u{ord(character):04x}"
+    return "".join(f"\\u{ord(c):04x}" if c not in '"\\' and _MARKUP.match(c) else c for c in quoted)

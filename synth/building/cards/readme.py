@@ -34,12 +34,14 @@ def readme(root: Path, info: SetInfo) -> str:
     """Return the text: a head that says which files are which split, and of what types."""
     if info.layout == "shards":
         value: dict[str, Any] = {
-            "configs": [config_of("default", "shards/{split}-*.tar", info)],
+            "configs": [config_of(info, "shards/{split}-*.tar")],
             "dataset_info": {"features": _features(root, info)},
         }
     else:
-        images = [f"{{split}}/{member}/*" for member in (LOW, NORMAL) if _holds(info, member)]
-        value = {"configs": [config_of("default", [f"{{split}}/{METADATA}", *images], info)]}
+        build = info.build
+        there = {LOW: build.request.output.low_codec != "none", NORMAL: not build.lows_only}
+        images = (f"{{split}}/{member}/*" for member, held in there.items() if held)
+        value = {"configs": [config_of(info, f"{{split}}/{METADATA}", *images)]}
     counts = ", ".join(f"{n:,} {split}" for split, n in info.counts.items() if split != "refused")
     loader, what, options = (
         ("ClipLoader", "clip", "batch_size=4, size=128")
@@ -57,31 +59,17 @@ def readme(root: Path, info: SetInfo) -> str:
     )
 
 
-def _holds(info: SetInfo, member: str) -> bool:
-    """Return whether a set has files of lows, or of normals."""
-    if member == LOW:
-        return info.build.request.output.low_codec != "none"
-    return not info.build.lows_only
-
-
-def config_of(name: str, patterns: str | list[str], info: SetInfo) -> dict[str, Any]:
+def config_of(info: SetInfo, *patterns: str) -> dict[str, Any]:
     """Return which files are which split, for the head of a card.
 
-    name: of the configuration. patterns: of files; `{split}` is gloam's name of a split, `{named}`
-    the Hub's.
+    patterns: of files; `{split}` is gloam's name of a split, `{named}` the Hub's.
     """
-
-    def paths(split: str, named: str) -> str | list[str]:
-        if isinstance(patterns, str):
-            return patterns.format(split=split, named=named)
-        return [pattern.format(split=split, named=named) for pattern in patterns]
-
-    files = [
-        {"split": named, "path": paths(split, named)}
-        for split, named in HUB_SPLITS.items()
-        if info.counts.get(split)
-    ]
-    return {"config_name": name, "data_files": files}
+    files = []
+    for split, named in HUB_SPLITS.items():
+        if info.counts.get(split):
+            paths = [pattern.format(split=split, named=named) for pattern in patterns]
+            files.append({"split": named, "path": paths[0] if len(paths) == 1 else paths})
+    return {"config_name": "default", "data_files": files}
 
 
 def _features(root: Path, info: SetInfo) -> list[dict[str, Any]]:
@@ -93,4 +81,4 @@ def _features(root: Path, info: SetInfo) -> list[dict[str, Any]]:
     suffixes = {
         role: pc.unique(table[f"{role}_suffix"].drop_null()).sort().to_pylist() for role in roles
     }
-    return sample_features(info, roles, suffixes, info.build.labelled, known)
+    return sample_features(info, roles, suffixes, known)

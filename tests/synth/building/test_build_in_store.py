@@ -20,7 +20,6 @@ from gloam.manifests.sets.stage import stage
 from gloam.storage import store_requests
 from gloam.storage.stores import as_path
 from gloam.synth.building.deep_verify import recheck_set
-from gloam.synth.building.regenerate import export_layout
 
 from ...trees import files_of
 
@@ -75,8 +74,8 @@ def test_a_set_in_a_store_is_the_local_one(photographs, bucket, tmp_path, layout
     gloam.regenerate(tmp_path / "set", tmp_path / "other", seed=5)
     gloam.regenerate(f"{bucket}/set", f"{bucket}/other", seed=5)
     assert files_of(as_path(f"{bucket}/other")) == files_of(tmp_path / "other")
-    export_layout(tmp_path / "set", tmp_path / "exported", "files")
-    export_layout(f"{bucket}/set", f"{bucket}/exported", "files")
+    gloam.export(tmp_path / "set", tmp_path / "exported", layout="files")
+    gloam.export(f"{bucket}/set", f"{bucket}/exported", layout="files")
     assert files_of(as_path(f"{bucket}/exported")) == files_of(tmp_path / "exported")
 
 

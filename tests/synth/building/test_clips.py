@@ -13,10 +13,9 @@ from gloam.cli.main import gloam as command
 from gloam.errors import ConfigError, SetError
 from gloam.synth.analysis.clip_statistics import clip_statistics
 from gloam.synth.building.deep_verify import recheck_set
-from gloam.synth.building.regenerate import export_layout, regenerate
+from gloam.synth.building.regenerate import regenerate
 from gloam.synth.clips import frame_draw, frame_names, frames_of, render_clip
 from gloam.synth.models import draw, parse_draw, render
-from gloam.synth.publishing.video_files import export_videos
 from gloam.synth.recipes.load import load_recipe
 
 from ...clips import davis_and_video, decoded, panned
@@ -75,7 +74,7 @@ def test_workers_restarts_regenerating_and_layouts_change_no_byte(source, made, 
     assert files_of(tmp_path / "two") == files_of(made)
     regenerate(made, tmp_path / "same")
     assert files_of(tmp_path / "same") == files_of(made)
-    export_layout(made, tmp_path / "files", "files")
+    gloam.export(made, tmp_path / "files", layout="files")
     assert recheck_set(gloam.open_set(tmp_path / "files")) == []
     assert gloam.verify(tmp_path / "files") == []
     regenerate(tmp_path / "files", tmp_path / "noisy", overrides=["camera.iso=12800"])
@@ -90,7 +89,7 @@ def test_live_sets(source, made, tmp_path):
     gloam.build(tmp_path / "live", f"clips={source}", val=2, low_codec="none", **OPTIONS)
     live = gloam.open_set(tmp_path / "live")
     assert recheck_set(live) == []
-    export_layout(tmp_path / "live", tmp_path / "stored", "shards")
+    gloam.export(tmp_path / "live", tmp_path / "stored", layout="shards")
     stored = {clip.key: clip for clip in gloam.open_set(tmp_path / "stored").pairs()}
     for clip in gloam.open_set(made).pairs():
         assert stored[clip.key].members == clip.members
@@ -103,7 +102,7 @@ def test_live_sets(source, made, tmp_path):
 
 
 def test_a_changed_frame_is_found(made, tmp_path):
-    export_layout(made, tmp_path / "files", "files")
+    gloam.export(made, tmp_path / "files", layout="files")
     victim = sorted((tmp_path / "files" / "train" / "low").glob("*.002.png"))[0]
     other = victim.with_name(victim.name.replace(".002.", ".003."))
     victim.write_bytes(other.read_bytes())
@@ -177,20 +176,20 @@ def test_statistics_of_clips():
 
 
 def test_videos_give_every_sample_back(made, tmp_path):
-    count = export_videos(made, tmp_path / "videos", "ffv1", workers=2)
+    count = gloam.export(made, tmp_path / "videos", video="ffv1", workers=2)
     assert count == len(gloam.open_set(made))
     for clip in gloam.open_set(made).pairs("val"):
         for role, frames in zip(("low", "normal"), frames_of(clip), strict=True):
             found = decoded(tmp_path / "videos" / "val" / f"{clip.key}.{role}.mkv")
             np.testing.assert_array_equal(found, frames)
-    export_videos(made, tmp_path / "again", "ffv1")
+    gloam.export(made, tmp_path / "again", video="ffv1")
     sums = [(tmp_path / name / "SHA256SUMS").read_bytes() for name in ("videos", "again")]
     assert sums[0] == sums[1] != b""
     for form, folder in (("mp4", "videos"), ("ffv1", "other")):
         (tmp_path / "other").mkdir(exist_ok=True)
         (tmp_path / "other" / "a.mkv").touch()
         with pytest.raises(SetError, match="choose another folder"):
-            export_videos(made, tmp_path / folder, form)
+            gloam.export(made, tmp_path / folder, video=form)
     assert CliRunner().invoke(command, ["verify", str(tmp_path / "videos")]).exit_code == 0
     next((tmp_path / "videos" / "val").glob("*.mkv")).write_bytes(b"")
     assert CliRunner().invoke(command, ["verify", str(tmp_path / "videos")]).exit_code == 1

@@ -21,7 +21,7 @@ from gloam.manifests.images.npy import npy_bytes
 from gloam.manifests.labels.runs import mask_of, runs_of
 from gloam.manifests.sets.verify import verify_set
 from gloam.synth.building.deep_verify import recheck_set
-from gloam.synth.building.regenerate import export_layout, regenerate
+from gloam.synth.building.regenerate import regenerate
 
 from ...labelled import (
     NAMES,
@@ -171,8 +171,8 @@ def test_a_labelled_set_is_verified_regenerated_and_exported(labelled, tmp_path)
     regenerate(labelled, tmp_path / "same")
     assert files_of(tmp_path / "same") == files_of(labelled.root)
     regenerate(labelled, tmp_path / "noisier", overrides=["camera.iso=6400"])
-    export_layout(labelled, tmp_path / "files", "files")
-    export_layout(tmp_path / "files", tmp_path / "back", "shards")
+    gloam.export(labelled, tmp_path / "files", layout="files")
+    gloam.export(tmp_path / "files", tmp_path / "back", layout="shards")
     for name in ("noisier", "files", "back"):
         assert verify_set(tmp_path / name) == []
     wanted = [record["labels"] for record in labelled.records()]

@@ -17,7 +17,7 @@ from gloam.manifests.sets.layouts.shard_writer import shard_path
 from gloam.synth.analysis.set_statistics import measure_set
 from gloam.synth.building import LOADED, WARM
 from gloam.synth.building.deep_verify import recheck_set
-from gloam.synth.building.regenerate import export_layout, regenerate
+from gloam.synth.building.regenerate import regenerate
 from gloam.synth.renderers import pixels_of
 
 
@@ -59,13 +59,13 @@ def test_its_lows_are_those_of_the_stored_set(sets):
 
 
 def test_export_makes_its_lows_with_the_bytes_of_the_stored_set(sets, tmp_path):
-    export_layout(sets["live"], tmp_path / "made", "shards", workers=2)
+    gloam.export(sets["live"], tmp_path / "made", layout="shards", workers=2)
     assert tars(tmp_path / "made") == tars(sets["stored"])
-    export_layout(sets["live"], tmp_path / "files", "files", low_codec="none")
+    gloam.export(sets["live"], tmp_path / "files", layout="files", low_codec="none")
     assert gloam.open_set(tmp_path / "files").live
     assert not (tmp_path / "files" / "train" / "low").exists()
     assert gloam.verify(tmp_path / "files") == []
-    export_layout(tmp_path / "files", tmp_path / "back", "shards", low_codec="none")
+    gloam.export(tmp_path / "files", tmp_path / "back", layout="shards", low_codec="none")
     assert tars(tmp_path / "back") == tars(sets["live"])
 
 
@@ -85,7 +85,7 @@ def test_regenerate_draws_anew_and_keeps_the_normals(sets, tmp_path):
 
 
 def test_a_draw_that_is_not_its_own_is_found(sets, tmp_path):
-    export_layout(sets["live"], tmp_path / "set", "files", low_codec="none")
+    gloam.export(sets["live"], tmp_path / "set", layout="files", low_codec="none")
     path = next((tmp_path / "set" / "train" / "draw").iterdir())
     record = json.loads(path.read_bytes())
     record["draw"]["exposure"]["ev"] += 1

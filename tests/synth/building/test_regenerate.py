@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import gloam
 from gloam.errors import ConfigError, SetError
 from gloam.manifests.selection.bounds import EVERYTHING
 from gloam.manifests.selection.plan import PlanOptions
@@ -24,7 +25,7 @@ from gloam.manifests.sources import Source
 from gloam.synth.analysis.set_statistics import measure_set
 from gloam.synth.building.build import build
 from gloam.synth.building.deep_verify import recheck_set
-from gloam.synth.building.regenerate import export_layout, regenerate
+from gloam.synth.building.regenerate import regenerate
 from gloam.synth.building.request import OutputOptions, Request
 from gloam.synth.recipes.load import load_recipe
 
@@ -110,7 +111,7 @@ def test_lows_only(origin, tmp_path):
         lambda: recheck_set(open_set(tmp_path / "lows", tmp_path / "whole")),
         lambda: measure_set(open_set(tmp_path / "lows"), 5),
         lambda: regenerate(tmp_path / "lows", tmp_path / "again"),
-        lambda: export_layout(tmp_path / "lows", tmp_path / "again", "files"),
+        lambda: gloam.export(tmp_path / "lows", tmp_path / "again", layout="files"),
         lambda: regenerate(origin, tmp_path / "lows", overrides=["camera.iso=12800"]),
     ):
         with pytest.raises(SetError, match=r"lows|not the set|other settings"):
@@ -174,11 +175,11 @@ def test_a_damaged_origin_is_named(origin, tmp_path):
 def test_export_there_and_back(origin, tmp_path):
     layout = read_set(origin).layout
     other = "files" if layout == "shards" else "shards"
-    info = export_layout(origin, tmp_path / "other", other, workers=2)
+    info = gloam.export(origin, tmp_path / "other", layout=other, workers=2)
     assert info.layout == other
     assert verify_set(tmp_path / "other") == []
     assert pairs_of(tmp_path / "other") == pairs_of(origin)
-    export_layout(tmp_path / "other", tmp_path / "back", layout)
+    gloam.export(tmp_path / "other", tmp_path / "back", layout=layout)
     ours, theirs = files_of(tmp_path / "back"), files_of(origin)
     kept = [
         name
@@ -201,8 +202,8 @@ def test_folders_list_lows_and_normals_in_one_order(photographs, tmp_path):
     )
     try:
         build(request, memory / "set", workers=4)
-        export_layout(memory / "set", memory / "shards", "shards")
-        export_layout(memory / "shards", memory / "files", "files", workers=4)
+        gloam.export(memory / "set", memory / "shards", layout="shards")
+        gloam.export(memory / "shards", memory / "files", layout="files", workers=4)
         for root, split in product((memory / "set", memory / "files"), ("train", "val")):
             keys = [
                 [name.partition(".")[0] for name in os.listdir(root / split / folder)]

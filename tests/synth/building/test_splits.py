@@ -14,8 +14,7 @@ from gloam.errors import ConfigError, SetError
 from gloam.manifests.sets.stage import stage
 from gloam.manifests.sets.verify import verify_set
 from gloam.storage.tables import read_table
-from gloam.synth.building.regenerate import export_layout, regenerate
-from gloam.synth.publishing.export_for import export_for
+from gloam.synth.building.regenerate import regenerate
 from gloam.synth.publishing.publish import publish
 from gloam.synth.publishing.rebuild import rebuild
 
@@ -99,7 +98,7 @@ def test_loaders_load_it(sets, name):
 
 def test_it_goes_wherever_the_set_goes(sets, photographs, tmp_path):
     wanted = keys(sets["three"], "test")
-    export_layout(sets["three"], tmp_path / "files", "files")
+    gloam.export(sets["three"], tmp_path / "files", layout="files")
     regenerate(sets["three"], tmp_path / "other", seed=3)
     stage(sets["three"], tmp_path / "staged")
     stage(sets["three"], tmp_path / "staged")
@@ -109,7 +108,7 @@ def test_it_goes_wherever_the_set_goes(sets, photographs, tmp_path):
         assert verify_set(tmp_path / name, strict=True) == []
         assert keys(tmp_path / name, "test") == wanted
     assert len(list((tmp_path / "files" / "test" / "low").iterdir())) == 4
-    export_for(sets["three"], tmp_path / "lol", "lol")
+    gloam.export(sets["three"], tmp_path / "lol", for_="lol")
     assert {path.stem for path in (tmp_path / "lol/test/low").iterdir()} == wanted
     publish(sets["three"], tmp_path / "hub")
     assert "shards/test-*.tar" in (tmp_path / "hub" / "README.md").read_text()

@@ -23,7 +23,6 @@ from gloam.cli.main import gloam as command
 from gloam.engines.local import LocalEngine
 from gloam.errors import ConfigError, SetError
 from gloam.synth.publishing import unit_by_unit as module
-from gloam.synth.publishing.export_for import export_for
 from gloam.synth.publishing.trainers import FORMS
 from gloam.synth.publishing.unit_by_unit import verify_export
 
@@ -99,7 +98,7 @@ def test_pairs_lie_where_the_trainer_looks(stored, trainer, tmp_path):
 
 
 def test_basicsr_s_meta_info_names_every_pair(stored, tmp_path):
-    export_for(stored, tmp_path / "export", "basicsr")
+    gloam.export(stored, tmp_path / "export", for_="basicsr")
     lines = (tmp_path / "export/train/meta_info.txt").read_text().splitlines()
     for line, pair in zip(lines, stored.pairs("train"), strict=True):
         height, width, _ = pair.decoded("normal").shape
@@ -108,7 +107,7 @@ def test_basicsr_s_meta_info_names_every_pair(stored, tmp_path):
 
 def test_lmdb_holds_the_files_under_their_keys(stored, tmp_path):
     lmdb = pytest.importorskip("lmdb")
-    export_for(stored, tmp_path / "export", "basicsr-lmdb")
+    gloam.export(stored, tmp_path / "export", for_="basicsr-lmdb")
     for split in ("train", "val"):
         for member in ("low", "normal"):
             folder = tmp_path / "export" / split / f"{member}.lmdb"
@@ -129,7 +128,7 @@ def test_lmdb_holds_the_files_under_their_keys(stored, tmp_path):
 def test_class_folders_are_those_of_the_source(tmp_path):
     source = class_source(tmp_path / "classes", 12)
     gloam.build(tmp_path / "set", f"classes={source}", val=3, select=False, labels=True)
-    export_for(tmp_path / "set", tmp_path / "export", "imagefolder")
+    gloam.export(tmp_path / "set", tmp_path / "export", for_="imagefolder")
     for pair in gloam.open_set(tmp_path / "set").pairs():
         split = "train" if (pair.key in keys(tmp_path / "set", "train")) else "val"
         name = pair.record["labels"]["class"]
@@ -157,7 +156,7 @@ def boxed(tmp_path_factory: pytest.TempPathFactory) -> gloam.PairSet:
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 def test_coco_s_annotations_name_lows_and_normals(boxed, tmp_path, capsys):
-    export_for(boxed, tmp_path / "coco", "coco", workers=2)
+    gloam.export(boxed, tmp_path / "coco", for_="coco", workers=2)
     records = {record["key"]: record for record in boxed.records()}
     for split, member in product(("train", "val"), ("low", "normal")):
         folder = tmp_path / "coco" / "images" / member / split
@@ -186,7 +185,7 @@ def test_yolo_s_labels_lie_beside_their_images(boxed, tmp_path, val):
         options = {"labels": True, "select": False, "low_codec": "none"}
         gloam.build(tmp_path / "set", source, val=0, **options)
         boxed = gloam.open_set(tmp_path / "set")
-    export_for(boxed, tmp_path / "yolo", "yolo")
+    gloam.export(boxed, tmp_path / "yolo", for_="yolo")
     records = {record["key"]: record for record in boxed.records()}
     for member in ("low", "normal"):
         about = yaml.safe_load((tmp_path / "yolo" / f"{member}.yaml").read_text())
@@ -219,12 +218,12 @@ def test_yolo_s_labels_lie_beside_their_images(boxed, tmp_path, val):
 @pytest.mark.parametrize("trainer", ["coco", "yolo"])
 def test_a_set_without_boxes_says_what_has_them(stored, trainer, tmp_path):
     with pytest.raises(ConfigError, match=f"--for {trainer}: needs boxes, which .* has not"):
-        export_for(stored, tmp_path / "export", trainer)
+        gloam.export(stored, tmp_path / "export", for_=trainer)
 
 
 def test_hugging_face_reads_pairs_with_their_draws(stored, tmp_path, monkeypatch):
     datasets = pytest.importorskip("datasets")
-    export_for(stored, tmp_path / "export", "datasets")
+    gloam.export(stored, tmp_path / "export", for_="datasets")
     found = datasets.load_dataset(
         "imagefolder", data_dir=str(tmp_path / "export"), cache_dir=str(tmp_path / "cache")
     )
@@ -239,8 +238,8 @@ def test_hugging_face_reads_pairs_with_their_draws(stored, tmp_path, monkeypatch
 def test_lows_of_live_sets_are_made(photographs, stored, tmp_path):
     options = {"val": 6, "shard_size": 5, "select": False, "low_codec": "none"}
     gloam.build(tmp_path / "live", f"folder={photographs}", **options)
-    export_for(stored, tmp_path / "a", "lol")
-    export_for(tmp_path / "live", tmp_path / "b", "lol", workers=2)
+    gloam.export(stored, tmp_path / "a", for_="lol")
+    gloam.export(tmp_path / "live", tmp_path / "b", for_="lol", workers=2)
     assert images(tmp_path / "a") == images(tmp_path / "b")
 
 
@@ -259,13 +258,13 @@ class Stopped(LocalEngine):
 
 @pytest.mark.parametrize("trainer", ["lol", "basicsr-lmdb"])
 def test_a_stopped_export_goes_on(stored, trainer, tmp_path):
-    export_for(stored, tmp_path / "whole", trainer)
+    gloam.export(stored, tmp_path / "whole", for_=trainer)
     with pytest.raises(KeyboardInterrupt):
-        export_for(stored, tmp_path / "export", trainer, engine=Stopped())
+        gloam.export(stored, tmp_path / "export", for_=trainer, engine=Stopped())
     drafts, root = tmp_path / "export" / ".gloam" / "files", tmp_path / "export"
     before = {p.relative_to(drafts): p.stat().st_mtime_ns for p in drafts.rglob("*.png")}
     assert before
-    export_for(stored, tmp_path / "export", trainer)
+    gloam.export(stored, tmp_path / "export", for_=trainer)
     if trainer == "lol":
         assert all((root / name).stat().st_mtime_ns == time for name, time in before.items())
         assert images(tmp_path / "export") == images(tmp_path / "whole")
@@ -281,7 +280,7 @@ def test_folders_list_their_files_in_one_order(stored, tmp_path):
     """On /dev/shm, as some trainers pair two listings that nobody sorted."""
     memory = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else tmp_path))
     try:
-        export_for(stored, memory / "export", "lol", workers=4)
+        gloam.export(stored, memory / "export", for_="lol", workers=4)
         for split in ("our485", "eval15"):
             low, high = (os.listdir(memory / "export" / split / name) for name in ("low", "high"))
             assert low == high
@@ -290,26 +289,26 @@ def test_folders_list_their_files_in_one_order(stored, tmp_path):
 
 
 def test_what_a_stop_at_the_very_end_left_is_removed(stored, tmp_path):
-    export_for(stored, tmp_path / "export", "lol")
+    gloam.export(stored, tmp_path / "export", for_="lol")
     (tmp_path / "export" / ".gloam" / "units").mkdir(parents=True)
-    export_for(stored, tmp_path / "export", "lol")
+    gloam.export(stored, tmp_path / "export", for_="lol")
     assert not (tmp_path / "export" / ".gloam").exists()
 
 
 def test_what_is_in_the_way_is_said(stored, tmp_path):
-    export_for(stored, tmp_path / "export", "lol")
+    gloam.export(stored, tmp_path / "export", for_="lol")
     with pytest.raises(SetError, match="holds another export"):
-        export_for(stored, tmp_path / "export", "sci")
+        gloam.export(stored, tmp_path / "export", for_="sci")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").touch()
     with pytest.raises(SetError, match="is no export"):
-        export_for(stored, tmp_path / "other", "lol")
+        gloam.export(stored, tmp_path / "other", for_="lol")
     with pytest.raises(SetError, match="is the set itself"):
-        export_for(stored, stored.root, "lol")
+        gloam.export(stored, stored.root, for_="lol")
     with pytest.raises(ConfigError, match="must be one of"):
-        export_for(stored, tmp_path / "new", "nobody")
+        gloam.export(stored, tmp_path / "new", for_="nobody")
     with pytest.raises(ConfigError, match="needs classes"):
-        export_for(stored, tmp_path / "new", "imagefolder")
+        gloam.export(stored, tmp_path / "new", for_="imagefolder")
     both = ["export", str(stored.root), str(tmp_path / "new"), "--for", "lol", "--layout", "files"]
     run = CliRunner().invoke(command, both)
     assert run.exit_code == 1
@@ -319,7 +318,7 @@ def test_what_is_in_the_way_is_said(stored, tmp_path):
 
 def test_a_changed_export_is_found(stored, tmp_path):
     root = tmp_path / "export"
-    export_for(stored, root, "sci")
+    gloam.export(stored, root, for_="sci")
     first, second, *_ = sorted((root / "train_low").iterdir())
     first.write_bytes(first.read_bytes()[:-1])
     second.unlink()
@@ -334,7 +333,7 @@ def test_a_changed_export_is_found(stored, tmp_path):
 
 def test_energon_finds_shards_indexes_and_splits(stored, tmp_path):
     root = tmp_path / "export"
-    export_for(stored, root, "energon")
+    gloam.export(stored, root, for_="energon")
     info = json.loads((root / ".nv-meta/.info.json").read_text())
     assert info["shard_counts"] == {
         f"shards/{unit.name}.tar": unit.count for unit in stored.units()

@@ -64,9 +64,7 @@ def whole(mixed, tmp_path_factory) -> dict[str, gloam.PairSet]:
     if not mixed.live:
         return {pair.key: pair for pair in mixed.pairs()}
     root = tmp_path_factory.mktemp("whole") / "set"
-    from gloam.synth.building.regenerate import export_layout
-
-    export_layout(mixed, root, "shards")
+    gloam.export(mixed, root, layout="shards")
     return {pair.key: pair for pair in gloam.open_set(root).pairs()}
 
 

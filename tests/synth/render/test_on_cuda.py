@@ -11,7 +11,7 @@ import pytest
 from gloam.errors import ConfigError
 from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
-from gloam.synth.renderers import CpuRenderer, CudaRenderer, renderer_on
+from gloam.synth.renderers import render_batch
 
 from .test_kernel_args import RECIPES
 
@@ -29,7 +29,7 @@ def test_the_gpu_makes_the_same_bytes(photograph):
     # Beside them those of the digests, which have every parameter between them.
     draws = [draw(recipe, 0, str(i)) for i, recipe in enumerate([*shipped, *RECIPES.values()])]
     normals = [np.ascontiguousarray(photograph[i:, i:]) for i in range(len(draws))]
-    lows = CudaRenderer().render(normals, draws)
+    lows = render_batch(normals, draws, "cuda")
     for low, normal, drawn in zip(lows, normals, draws, strict=True):
         assert (low == render(normal, drawn)).all()
 
@@ -62,8 +62,7 @@ def test_refined_roots_and_reciprocals_are_those_of_the_compiler():
 @pytest.mark.skipif(GPU, reason="there is a CUDA GPU")
 def test_without_a_gpu_one_is_told_so():
     with pytest.raises(ConfigError, match="device cuda: no GPU found; it needs an NVIDIA GPU"):
-        renderer_on("cuda")
-    assert isinstance(renderer_on("auto"), CpuRenderer)
+        render_batch([], [], "cuda")
 
 
 def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additions():

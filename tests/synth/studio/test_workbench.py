@@ -12,11 +12,12 @@ from PIL import Image
 
 import gloam
 from gloam.errors import ConfigError, ImageRefused, SourceError
+from gloam.synth.analysis.preview import read_photographs
 from gloam.synth.parameters.distributions import Distribution
 from gloam.synth.recipes.load import load_recipe, recipe_of, shipped_recipes
 from gloam.synth.recipes.mixture import MixtureRecipe
 from gloam.synth.studio.controls import cameras_of, controls_of
-from gloam.synth.studio.photographs import MOST, SIDE, Photographs, read_photographs
+from gloam.synth.studio.photographs import MOST, SIDE, Photographs
 from gloam.synth.studio.workbench import Workbench, changes
 
 from ...conftest import picture
@@ -191,8 +192,8 @@ def test_photographs_are_decoded_as_sources_are(tmp_path, photographs):
         held.add("a.png", encoded())
     with pytest.raises(ConfigError):
         held.normal(MOST)
-    assert len(read_photographs([])) > 10
-    assert len(read_photographs([photographs])) == 24
+    assert len(read_photographs([], 24)) > 10
+    assert len(read_photographs([photographs], 24)) == 24
     assert [name for name, _ in read_photographs([photographs / "photo-1.jpg"])] == ["photo-1.jpg"]
     for wrong in (tmp_path, tmp_path / "none.jpg"):
         with pytest.raises(SourceError):

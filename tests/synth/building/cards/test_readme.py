@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 import gloam
 from gloam.manifests.sets.verify import verify_set
 from gloam.synth.building.cards import markdown
-from gloam.synth.building.regenerate import export_layout, regenerate
+from gloam.synth.building.regenerate import regenerate
 
 from ....clips import davis
 from ....labelled import class_source, voc_source
@@ -63,7 +63,7 @@ def test_shards_are_read_whole(which, streaming, request, tmp_path):
 
 
 def test_other_forms_are_read_too(labelled, tmp_path):
-    export_layout(labelled, tmp_path / "files", "files")
+    gloam.export(labelled, tmp_path / "files", layout="files")
     regenerate(labelled, tmp_path / "lows", seed=3, lows_only=True)
     found = loaded(tmp_path / "files", tmp_path / "cache")
     assert {split: len(rows) for split, rows in found.items()} == {"train": 10, "validation": 3}
