@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,20 +16,39 @@ from ..engines.by_name import engine_named
 from ..engines.process import available_cores
 from ..errors import ConfigError, GloamError
 from ..progress import Bars as Bars
+from ..storage.atomic import write_bytes
+from ..storage.stores import as_path
 
 if TYPE_CHECKING:
+    from PIL import Image
+
     from ..manifests.sets.info import SetInfo
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-PATH = click.Path(path_type=Path)
-EXISTING = click.Path(path_type=Path, exists=True)
+
+class _Path(click.Path):
+    """A path of this machine, or an address of a store."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Path:
+        """Read it. Raises SetError, ConfigError as `as_path` does."""
+        return as_path(super().convert(value, param, ctx))  # type: ignore[arg-type]
 
 
-def check_suffix(option: str, path: Path, suffix: str) -> None:
-    """Refuse a path that does not say what it will hold, with a ConfigError."""
-    if path.suffix.lower().replace(".yml", ".yaml") != suffix:
+PATH, EXISTING = _Path(), _Path(exists=True)
+
+
+def check_suffix(option: str, path: Path | None, suffix: str) -> None:
+    """Refuse a path that is given and does not say what it will hold, with a ConfigError."""
+    if path is not None and path.suffix.lower().replace(".yml", ".yaml") != suffix:
         raise ConfigError(f"{option} {path}: must end in {suffix}")
+
+
+def write_png(path: Path, image: Image.Image) -> None:
+    """Write an image, whole or not at all."""
+    data = io.BytesIO()
+    image.save(data, "PNG")
+    write_bytes(path, data.getvalue())
 
 
 def count_of(number: int, what: str) -> str:
@@ -124,26 +145,28 @@ def count_option(name: str, default: int | None, help_text: str) -> Callable[[F]
 
 
 seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed.")
+
+
+def to_json(found: Any) -> str:
+    """Write what a command found, for programs."""
+    return json.dumps(found.as_json(), indent=2)
+
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON in place of the table."
 )
 
 
 def working(engine: bool = True) -> Callable[[F], F]:
-    """Make --workers and --engine of a command whose function takes workers, engine, progress.
-
-    Print the text that the function returns when its bars are gone.
-    """
+    """Make --workers and --engine of a command whose function takes workers, engine, progress."""
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> None:
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
             if engine:
                 kwargs["engine"] = engine_named(kwargs.pop("engine"), kwargs["workers"])
             with Bars() as bars:
-                said = function(*args, progress=bars, **kwargs)
-            if said:
-                click.echo(said)
+                return function(*args, progress=bars, **kwargs)
 
         made: Any = wrapped
         if engine:

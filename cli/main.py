@@ -9,7 +9,7 @@ import threading
 import warnings
 from functools import cache, partial
 from importlib import metadata
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 
@@ -17,6 +17,7 @@ from ..engines.process import prepare_own_process
 from ..engines.stopping import stoppable
 from ..errors import GloamWarning
 from ..synth.kernels.compiling import cache_folders as kernel_places
+from .errors import user_errors
 
 _COMMANDS = {
     "build": "Make a set of low/normal pairs from photographs.",
@@ -61,13 +62,16 @@ class _Lazy(click.Group):
             prepare_own_process()
         return resolved
 
-    def invoke(self, context: click.Context) -> Any:
-        with stoppable(), warnings.catch_warnings():
+    def invoke(self, context: click.Context) -> None:
+        """Run a command, and print the text that it returns."""
+        with stoppable(), user_errors(), warnings.catch_warnings():
             warnings.simplefilter("always", GloamWarning)
             warnings.showwarning = partial(_show_warning, set())
             kernel_places.announce = _tell_of_compiling
             threading.excepthook = _show_thread_error
-            return super().invoke(context)
+            said = super().invoke(context)
+            if said:
+                click.echo(said)
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(_COMMANDS)

@@ -10,7 +10,6 @@ import click
 from ..manifests.selection.plan import SPLITS
 from ..synth.building.regenerate import regenerate as regenerate_set
 from .common import count_of, overrides_option, paths, recipe_option, sample_name, working
-from .errors import user_errors
 
 
 @click.command()
@@ -35,7 +34,6 @@ from .errors import user_errors
     help="Write no normals, to save disk space; loaders take them from SET: PairLoader(NEW,"
     " normals=SET).",
 )
-@user_errors
 @working()
 def regenerate(origin: Path, root: Path, lows_only: bool, **options: Any) -> str:
     """Make NEW from the pairs of SET, with other lows or other splits (--val, --test).

@@ -16,7 +16,7 @@ from ..progress import Bars
 from ..synth.building.verify import verify as find_problems
 from ..synth.publishing.unit_by_unit import MARK, verify_export
 from .common import PATH, count_of, sample_name, working
-from .errors import USER_ERROR, user_errors
+from .errors import USER_ERROR
 
 
 @click.command()
@@ -38,7 +38,6 @@ from .errors import USER_ERROR, user_errors
     type=PATH,
     help="With --deep, for a set of lows only: the set that holds its normals.",
 )
-@user_errors
 @working()
 def verify(root: Path, normals: Path | None, *, progress: Bars, **options: Any) -> str:
     """Check that SET is complete and unchanged: receipts, checksums, indexes, every pair.
