@@ -8,6 +8,7 @@ import warnings
 from contextlib import suppress
 from typing import TypeVar
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
@@ -76,6 +77,18 @@ def _heif(data: bytes) -> Image.Image:
         ) from None
     opened: Image.Image = HeifImageFile(io.BytesIO(data))
     return opened
+
+
+def decode_deep(data: bytes) -> npt.NDArray[np.uint16]:
+    """Decode 16-bit samples, (H, W) or (H, W, 3 or 4): of colour, Pillow has the upper bytes.
+
+    Raises ImageRefused: "damaged".
+    """
+    decoded = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    if decoded is None or decoded.dtype != np.uint16:
+        raise ImageRefused(Reason.DAMAGED, "16-bit samples that cannot be decoded")
+    samples = decoded if decoded.ndim == 2 else decoded[:, :, [2, 1, 0, 3][: decoded.shape[2]]]
+    return np.asarray(samples, np.uint16)
 
 
 def check_pixels(width: int, height: int, max_pixels: int = MOST_PIXELS) -> None:
