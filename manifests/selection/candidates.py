@@ -28,8 +28,7 @@ from ..clips.listing import list_clips
 from ..clips.windows import Windows, locates_clip
 from ..sources import Listed, Location, Source, list_source, read
 from .keys import make_keys
-from .measure_clip import measure_clip
-from .measures import FIELDS, MEASURES, Measures, measure
+from .measures import FIELDS, MEASURES, Measures, measure, measure_clip
 
 _MEASURE_TYPES = {"width": pa.int32(), "height": pa.int32(), "perceptual_hash": pa.uint64()}
 MEASURE_SCHEMA = pa.schema(

@@ -8,15 +8,20 @@ other instructions, and have other last digits, on other CPUs.)
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from ..clips.cuts import refuse_cut
+from ..clips.load_clip import check_frames, video_pixels
+from ..clips.windows import frame_files
 from ..images.decode import decode_small
-from ..images.header import read_header
+from ..images.header import MAX_PIXELS, read_header
+from ..images.load_normal import load_normal
 from ..images.opening import Pixels
+from ..sources import Location, read
 
 MEASURES = 5
 """Raised by every change of what is measured: cached measurements are not used any more, and
@@ -28,6 +33,8 @@ _CLIPPED = 250
 _DARK = 26  # 0.1 of 255
 _CELLS = 8
 _HASH_SIDE, _HASH_WAVES = 32, 8
+_LEAST, _LARGEST = ("bright", "laplacian", "colourfulness"), ("clipped", "dark")
+"""Measures of which a clip has its frames' smallest, and their largest."""
 BRIGHT = 0.25
 """Mean luma (sRGB-encoded, 0 to 1) from which on a cell counts as bright."""
 
@@ -84,6 +91,28 @@ def measure_pixels(pixels: Pixels) -> Measures:
     return _measured(pixels.shape[1], pixels.shape[0], pixels)
 
 
+def measure_clip(location: Location, max_pixels: int = MAX_PIXELS) -> Measures:
+    """Measure a clip: its first, middle and last frame, of each measure the worst.
+
+    Raises ImageRefused as `load_clip` does.
+    """
+    files = frame_files(location)
+    if files is None:
+        pixels = video_pixels(location, max_pixels)
+        refuse_cut(pixels)
+        found = [measure_pixels(pixels[number]) for number in _three(len(pixels))]
+    else:
+        check_frames([load_normal(read(file), None, max_pixels) for file in files])
+        found = [measure(read(files[number]), max_pixels) for number in _three(len(files))]
+    worst = {name: min(getattr(one, name) for one in found) for name in _LEAST}
+    worst |= {name: max(getattr(one, name) for one in found) for name in _LARGEST}
+    return replace(found[0], mean=sorted(one.mean for one in found)[len(found) // 2], **worst)
+
+
+def _three(count: int) -> list[int]:
+    return sorted({0, count // 2, count - 1})
+
+
 def luma_cells(pixels: Pixels, cells: int) -> npt.NDArray[np.float64]:
     """Return the mean luma of each of cells x cells equal parts of a picture, uint8 RGB."""
     luma = _luma(_reduce(pixels))
@@ -123,9 +152,8 @@ def _reduce(pixels: Pixels) -> Pixels:
     # Sides are below 2 SIDE now, so no sum exceeds 255 (2 SIDE)^2 < 2^24: float32 holds it exactly,
     # in any order of adding.
     sums = _overlaps(height, down) @ channels @ _overlaps(width, across).T
-    return np.rint(sums / np.float32(height * width)).astype(
-        np.uint8
-    )  # IEEE 754 rounds a quotient in one way
+    # IEEE 754 rounds a quotient in one way.
+    return np.rint(sums / np.float32(height * width)).astype(np.uint8)
 
 
 @lru_cache(maxsize=1024)

@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ...errors import ConfigError, Reason
 from ...storage.untrusted import MOST_PAIRS
 from ...storage.untrusted import SPLITS as SPLITS
 from ..clips.windows import CLIP, sequence_of
+from ..config import Frozen
 from ..sources import Source
 from .bounds import KEPT, Profile, refusal_of
 from .duplicates import near_duplicates
@@ -39,15 +40,13 @@ _TEXTS = dict.fromkeys(("key", "split", "shard", "source", "path", "bytes"), pa.
 PLAN_SCHEMA = pa.schema(_TEXTS | {"shard": pa.int32(), "bytes": pa.int64()})
 
 
-class PlanOptions(BaseModel):
+class PlanOptions(Frozen):
     """Options of a plan; each field says what it is, and the command shows it.
 
     Without `val`, clips of ten or more sequences give whole sequences for validation. Without
     `shard_size`, small sets have fewer pairs a shard (down to 50), so that a split has 32 shards
     for workers and readers to share.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     pairs: int | None = Field(
         default=None,
@@ -313,10 +312,6 @@ def _shards(pairs: int, size: int | None) -> npt.NDArray[np.int32]:
     """
     if size is None:
         size = min(_LARGEST_SHARD, max(_SMALLEST_SHARD, -(-pairs // _USUAL_SHARDS)))
-    count = -(-pairs // size)
-    lengths = [pairs // count + (i < pairs % count) for i in range(count)]
-    return (
-        np.repeat(np.arange(count, dtype=np.int32), lengths)
-        if count
-        else np.empty(0, dtype=np.int32)
-    )
+    numbers = np.arange(-(-pairs // size), dtype=np.int32)
+    each, more = divmod(pairs, max(len(numbers), 1))
+    return np.repeat(numbers, each + (numbers < more))

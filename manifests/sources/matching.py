@@ -6,6 +6,7 @@ import os
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 from ..images.header import SUFFIXES
@@ -109,12 +110,8 @@ def _longest(name: Parts, tails: dict[Parts, list[str]]) -> tuple[list[str], boo
 
 def _equal(path: Parts, name: Parts) -> int:
     """Count the equal folders at the ends of two paths of one file."""
-    count = 0
-    for one, other in zip(reversed(path[:-1]), reversed(name[:-1]), strict=False):
-        if one != other:
-            break
-        count += 1
-    return count
+    both = zip(reversed(path[:-1]), reversed(name[:-1]), strict=False)
+    return sum(1 for _ in takewhile(lambda folders: folders[0] == folders[1], both))
 
 
 def unmatched_names(names: Iterable[str], matches: Matches) -> list[str]:
