@@ -120,6 +120,17 @@ def write_bytes(path: Path, data: bytes) -> None:
         handle.write(data)
 
 
+def write_unflushed(path: Path, data: bytes) -> None:
+    """Write a whole file atomically; whoever writes many flushes them to disk later."""
+    if isinstance(path, StorePath):
+        path.put(data)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = temporary_beside(path)
+    temporary.write_bytes(data)
+    os.replace(temporary, path)
+
+
 def remove_tree(folder: Path) -> None:
     """Delete a folder and all that is in it, as far as that can be done."""
     if isinstance(folder, StorePath):

@@ -23,14 +23,13 @@ from ...storage.untrusted import (
     UnitName,
     first_finding,
     inside,
-    parse_json,
     read_file,
     shown,
     unreadable,
 )
 from ..request import RecordedRequest
 from .receipts import FileFacts, Grown, Sealed
-from .sample import FORMAT, check_format
+from .sample import FORMAT, parse_versioned
 
 SET_FILE = "set.json"
 README = "README.md"
@@ -168,7 +167,7 @@ def read_set(root: Path) -> SetInfo:
         )
         raise SetError.at(root, f"not a gloam set (it has no {SET_FILE}){pairs}")
     data = read_file(path)
-    value = _parse(data, path)
+    value = parse_versioned(data, path)
     try:
         info = SetInfo.model_validate(value)
     except ValidationError as error:
@@ -223,7 +222,7 @@ def read_note(root: Path) -> BuildNote | None:
     path = note_path(root)
     if path.is_file():
         try:
-            return BuildNote.model_validate(_parse(read_file(path), path))
+            return BuildNote.model_validate(parse_versioned(read_file(path), path))
         except ValidationError as error:
             raise _unknown(error, path) from error
     return read_set(root).build if (root / SET_FILE).is_file() else None
@@ -236,16 +235,6 @@ def _unknown(error: ValidationError, path: Path) -> SetError:
         option = shown(".".join(map(str, first["loc"])))[1:-1]
         return SetError.at(path, f"is of another gloam: {option} is unknown to this one")
     return DamagedError.at(path, f"damaged: {first_finding(error)}")
-
-
-def _parse(data: bytes, path: Path) -> Any:
-    try:
-        value = parse_json(data)
-    except ValueError as error:
-        raise DamagedError.at(path, f"damaged: {error}") from error
-    if isinstance(value, dict) and "format" in value:
-        check_format(value["format"], path)
-    return value
 
 
 def facts_of(path: Path) -> FileFacts:

@@ -89,9 +89,8 @@ class Unit:
             return
         receipt = read_receipt(self.normal_root, self.name)
         others = layout_named(self.normal_layout).samples(self.normal_root, receipt)
-        for pair, other in zip(
-            own, others, strict=False
-        ):  # a number that differs is found by verify
+        # A number that differs is found by verify.
+        for pair, other in zip(own, others, strict=False):
             normals = {name: one for name, one in other.members.items() if is_normal(name)}
             known = pair.record["members"]
             if other.key != pair.key or any(

@@ -7,8 +7,9 @@ the low and the normal.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, NotRequired
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
@@ -161,18 +162,10 @@ def make_sample(
     record = {
         "format": FORMAT,
         "key": key,
-        "source": origin.source,
-        "path": origin.path,
-        "width": origin.width,
-        "height": origin.height,
-        "converted": origin.converted,
+        **asdict(origin),
         "members": {
-            name: {
-                "sha256": sha256_bytes(member.data),
-                "bytes": len(member.data),
-                "suffix": member.suffix,
-            }
-            for name, member in members.items()
+            name: {"sha256": sha256_bytes(one.data), "bytes": len(one.data), "suffix": one.suffix}
+            for name, one in members.items()
         },
         "draw": draw,
     }
@@ -183,9 +176,7 @@ def make_sample(
 
 def origin_of(record: Mapping[str, Any]) -> Origin:
     """Return where the photograph of a record is from."""
-    return Origin(
-        record["source"], record["path"], record["width"], record["height"], record["converted"]
-    )
+    return Origin(**{field.name: record[field.name] for field in fields(Origin)})
 
 
 class _MemberFacts(TypedDict):
@@ -278,6 +269,20 @@ def parse_record(data: bytes, where: str) -> dict[str, Any]:
         raise SetError(f"{where}: not a sample's record: {first_finding(error)}") from error
     except ValueError as error:
         raise SetError(f"{where}: not a sample's record: {error}") from error
+
+
+def parse_versioned(data: bytes, path: Path) -> Any:
+    """Read JSON of a file of a set that says its format.
+
+    Raises DamagedError when it is no JSON; SetError when `check_format` does.
+    """
+    try:
+        value = parse_json(data)
+    except ValueError as error:
+        raise DamagedError.at(path, f"damaged: {error}") from error
+    if isinstance(value, dict) and "format" in value:
+        check_format(value["format"], path)
+    return value
 
 
 def check_format(version: Any, where: object) -> None:

@@ -27,6 +27,7 @@ from typing import IO, Any
 
 from ...errors import ImageRefused, Reason, SourceError
 from ...storage.stores import StorePath, as_path, in_store
+from ...storage.untrusted import open_regular
 from ..images.header import MAX_BYTES
 from .folders import HIDDEN, files_below, is_hidden
 from .tars import LINKS, REPLACED, list_tar, plain_name, read_sparse
@@ -98,7 +99,7 @@ def list_container(path: Path, passed: Counter[str] | None = None) -> Iterator[E
     if not path.is_file():
         there = path.exists()
         raise SourceError.at(
-            path, f"{'neither a folder nor a file' if there else 'no such file or folder'}"
+            path, "neither a folder nor a file" if there else "no such file or folder"
         )
     return _list_archive(path, passed)
 
@@ -219,7 +220,7 @@ class _OpenArchives:
             at = path_of(path)
             if at.stat().st_mtime_ns != location.stamp:
                 raise OSError(f"{path} has changed since it was listed")
-            self._close_all_but(_OPEN_FILES - 1)
+            self.close_all_but(_OPEN_FILES - 1)
             handle = at.open("rb")
             try:
                 self._open[name] = handle, zipfile.ZipFile(handle) if zipped else handle
@@ -229,18 +230,14 @@ class _OpenArchives:
         self._open.move_to_end(name)
         return self._open[name][1]
 
-    def close(self) -> None:
-        """Close all of them."""
-        self._close_all_but(0)
-
-    def _close_all_but(self, kept: int) -> None:
+    def close_all_but(self, kept: int) -> None:
         while len(self._open) > kept:
             # The file itself: a zip closes only what it has opened.
             self._open.popitem(last=False)[1][0].close()
 
 
 _archives = _OpenArchives()
-atexit.register(_archives.close)
+atexit.register(_archives.close_all_but, 0)
 
 
 @lru_cache(maxsize=256)
@@ -255,16 +252,10 @@ def read_whole_file(path: str | Path, most: int) -> bytes:
     no bytes (such as those of /proc) none is read. Raises ImageRefused: "too large" when it has
     more bytes than `most`; OSError when it cannot be read, or is no regular file.
     """
-    with open(path, "rb", opener=_without_waiting) as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError("no regular file")
-        _check_bytes(status.st_size, most)
-        return file.read(status.st_size)
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        _check_bytes(size, most)
+        return file.read(size)
 
 
 def _check_bytes(size: int, most: int) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import ImageRefused, SourceError
-from ...storage.stores import StorePath
-from .containers import Entry, read, read_whole_file
+from ...storage.untrusted import read_regular
+from .containers import Entry, read
 
 _MOST = 1 << 32
 """Bytes; COCO's instances_train2017.json has 448 MB."""
@@ -34,7 +34,6 @@ def read_beside(path: Path) -> str:
     Raises SourceError when it cannot be read, or is none.
     """
     try:
-        data = path.read_bytes() if isinstance(path, StorePath) else read_whole_file(path, _MOST)
-        return data.decode("utf-8-sig")
-    except (ImageRefused, OSError, UnicodeDecodeError) as error:
+        return read_regular(path, _MOST).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
         raise SourceError.at(path, f"cannot be read: {error}") from error

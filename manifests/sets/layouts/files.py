@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,13 @@ from ....storage.atomic import (
     canonical_json,
     flush,
     sha256_bytes,
-    temporary_beside,
-    write_bytes,
+    write_unflushed,
 )
 from ....storage.stores import AT_ONCE, StorePath, map_concurrent
 from ....storage.untrusted import inside, read_file, read_regular, shown, unreadable
 from ...labels.labels import MASK
-from ...selection.plan import SPLITS
 from ..info import WORK_FOLDER
-from ..receipts import Receipt
+from ..receipts import Receipt, UnitFile, file_of
 from ..sample import LOW, NORMAL, RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Filed, Keys, Texts
 from .layout import list_path, read_list, split_of, write_list
@@ -39,7 +38,7 @@ DRAW = "draw"
 """The folder of the records."""
 
 
-class FilesWriter:
+class FilesWriter(AbstractContextManager["FilesWriter"]):
     """Writes the files of one unit; `close` makes them durable.
 
     Without it the next run overwrites the files.
@@ -48,12 +47,9 @@ class FilesWriter:
     def __init__(self, root: Path, unit: str) -> None:
         self._root = root
         self._split = split_of(unit)
-        self._files: dict[str, dict[str, Any]] = {}
+        self._files: list[UnitFile] = []
         self._puts: list[Future[None]] = []
         self._pool = ThreadPoolExecutor(AT_ONCE) if isinstance(root, StorePath) else None
-
-    def __enter__(self) -> FilesWriter:
-        return self
 
     def __exit__(self, *exception: object) -> None:
         if self._pool is not None:
@@ -65,27 +61,19 @@ class FilesWriter:
             name = file_name(self._split, sample.key, member)
             path = inside(self._root, name)
             if self._pool is not None:
-                self._puts.append(self._pool.submit(write_bytes, path, data))
+                self._puts.append(self._pool.submit(write_unflushed, path, data))
             else:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                temporary = temporary_beside(path)
-                temporary.write_bytes(data)
-                os.replace(temporary, path)
-            self._files[name] = {"sha256": sha256_bytes(data), "bytes": len(data)}
+                write_unflushed(path, data)
+            self._files.append(file_of(name, data))
 
-    def close(self) -> dict[str, dict[str, Any]]:
-        """Flush the files and their folders to disk.
-
-        Returns path, sha256 and size of every file, as receipts hold them.
-        """
+    def close(self) -> list[UnitFile]:
+        """Flush the files and their folders to disk, and list them."""
         for put in self._puts:
             put.result()
-        if self._pool is not None:
-            return self._files
-        for path in sorted({(self._root / name).parent for name in self._files}) + [
-            self._root / name for name in self._files
-        ]:
-            flush(path)
+        if self._pool is None:
+            paths = [self._root / file.path for file in self._files]
+            for path in [*sorted({path.parent for path in paths}), *paths]:
+                flush(path)
         return self._files
 
 
@@ -108,7 +96,6 @@ class Files:
 
     name = "files"
     reader = "file"
-    folders = SPLITS
 
     def writer(self, root: Path, unit: str) -> FilesWriter:
         """Begin to write a unit."""
@@ -127,24 +114,18 @@ class Files:
 
         Raises SetError when a file is missing or cannot be read.
         """
-        split = split_of(receipt.unit)
-        sample: Sample | None = None
-        paths = [inside(root, file.path) for file in receipt.files]
+        samples = list(_by_sample(receipt))
+        paths = [inside(root, path) for one in samples for path in one]
         contents = iter(map_concurrent(read_file, paths, root))
-        for file in receipt.files:  # in the order in which they were written: sample by sample
-            if file.path.split("/")[1] == DRAW:
-                if sample is not None:
-                    yield sample
-                record = _record(next(contents), root / file.path)
-                sample = Sample(record["key"], record, {})
-            elif sample is not None:
-                name, suffix = split_ending(member_of(file.path, sample.key))
-                if name not in sample.record["members"]:
-                    raise SetError.at(root, f"{file.path} is not of {split}'s {sample.key}")
-                members = {**sample.members, name: Encoded(next(contents), suffix)}
-                sample = Sample(sample.key, sample.record, members)
-        if sample is not None:
-            yield sample
+        for draw, *others in samples:
+            record = _record(next(contents), root / draw)
+            key, members = record["key"], {}
+            for path in others:
+                name, suffix = split_ending(member_of(path, key))
+                if name not in record["members"]:
+                    raise SetError.at(root, f"{path} is not of {split_of(receipt.unit)}'s {key}")
+                members[name] = Encoded(next(contents), suffix)
+            yield Sample(key, record, members)
 
     def examine(self, root: Path, unit: str, path: str) -> Examined:
         """Read a file of a sample through, and a record for its values too."""
@@ -252,20 +233,33 @@ def _sort_folders(root: Path, split: str) -> None:
         flush(folder)
 
 
+def _by_sample(receipt: Receipt) -> Iterator[list[str]]:
+    """Yield the paths of each sample's files, in the order in which they were written.
+
+    Its record comes first; a file before any record is none of a sample.
+    """
+    paths: list[str] = []
+    for file in receipt.files:
+        if file.path.split("/")[1] == DRAW:
+            if paths:
+                yield paths
+            paths = [file.path]
+        elif paths:
+            paths.append(file.path)
+    if paths:
+        yield paths
+
+
 def _images(receipt: Receipt) -> Iterator[dict[str, Any]]:
     """Yield the key and the images of each sample, a list of each where they are frames."""
-    row: dict[str, Any] = {}
-    for file in receipt.files:  # in the order in which they were written: sample by sample
-        _, folder, name = file.path.split("/")
-        if folder == DRAW:
-            if row:
-                yield row
-            row = {"key": name.rpartition(".")[0]}
-        elif folder in (LOW, NORMAL) and name.count(".") == 1:
-            row[f"{folder}_file_name"] = f"{folder}/{name}"
-        elif folder in (LOW, NORMAL):
-            row.setdefault(f"{folder}_file_names", []).append(f"{folder}/{name}")
-    if row:
+    for draw, *others in _by_sample(receipt):
+        row: dict[str, Any] = {"key": Path(draw).stem}
+        for path in others:
+            _, folder, name = path.split("/")
+            if folder in (LOW, NORMAL) and name.count(".") == 1:
+                row[f"{folder}_file_name"] = f"{folder}/{name}"
+            elif folder in (LOW, NORMAL):
+                row.setdefault(f"{folder}_file_names", []).append(f"{folder}/{name}")
         yield row
 
 

@@ -9,13 +9,14 @@ and verified at once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
 from ....errors import DamagedError
 from ....storage.atomic import atomic_write
 from ....storage.untrusted import LIST_LINES, inside, outside, read_file, shown
-from ..receipts import Receipt
+from ..receipts import Receipt, UnitFile
 from ..sample import Sample
 from .extents import Extents, Keys
 from .shard_check import Examined
@@ -24,21 +25,14 @@ LISTS = "lists"
 """The folder of a set's lists."""
 
 
-class UnitWriter(Protocol):
+class UnitWriter(AbstractContextManager["UnitWriter"], Protocol):
     """Writes one unit: a context manager. Without `close` the next run overwrites the files."""
-
-    def __enter__(self) -> UnitWriter: ...
-
-    def __exit__(self, *exception: object) -> None: ...
 
     def add(self, sample: Sample) -> None:
         """Write a sample's record and members."""
 
-    def close(self) -> dict[str, dict[str, Any]]:
-        """Make all of it durable.
-
-        Returns path, sha256 and size of every file, as receipts hold them.
-        """
+    def close(self) -> list[UnitFile]:
+        """Make all of it durable, and list its files."""
 
 
 class Layout(Protocol):
@@ -51,10 +45,6 @@ class Layout(Protocol):
     @property
     def reader(self) -> str:
         """DALI's reader that takes it."""
-
-    @property
-    def folders(self) -> tuple[str, ...]:
-        """The folders that its units' files lie in."""
 
     def writer(self, root: Path, unit: str) -> UnitWriter:
         """Begin to write a unit."""

@@ -27,8 +27,8 @@ from ....storage.untrusted import (
     KEY,
     MOST_BYTES,
     inside,
+    odd_name,
     open_regular,
-    outside,
     read_regular,
     shown,
     unreadable,
@@ -40,7 +40,6 @@ from .layout import list_path, read_list, write_list
 from .shard_check import Examined, examine_shard
 from .shard_index import INDEX_VERSION, Columns, Member, read_columns, read_index
 from .shard_writer import (
-    FOLDER,
     ShardWriter,
     index_name,
     index_path,
@@ -59,7 +58,6 @@ class Shards:
 
     name = "shards"
     reader = "webdataset"
-    folders = (FOLDER,)
 
     def writer(self, root: Path, unit: str) -> ShardWriter:
         """Begin to write a unit."""
@@ -267,10 +265,7 @@ def _check_header(header: tarfile.TarInfo, tar_bytes: int, path: Path) -> None:
     """Refuse a member that no shard holds, before anything is read of it."""
     key, _, end = header.name.partition(".")
     if not KEY.match(key) or not ENDING.match(end):
-        beyond = (
-            "names a file outside the set" if outside(header.name) else "is no file of a sample"
-        )
-        raise SetError.at(path, f"{shown(header.name)} {beyond}")
+        raise SetError.at(path, odd_name(header.name, "is no file of a sample"))
     if not header.isreg() or header.issparse() or header.offset_data + header.size > tar_bytes:
         raise SetError.at(path, f"{header.name} is not a complete regular file")
 
