@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from ..engines.by_name import engine_named
 from ..engines.process import available_cores
 from ..errors import ConfigError, GloamError
 from ..progress import Bars as Bars
@@ -22,6 +21,7 @@ from ..storage.stores import as_path
 if TYPE_CHECKING:
     from PIL import Image
 
+    from ..engines.engine import Engine
     from ..manifests.sets.info import SetInfo
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -157,6 +157,23 @@ json_option = click.option(
 )
 
 
+def _engine_named(name: str, workers: int) -> Engine:
+    """Return the engine of a name: `local`, with so many processes, `ray` or `ray:ADDRESS`.
+
+    Raises ConfigError when there is none of that name, or it cannot be had.
+    """
+    kind, _, address = name.partition(":")
+    if kind == "local" and not address:
+        from ..engines.local import LocalEngine
+
+        return LocalEngine(workers, deaf=True)
+    if kind == "ray":
+        from ..engines.ray import RayEngine
+
+        return RayEngine(address)
+    raise ConfigError(f"engine {name!r}: must be local, ray or ray:ADDRESS", key="engine")
+
+
 def working(engine: bool = True) -> Callable[[F], F]:
     """Make --workers and --engine of a command whose function takes workers, engine, progress."""
 
@@ -164,7 +181,7 @@ def working(engine: bool = True) -> Callable[[F], F]:
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             if engine:
-                kwargs["engine"] = engine_named(kwargs.pop("engine"), kwargs["workers"])
+                kwargs["engine"] = _engine_named(kwargs.pop("engine"), kwargs["workers"])
             with Bars() as bars:
                 return function(*args, progress=bars, **kwargs)
 

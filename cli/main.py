@@ -9,7 +9,6 @@ import threading
 import warnings
 from functools import cache, partial
 from importlib import metadata
-from typing import TextIO
 
 import click
 
@@ -109,13 +108,7 @@ def _show_thread_error(args: threading.ExceptHookArgs) -> None:
 
 
 def _show_warning(
-    shown: set[str],
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
+    shown: set[str], message: Warning | str, category: type[Warning], *where: object
 ) -> None:
     """Show gloam's own warnings as a line, each once in a command.
 
