@@ -25,12 +25,12 @@ from .common import (
     camera_file_option,
     camera_overrides,
     count_of,
+    field_option,
     overrides_option,
     recipe_option,
     sample_name,
     working,
 )
-from .fields import field_option
 
 
 def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:

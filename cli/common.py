@@ -7,7 +7,8 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 import click
 from click.shell_completion import CompletionItem
@@ -20,6 +21,8 @@ from ..storage.stores import as_path
 
 if TYPE_CHECKING:
     from PIL import Image
+    from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
 
     from ..engines.engine import Engine
     from ..manifests.sets.info import SetInfo
@@ -142,6 +145,41 @@ def paths(**metavars: str) -> Callable[[F], F]:
 def count_option(name: str, default: int | None, help_text: str) -> Callable[[F], F]:
     """Make an option that is a number of things, at least one."""
     return click.option(name, type=click.IntRange(min=1), default=default, help=help_text)
+
+
+def field_option(
+    model: type[BaseModel], name: str, *, shown: bool = True, **more: Any
+) -> Callable[[F], F]:
+    """Make the option of a field; what is not given stays None, so that a build file may say it.
+
+    model: a pydantic model, each of whose fields has a description.
+    name: name of the field.
+    shown: whether the field's default is shown.
+    **more: options of `click.option` that take the place of the field's.
+    """
+    field = model.model_fields[name]
+    kind: Any = field.annotation
+    if get_origin(kind) is UnionType:
+        kind = next(one for one in get_args(kind) if one is not NoneType)
+    given: dict[str, Any] = {"default": None, "help": field.description}
+    given |= {"is_flag": True} if kind is bool else {"type": _click_type(kind, field)}
+    if shown and field.default is not None and field.default is not False:
+        given["help"] += f"  [default: {field.default}]"
+    return click.option(f"--{name.replace('_', '-')}", **{**given, **more})
+
+
+def _click_type(kind: Any, field: FieldInfo) -> Any:
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind))
+    if kind is int:
+        bounds = {
+            key: getattr(one, key)
+            for one in field.metadata
+            for key in ("ge", "le")
+            if hasattr(one, key)
+        }
+        return click.IntRange(bounds.get("ge"), bounds.get("le"))
+    return kind
 
 
 seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed.")

@@ -100,10 +100,7 @@ def _tell_of_compiling(gpu: bool = False) -> None:
 
 
 def _show_thread_error(args: threading.ExceptHookArgs) -> None:
-    """Show what ends a thread of a library, such as a limit of the system.
-
-    The command says what follows from it.
-    """
+    """Show what ends a library's thread, such as a limit; the command says what follows from it."""
     click.echo(f"gloam: {args.exc_value}", err=True)
 
 

@@ -9,8 +9,15 @@ import click
 
 from ..manifests.selection.plan import SPLITS, PlanOptions
 from ..synth.building.regenerate import regenerate as regenerate_set
-from .common import count_of, overrides_option, paths, recipe_option, sample_name, working
-from .fields import field_option
+from .common import (
+    count_of,
+    field_option,
+    overrides_option,
+    paths,
+    recipe_option,
+    sample_name,
+    working,
+)
 
 
 @click.command()

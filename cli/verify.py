@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +26,7 @@ from .errors import USER_ERROR
     is_flag=True,
     help="Also make every low again from its normal and its draw, and compare pixels.",
 )
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="Count foreign files as damage, not as remarks.",
-)
+@click.option("--strict", is_flag=True, help="Count foreign files as damage, not as remarks.")
 @click.option(
     "--normals",
     metavar="SET",
@@ -66,7 +61,7 @@ def verify(root: Path, normals: Path | None, *, progress: Bars, **options: Any) 
     return f"{root}: {count_of(len(pairs), sample_name(pairs.info))} in {shards}: {how}"
 
 
-def _report(root: Path, damage: list[str], bars: Bars, remarks: Sequence[str] = ()) -> None:
+def _report(root: Path, damage: list[str], bars: Bars, remarks: list[str]) -> None:
     """Print what was found; damage ends the command."""
     bars.close()
     lines = [*(f"{root}/{one}" for one in damage), *remarks]

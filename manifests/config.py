@@ -56,10 +56,7 @@ class InvalidValue(ValueError):
 
 
 class _Loader(yaml.SafeLoader):
-    """The safe loader, which takes no text that grows when it is read.
-
-    Nor does it take the last of two equal keys without a word.
-    """
+    """The safe loader, which takes no text that grows when it is read, and no key twice."""
 
     def get_single_node(self) -> yaml.Node | None:
         node = super().get_single_node()

@@ -103,10 +103,7 @@ def main_left_alone() -> Iterator[None]:
 
 
 def _keep_freed_memory() -> None:
-    """Ask glibc to keep up to 64 MB that were freed.
-
-    Images come and go, and fresh pages for each cost 3 % of a build's time.
-    """
+    """Ask glibc to keep up to 64 MB that were freed: fresh pages for images cost 3 % of a build."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # another C library
             mallopt = ctypes.CDLL(None).mallopt

@@ -168,10 +168,7 @@ def sha256_and_size(path: Path) -> tuple[str, int]:
 
 
 def remove_temporaries(folder: Path) -> None:
-    """Delete what killed writers left under temporary names, anywhere below `folder`.
-
-    In a store there are none.
-    """
+    """Delete what killed writers left under temporary names, anywhere below a folder of a disk."""
     if isinstance(folder, StorePath):
         return
     for path in folder.rglob(f"*{TEMPORARY_MARK}*"):

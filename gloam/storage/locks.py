@@ -96,10 +96,7 @@ def _warn(path: Path, error: OSError) -> None:
 
 @contextmanager
 def _file_lock(path: Path, shared: bool, wait: bool) -> Iterator[None]:
-    """Hold a file that is made by one process at a time.
-
-    Those that share a lock have a file each, which say that it is not free.
-    """
+    """Hold a file that one process makes at a time; those that share a lock have a file each."""
     only = path.with_name(f"{path.name}.held")
     own = (
         path.with_name(f"{path.name}.held-{socket.gethostname()}-{os.getpid()}") if shared else only
@@ -170,10 +167,7 @@ def _renewed(held: Path) -> Iterator[None]:
 
 
 def _alive(path: Path) -> bool:
-    """Return whether the process that made a lock's file may still be there.
-
-    The files of dead ones of this machine are deleted, and leases that ended.
-    """
+    """Return whether a lock's holder may live; delete files of dead ones, and leases that ended."""
     try:
         match = _HOLDER.match(path.read_text())
         if isinstance(path, StorePath) and time.time() - path.stat().st_mtime_ns / 1e9 > _LEASE:

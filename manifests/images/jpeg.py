@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import simplejpeg
@@ -149,18 +150,13 @@ def decode_jpeg(data: bytes, header: JpegHeader, side: int | None = None) -> Pix
         least = (max(1, int(header.height * share)), max(1, int(header.width * share)))
     space = "CMYK" if header.components == 4 else "RGB"
 
-    def decoded(strict: bool) -> Pixels:
-        pixels: Pixels = simplejpeg.decode_jpeg(
-            header.mended, space, min_height=least[0], min_width=least[1], strict=strict
-        )
-        return pixels
-
+    how: dict[str, Any] = {"colorspace": space, "min_height": least[0], "min_width": least[1]}
     try:
-        pixels = decoded(strict=True)
+        pixels = simplejpeg.decode_jpeg(header.mended, **how, strict=True)
     except ValueError as error:
         if not _is_whole(data, str(error)):
             raise
-        pixels = decoded(strict=False)
+        pixels = simplejpeg.decode_jpeg(header.mended, **how, strict=False)
     # As Adobe's programs store CMYK, and every reader expects it: inverted.
     return np.subtract(255, pixels) if space == "CMYK" else pixels
 

@@ -43,10 +43,7 @@ def open_lazily(data: bytes) -> Image.Image:
 
 
 def _identified(data: bytes) -> Image.Image:
-    """Open an image as `Image.open` does, but for its limit of pixels.
-
-    Pillow's limit is the program's to set, and gloam has one of its own.
-    """
+    """Open an image as `Image.open` does, but for its limit of pixels: gloam has one of its own."""
     Image.preinit()
     if data[4:8] == b"ftyp" and data[8:12] in _HEIF_BRANDS and b"avif" not in data[8:32]:
         return _heif(data)
@@ -100,10 +97,7 @@ def check_pixels(width: int, height: int, max_pixels: int = MOST_PIXELS) -> None
 
 
 def orientation(image: Image.Image) -> int:
-    """Read the EXIF orientation of an opened image, 1 (upright) to 8.
-
-    It is 1 when its metadata is missing or damaged.
-    """
+    """Read the EXIF orientation of an opened image: 1 (upright, or damaged metadata) to 8."""
     if "exif" not in image.info:
         return 1  # of XMP, which Pillow would heed
     try:

@@ -163,10 +163,7 @@ def _transparent(samples: npt.NDArray[Any], header: PngHeader) -> npt.NDArray[np
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """Yield kind, and where the content begins and ends, of all chunks.
-
-    Raises ImageRefused: "damaged", where the file ends early.
-    """
+    """Yield kind, begin and end of the content of all chunks; refuses a file that ends early."""
     offset = len(SIGNATURE)
     while True:
         end = offset + 8 + int.from_bytes(data[offset : offset + 4], "big")

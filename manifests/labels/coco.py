@@ -12,9 +12,8 @@ from typing import Any
 
 from ...errors import SourceError
 from ...storage.stores import as_path
-from ..sources.containers import list_container
+from ..sources.containers import list_container, read_beside, read_text
 from ..sources.matching import match, normalize_name
-from ..sources.text import read_beside, read_text
 from .labels import Labels, LeftOut, Marked, encodable, one_line, side_of
 from .runs import runs_in
 
@@ -162,7 +161,8 @@ class Annotations:
                 _annotate(into, one, own, origin)
             except _Odd as odd:
                 to = self.left_out if into is None else into.left_out
-                whose = f"image {_shown_image(one)}" if into is None else into.name
+                given = _shown(one.get("image_id")) if isinstance(one, dict) else "?"
+                whose = f"image {given}" if into is None else into.name
                 to.append(LeftOut(odd.kind, f"{origin} of {whose}: {odd}"))
 
     def _take_images(self, file: str, listed: list[Any]) -> dict[int | str, _Image | None]:
@@ -248,10 +248,7 @@ def _polygon(part: Any) -> tuple[float, ...]:
 def _runs(
     outline: dict[str, Any], size: tuple[int, int]
 ) -> tuple[tuple[int, ...], tuple[int, int]]:
-    """Return the runs of a mask, and the size (width, height) of the image that they are of.
-
-    It must be that of the image, where the file tells that.
-    """
+    """Return the runs of a mask, and the (width, height) they are of: the image's, if told."""
     counts, sides = outline.get("counts"), outline.get("size")
     try:
         runs = runs_in(counts) if isinstance(counts, str) else _whole(counts)
@@ -321,7 +318,3 @@ def _shown(value: Any) -> str:
     """Return a value as a file has it, cut where it is long."""
     text = json.dumps(value, default=repr)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-
-
-def _shown_image(one: Any) -> str:
-    return _shown(one.get("image_id")) if isinstance(one, dict) else "?"

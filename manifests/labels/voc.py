@@ -9,9 +9,8 @@ from pathlib import PurePosixPath
 from xml.etree import ElementTree
 
 from ...storage.stores import as_path
-from ..sources.containers import Entry, list_container
+from ..sources.containers import Entry, list_container, read_entry
 from ..sources.matching import normalize_name, strip_suffix
-from ..sources.text import read_entry
 from .labels import Labels, LeftOut, Marked, one_line, side_of
 
 CLASSES = (

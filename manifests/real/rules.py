@@ -89,15 +89,10 @@ class Listing(Frozen):
 class LabelRule(Frozen):
     """Files that say where objects are.
 
-    Attributes
-    ----------
-    file : tuple of Template
-        With the fields of the low; the first one that is there counts.
-    line : str
-        A regular expression with the groups left, top, and right and bottom or width and height,
-        in pixels; and name, where there is one.
-    name : str
-        Class, where lines have none.
+    file: templates with the fields of the low; the first one that is there counts.
+    line: regular expression with the groups left, top, and right and bottom or width and height, in
+      pixels; and name, where there is one.
+    name: class, where lines have none.
     """
 
     file: tuple[str, ...]
@@ -191,10 +186,7 @@ def set_names() -> list[str]:
 
 @lru_cache(maxsize=64)
 def load_rules(name: str) -> SetRules:
-    """Read the rules of a set.
-
-    Raises ConfigError when there is no set of that name.
-    """
+    """Read the rules of a set. Raises ConfigError when there is no set of that name."""
     names = set_names()
     if name not in names:
         raise ConfigError(f"{name}: no real set of that name; there are {', '.join(names)}")

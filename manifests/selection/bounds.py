@@ -47,10 +47,8 @@ def load_profile(path: Path | None = None) -> Profile:
 
     Raises ConfigError when the file is missing or holds an unknown key or a wrong value.
     """
-    if path is None:
-        with resources.as_file(resources.files(__package__) / "bounds.yaml") as shipped:
-            return validate(Profile, load_yaml(shipped), str(shipped))
-    return validate(Profile, load_yaml(path), str(path))
+    chosen = path or Path(str(resources.files(__package__) / "bounds.yaml"))
+    return validate(Profile, load_yaml(chosen), str(chosen))
 
 
 def refusal_of(candidates: pa.Table, profile: Profile) -> npt.NDArray[np.object_]:

@@ -76,10 +76,7 @@ def near_across(
 def _near_pairs(
     values: npt.NDArray[np.uint64], bits: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Find the pairs (later, earlier) of images whose hashes differ in at most `bits` bits.
-
-    They are ordered, and each is there once.
-    """
+    """Find all pairs (later, earlier) of hashes that differ in at most `bits` bits, in order."""
     later, earlier = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for chunk in range(_CHUNKS):
         part = (values >> np.uint64(_CHUNK_BITS * chunk)) & np.uint64(0xFFFF)

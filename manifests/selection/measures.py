@@ -83,12 +83,7 @@ def measure(data: bytes, max_pixels: int) -> Measures:
     Raises gloam.errors.ImageRefused when it cannot be decoded.
     """
     header = read_header(data, max_pixels)
-    return _measured(header.width, header.height, decode_small(data, header, SIDE))
-
-
-def measure_pixels(pixels: Pixels) -> Measures:
-    """Measure a decoded picture, uint8 RGB (H, W, 3)."""
-    return _measured(pixels.shape[1], pixels.shape[0], pixels)
+    return measure_pixels(decode_small(data, header, SIDE), (header.width, header.height))
 
 
 def measure_clip(location: Location, max_pixels: int = MAX_PIXELS) -> Measures:
@@ -120,7 +115,12 @@ def luma_cells(pixels: Pixels, cells: int) -> npt.NDArray[np.float64]:
     return np.rint(down @ luma.astype(np.float64) @ across.T) / luma.size  # sums are whole numbers
 
 
-def _measured(width: int, height: int, pixels: Pixels) -> Measures:
+def measure_pixels(pixels: Pixels, size: tuple[int, int] | None = None) -> Measures:
+    """Measure a decoded picture, uint8 RGB (H, W, 3).
+
+    size: (width, height) of the photograph, where the picture is a small copy of it.
+    """
+    width, height = size or (pixels.shape[1], pixels.shape[0])
     small = _reduce(pixels)
     luma = _luma(small)
     count = luma.size
@@ -171,10 +171,7 @@ def _overlaps(length: int, cells: int) -> npt.NDArray[np.float32]:
 
 
 def _blocks(pixels: Pixels, side: int) -> Pixels:
-    """Return the means of blocks of side x side pixels, rounded.
-
-    Pixels to the right and below that fill no block are left out.
-    """
+    """Return the rounded means of blocks of side x side pixels, without pixels that fill none."""
     height, width = (max(1, length // side) for length in pixels.shape[:2])
     down, across = (min(side, length) for length in pixels.shape[:2])
     if down == across == 1:
@@ -209,10 +206,7 @@ def _bright_share(luma: Pixels) -> float:
 
 
 def _moments(values: npt.NDArray[np.int16]) -> tuple[float, float]:
-    """Return mean and variance of whole numbers.
-
-    Their sums are exact, so it does not matter in which order a CPU adds them.
-    """
+    """Return mean and variance of whole numbers, whose exact sums no order of adding changes."""
     exact = values.ravel().astype(np.float64)
     count, total, squares = len(exact), int(exact.sum()), int(exact @ exact)
     return total / count, (count * squares - total * total) / (count * count)
@@ -234,10 +228,7 @@ def _colourfulness(channels: Pixels) -> float:
 
 
 def _perceptual_hash(luma: Pixels) -> int:
-    """Return the signs of a DCT of the means of 32 x 32 cells.
-
-    All is in whole numbers below 2^53.
-    """
+    """Return the signs of a DCT of the means of 32 x 32 cells, in whole numbers below 2^53."""
     down, across = (_waves() @ _overlaps(length, _HASH_SIDE) for length in luma.shape)
     low = (down @ luma.astype(np.float64) @ across.T).ravel()[1:]  # without the mean
     bits = np.concatenate([[False], low > np.sort(low)[len(low) // 2]])
@@ -246,10 +237,7 @@ def _perceptual_hash(luma: Pixels) -> int:
 
 @lru_cache(maxsize=1)
 def _waves() -> npt.NDArray[np.float64]:
-    """Return the lowest waves of the DCT-II over 32 cells, rounded (waves, cells).
-
-    They are orthonormal but for a common factor of some 1,024.
-    """
+    """Return the DCT-II's lowest waves (waves, cells), orthonormal but for a factor, rounded."""
     wave, cell = np.arange(_HASH_WAVES)[:, None], np.arange(_HASH_SIDE)[None, :]
     return np.rint(
         1024

@@ -122,8 +122,8 @@ def make_plan(
         left = np.setdiff1d(np.arange(len(chosen)), np.concatenate(held_out))
         reasons[chosen[left]] = HELD_OUT
         details[chosen[left]] = "its other clips are held out"
-    groups = [np.sort(places) for places in (held_out[2], held_out[0], held_out[1])]
-    parts = [_shuffled(chosen[places], hashes[:, 2]) for places in groups]
+    groups = [chosen[np.sort(places)] for places in (held_out[2], held_out[0], held_out[1])]
+    parts = [group[np.argsort(hashes[group, 2], kind="stable")] for group in groups]
     order = np.concatenate(parts)
     table = pa.table(
         [
@@ -287,10 +287,7 @@ def _counted(of_source: npt.NDArray[np.object_], reasons: npt.NDArray[np.object_
 
 
 def _apportion(total: int, available: list[int]) -> list[int]:
-    """Cut `total` in proportion to what is available, by largest remainders.
-
-    The earlier source wins a tie.
-    """
+    """Cut `total` in proportion to what is available, by largest remainders, the earlier first."""
     whole = sum(available)
     shares = [total * n // whole for n in available]
     by_remainder = sorted(range(len(available)), key=lambda i: (-(total * available[i] % whole), i))
@@ -299,17 +296,8 @@ def _apportion(total: int, available: list[int]) -> list[int]:
     return shares
 
 
-def _shuffled(
-    indices: npt.NDArray[np.int64], hashes: npt.NDArray[np.uint64]
-) -> npt.NDArray[np.int64]:
-    return indices[np.argsort(hashes[indices], kind="stable")]
-
-
 def _shards(pairs: int, size: int | None) -> npt.NDArray[np.int32]:
-    """Return the shard number of each of a split's pairs, in order.
-
-    Shards differ by at most one pair.
-    """
+    """Return the shard number of each of a split's pairs; shards differ by one pair at most."""
     if size is None:
         size = min(_LARGEST_SHARD, max(_SMALLEST_SHARD, -(-pairs // _USUAL_SHARDS)))
     numbers = np.arange(-(-pairs // size), dtype=np.int32)

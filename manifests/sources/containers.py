@@ -27,7 +27,7 @@ from typing import IO, Any
 
 from ...errors import ImageRefused, Reason, SourceError
 from ...storage.stores import StorePath, as_path, in_store
-from ...storage.untrusted import open_regular
+from ...storage.untrusted import open_regular, read_regular
 from ..images.header import MAX_BYTES
 from .folders import HIDDEN, files_below, is_hidden
 from .tars import LINKS, REPLACED, list_tar, plain_name, read_sparse
@@ -36,6 +36,7 @@ SPARSE = -3
 """The offset of a location that is a sparse member of a tar."""
 _ESCAPED = "surrogateescape"
 _OPEN_FILES = 32
+_MOST_TEXT = 1 << 32  # bytes of lists and annotations; COCO's instances_train2017.json has 448 MB
 # Of the standard library on damaged archives; RuntimeError also of encryption and deep nesting.
 _DAMAGE = zipfile.BadZipFile, EOFError, OSError, ValueError, IndexError, OverflowError, RuntimeError
 _ARCHIVE_ERRORS = (tarfile.TarError, struct.error, *_DAMAGE)
@@ -301,3 +302,30 @@ def _read(location: Location, most: int) -> bytes:
         return read_whole_file(path_of(f"{location.container}/{location.member}"), most)
     member: bytes = _archives.get(location, zipped=True).read(location.member)
     return member
+
+
+def read_entry(path: str, entry: Entry) -> bytes:
+    """Read a file of a source. Raises SourceError when it cannot be read."""
+    try:
+        return read(entry.location, _MOST_TEXT)
+    except ImageRefused as error:
+        raise SourceError.at(path, f"{entry.name} cannot be read: {error}") from error
+
+
+def read_text(path: str, entry: Entry) -> str:
+    """Read a file of a source as text. Raises SourceError when it cannot be read, or is none."""
+    try:
+        return read_entry(path, entry).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SourceError.at(path, f"{entry.name} cannot be read: {error}") from error
+
+
+def read_beside(path: Path) -> str:
+    """Read a text file that lies beside a source.
+
+    Raises SourceError when it cannot be read, or is none.
+    """
+    try:
+        return read_regular(path, _MOST_TEXT).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError.at(path, f"cannot be read: {error}") from error

@@ -57,7 +57,7 @@ def match(names: Collection[str], paths: Collection[str], root: str = "") -> Mat
     {'b/1.jpg': 'images/b/1.jpg'}
     """
     above = tuple(normalize_name(root).split("/")) if root else ()
-    several = Counter(strip_suffix(_file(path)) for path in paths)
+    several = Counter(strip_suffix(path.rpartition("/")[2]) for path in paths)
     tails: dict[Parts, list[str]] = {}
     for path in paths:
         parts = tuple(path.split("/"))
@@ -83,10 +83,6 @@ def match(names: Collection[str], paths: Collection[str], root: str = "") -> Mat
         else:
             found[first] = path
     return Matches(found, unclear)
-
-
-def _file(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 def _tails(parts: Parts, whole: bool) -> Iterator[Parts]:

@@ -1,7 +1,4 @@
-"""Sources as users write them.
-
-`KIND=PATH`, `KIND=PATH@LIST`, `KIND=PATH:LIMIT`, or the same in a build file.
-"""
+"""Sources as users write them: `KIND=PATH[@LIST][:LIMIT]`, or the same in a build file."""
 
 from __future__ import annotations
 
