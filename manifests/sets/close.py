@@ -150,10 +150,7 @@ def _records(root: Path, layout: str, receipt: Receipt) -> Iterable[dict[str, An
 
 
 def _write_annotations(
-    root: Path,
-    layout: str,
-    by_split: dict[str, list[Receipt]],
-    lows_only: bool,
+    root: Path, layout: str, by_split: dict[str, list[Receipt]], lows_only: bool
 ) -> list[Path]:
     """Write the labels of lows and of normals in COCO's form, where there are boxes or captions."""
     classes, roles = read_about(root)

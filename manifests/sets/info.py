@@ -88,28 +88,15 @@ class BuildNote(Grown):
 class SetInfo(Sealed):
     """The content of `set.json`.
 
-    Attributes
-    ----------
-    format : int
-        Version of the set format.
-    name : str
-    layout : str
-        "shards" or "files".
-    seed : int
-    recipe : str
-        Name of the recipe; `recipe.yaml` holds it whole.
-    counts : dict
-        Pairs of each split, and images refused.
-    fingerprint : str
-        Fingerprint of `build`.
-    build : BuildNote
-    libraries : dict
-        Versions of everything else that took part, for the record.
-    units : dict of unit name to pairs in it
-    files : dict of path to FileFacts
-        Every file of the set but the units' own, which their receipts hold, and this one.
-    sha256 : str
-        Checksum of this file with this field empty.
+    format: version of the set format.
+    layout: "shards" or "files".
+    recipe: name of the recipe; `recipe.yaml` holds it whole.
+    counts: pairs of each split, and images refused.
+    fingerprint: fingerprint of `build`.
+    libraries: versions of everything else that took part, for the record.
+    units: dict of a unit's name to pairs in it.
+    files: every file of the set but the units' own, which their receipts hold, and this one.
+    sha256: checksum of this file with this field empty.
     """
 
     format: int = FORMAT

@@ -283,10 +283,7 @@ class PairSet:
             raise SetError.at(path, f"cannot be read: {error}") from error
 
     def check_normals(self) -> None:
-        """Raise an error for a set of lows only that was opened without its normals.
-
-        Raises SetError when it is one.
-        """
+        """Raise SetError for a set of lows only that was opened without its normals."""
         check_normals(self.root, self.info, self.normals)
 
 
@@ -298,10 +295,7 @@ def is_set(path: Path | PairSet) -> bool:
 
 
 def require_images(pairs: PairSet) -> PairSet:
-    """Refuse a set of clips, for what takes pairs of images alone.
-
-    Raises SetError when it is one.
-    """
+    """Return a set of pairs of images; raise SetError for one of clips, which not all can take."""
     if pairs.frames:
         raise SetError.at(
             pairs.root,

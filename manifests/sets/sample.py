@@ -27,6 +27,7 @@ from ...storage.untrusted import (
     Suffix,
     first_finding,
     parse_json,
+    shown,
 )
 from ..images.decode import decode as decode_any
 from ..images.opening import Pixels
@@ -258,17 +259,25 @@ def record_facts(data: bytes, where: str) -> tuple[str, Set[str]]:
     return record["key"], record["members"].keys()
 
 
-def parse_record(data: bytes, where: str) -> dict[str, Any]:
-    """Read a record's bytes. Raises SetError when they are not a record of this format."""
+def parse_record(data: bytes, where: str, key: str | None = None) -> dict[str, Any]:
+    """Read a record's bytes.
+
+    key: the sample's by the record's file, if that is known.
+
+    Raises SetError when they are not a record of this format, or that of another sample.
+    """
     try:
         record = parse_json(data)
         if isinstance(record, dict) and "key" in record and type(record.get("format")) is int:
             check_format(record["format"], where)
-        return dict(_RECORD.validate_python(record, strict=True))
+        record = dict(_RECORD.validate_python(record, strict=True))
     except ValidationError as error:
-        raise SetError(f"{where}: not a sample's record: {first_finding(error)}") from error
+        raise SetError.at(where, f"not a sample's record: {first_finding(error)}") from error
     except ValueError as error:
-        raise SetError(f"{where}: not a sample's record: {error}") from error
+        raise SetError.at(where, f"not a sample's record: {error}") from error
+    if key not in (None, record["key"]):
+        raise SetError.at(where, f"is the record of {shown(record['key'])}")
+    return record
 
 
 def parse_versioned(data: bytes, path: Path) -> Any:

@@ -15,15 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import SetError
-from ....storage.atomic import (
-    atomic_write,
-    canonical_json,
-    flush,
-    sha256_bytes,
-    write_unflushed,
-)
+from ....storage.atomic import atomic_write, canonical_json, flush, sha256_bytes, write_unflushed
 from ....storage.stores import AT_ONCE, StorePath, map_concurrent
-from ....storage.untrusted import inside, read_file, read_regular, shown, unreadable
+from ....storage.untrusted import inside, read_file, read_regular, unreadable
 from ...labels.labels import MASK
 from ..info import WORK_FOLDER
 from ..receipts import Receipt, UnitFile, file_of
@@ -39,10 +33,7 @@ DRAW = "draw"
 
 
 class FilesWriter(AbstractContextManager["FilesWriter"]):
-    """Writes the files of one unit; `close` makes them durable.
-
-    Without it the next run overwrites the files.
-    """
+    """Writes the files of one unit; without `close` the next run overwrites them."""
 
     def __init__(self, root: Path, unit: str) -> None:
         self._root = root
@@ -107,7 +98,7 @@ class Files:
             inside(root, file.path) for file in receipt.files if file.path.split("/")[1] == DRAW
         ]
         for path, data in zip(paths, map_concurrent(read_file, paths, root), strict=True):
-            yield _record(data, path)
+            yield parse_record(data, str(path), path.stem)
 
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
         """Yield the samples among the files of a receipt, in order.
@@ -118,8 +109,8 @@ class Files:
         paths = [inside(root, path) for one in samples for path in one]
         contents = iter(map_concurrent(read_file, paths, root))
         for draw, *others in samples:
-            record = _record(next(contents), root / draw)
-            key, members = record["key"], {}
+            key, members = Path(draw).stem, {}
+            record = parse_record(next(contents), str(root / draw), key)
             for path in others:
                 name, suffix = split_ending(member_of(path, key))
                 if name not in record["members"]:
@@ -133,9 +124,9 @@ class Files:
         odd = []
         if path.split("/")[1] == DRAW:
             try:
-                _record(data, root / path)
+                parse_record(data, str(root / path), Path(path).stem)
             except SetError as error:
-                odd.append(("", str(error).removeprefix(f"{root / path}: ")))
+                odd.append(("", error.what))
         return Examined(sha256_bytes(data), odd)
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
@@ -181,8 +172,7 @@ class Files:
                     path,
                     f"has {lines} lines, the set {count} pairs; gloam verify says what was changed",
                 )
-        if not isinstance(root, StorePath):
-            for name in names:
+            if not isinstance(root, StorePath):
                 _refuse_links(root, f"{split}/{name}")
 
     def member_path(self, split: str, key: str, member: str) -> str:
@@ -234,10 +224,7 @@ def _sort_folders(root: Path, split: str) -> None:
 
 
 def _by_sample(receipt: Receipt) -> Iterator[list[str]]:
-    """Yield the paths of each sample's files, in the order in which they were written.
-
-    Its record comes first; a file before any record is none of a sample.
-    """
+    """Yield the paths of each sample's files, its record's first, in the order of writing."""
     paths: list[str] = []
     for file in receipt.files:
         if file.path.split("/")[1] == DRAW:
@@ -267,11 +254,3 @@ def _is_image(path: str, kind: str) -> bool:
     """Return whether a file is the one low or normal of its sample: no frame of several."""
     _, folder, name = path.split("/")
     return folder == kind and name.count(".") == 1
-
-
-def _record(data: bytes, path: Path) -> dict[str, Any]:
-    """Read a record; refuse one that speaks of another sample than its file's name."""
-    record = parse_record(data, str(path))
-    if record["key"] != path.stem:
-        raise SetError.at(path, f"is the record of {shown(record['key'])}")
-    return record

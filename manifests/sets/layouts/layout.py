@@ -62,10 +62,7 @@ class Layout(Protocol):
         """
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
-        """List the damaged members of one of a unit's files, with what is wrong with each.
-
-        Empty where it cannot be told.
-        """
+        """List damaged members of a unit's file, and their faults; none where it cannot be told."""
 
     def write_lists(self, root: Path, split: str, receipts: Sequence[Receipt]) -> list[Path]:
         """Write the lists of a split that other readers take; returns their paths."""

@@ -18,15 +18,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from ....errors import SetError
-from ....storage.untrusted import (
-    ENDING,
-    KEY,
-    MOST_BYTES,
-    SAMPLE_NAME,
-    odd_name,
-    read_file,
-    shown,
-)
+from ....storage.untrusted import ENDING, KEY, MOST_BYTES, SAMPLE_NAME, odd_name, read_file, shown
 from ..sample import split_ending
 from .extents import BLOCK
 
