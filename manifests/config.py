@@ -1,7 +1,4 @@
-"""Reading YAML, and turning pydantic's findings into one line each.
-
-A line holds file, key, value, and what is allowed.
-"""
+"""Reading YAML, and pydantic's findings as lines of file, key, value, and what is allowed."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ from .opening import decode_deep, open_lazily, to_8_bit, upright
 
 MARKS = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
 _BITS, _ORIENTATION = 258, 274
-_BY_TIFFFILE = (1, 8, 32946)  # of the tag Compression: none, and Deflate
+_DEFLATE = (8, 32946)  # of the tag Compression
+_BY_TIFFFILE = (1, *_DEFLATE)  # none, and Deflate
 _BY_OPENCV = (5, 32773)  # LZW, PackBits
 _EVERYWHERE = (*_BY_TIFFFILE, *_BY_OPENCV, 2, 3, 4, 6, 7, 32771)  # others as libraries were built
 # Of a TIFF that takes no more memory than its width and height let expect.
@@ -80,7 +81,9 @@ def decode_tiff(data: bytes, header: TiffHeader) -> Image.Image:
     if page.sampleformat == _FLOAT or page.sampleformat in _COMPLEX:
         raise ImageRefused(Reason.UNSUPPORTED, "a TIFF of floating-point samples")
     try:
-        _check_deflated(data, page)
+        if page.compression in _DEFLATE:  # where a sum is wrong, libtiff shows garbage
+            for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
+                zlib.decompress(data[offset : offset + size])
         opened: Image.Image | None = None
         with suppress(ImageRefused):
             opened = open_lazily(data)
@@ -128,13 +131,6 @@ def _why_converted(page: Any) -> str:
     if page.photometric in (_WHITE_IS_ZERO, _BLACK_IS_ZERO):
         return "greyscale"
     return "cmyk" if page.photometric == _CMYK else "tiff file"
-
-
-def _check_deflated(data: bytes, page: Any) -> None:
-    """Let zlib check the sums of all strips or tiles: libtiff shows garbage instead."""
-    if page.compression in (8, 32946):
-        for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
-            zlib.decompress(data[offset : offset + size])
 
 
 def _samples(page: Any) -> npt.NDArray[Any]:

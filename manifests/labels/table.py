@@ -112,14 +112,9 @@ def _known(source: Source, plan: pa.Table, listed: pa.Table) -> _Known:
     if source.kind in ("coco", "voc"):
         known = _annotated(source, paths, every)
     else:
-        names_of = (
-            dict(zip(every, classes_in(every), strict=True))
-            if source.kind == "classes"
-            else {path: synset_of(path) for path in every}
-        )
-        names_of = {
-            path: name if name.isprintable() else one_line(name) for path, name in names_of.items()
-        }
+        given = classes_in(every) if source.kind == "classes" else map(synset_of, every)
+        names = (name if name.isprintable() else one_line(name) for name in given)
+        names_of = dict(zip(every, names, strict=True))
         classes = sorted({name for name in names_of.values() if name})
         known = _Known({path: Labels(name=names_of[path]) for path in paths}, classes, [])
     if paths and not any(

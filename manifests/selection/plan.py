@@ -1,7 +1,4 @@
-"""The plan: which candidates become pairs, in which split and shard.
-
-It is a function of the seed and the candidates alone.
-"""
+"""The plan: which candidates become pairs, and where; by the seed and the candidates alone."""
 
 from __future__ import annotations
 

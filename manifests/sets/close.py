@@ -1,7 +1,4 @@
-"""Closing a set.
-
-When every unit has its receipt, its tables and lists are written, then `set.json`, and it is done.
-"""
+"""Closing a set: when all units have receipts, tables and lists are written, then `set.json`."""
 
 from __future__ import annotations
 

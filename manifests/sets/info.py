@@ -1,7 +1,4 @@
-"""A set's own files: `set.json`, and the note of a build under way.
-
-`set.json` is written last and knows every other file.
-"""
+"""A set's own files: `set.json`, which is written last, and the note of a build under way."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A finished set as one object.
-
-Its facts, units, pairs, records and tables, wherever its normals lie.
-"""
+"""A finished set as one object: facts, units, pairs, records, tables, wherever normals lie."""
 
 from __future__ import annotations
 
@@ -138,11 +135,8 @@ class PairSet:
     def __init__(self, root: str | Path, normals: str | Path | PairSet | None = None) -> None:
         self.root = as_path(root)
         self.info: SetInfo = read_set(self.root)
-        self.normals = (
-            normals.root
-            if isinstance(normals, PairSet)
-            else (None if normals is None else as_path(normals))
-        )
+        given = normals.root if isinstance(normals, PairSet) else normals
+        self.normals = None if given is None else as_path(given)
         self.normal_layout = self.info.layout
         """Layout of its normals, here or in that other set."""
         if normals is not None:
@@ -182,10 +176,8 @@ class PairSet:
         return sum(self.info.units.values())
 
     def __repr__(self) -> str:
-        return (
-            f"<PairSet {self.root}:"
-            f" {', '.join(f'{split} {count:,}' for split, count in self.counts.items())}>"
-        )
+        counts = ", ".join(f"{split} {count:,}" for split, count in self.counts.items())
+        return f"<PairSet {self.root}: {counts}>"
 
     def units(self, split: str | None = None) -> list[Unit]:
         """List the units, or those of a split, in order."""

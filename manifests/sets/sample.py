@@ -7,7 +7,7 @@ the low and the normal.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, NotRequired
@@ -163,7 +163,7 @@ def make_sample(
     record = {
         "format": FORMAT,
         "key": key,
-        **asdict(origin),
+        **vars(origin),
         "members": {
             name: {"sha256": sha256_bytes(one.data), "bytes": len(one.data), "suffix": one.suffix}
             for name, one in members.items()

@@ -36,9 +36,8 @@ def read_plan(root: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """
     path = inside(root, PLAN)
     table = read_checked(path, columns)
-    if "split" in table.column_names and not set(pc.unique(table["split"]).to_pylist()) <= {
-        *SPLITS
-    }:
+    splits = pc.unique(table["split"]).to_pylist() if "split" in table.column_names else ()
+    if not set(splits) <= set(SPLITS):
         raise DamagedError.at(path, "damaged: has unknown splits")
     if "shard" in table.column_names and len(table):
         least, most = (one.as_py() for one in pc.min_max(table["shard"]).values())

@@ -1,7 +1,4 @@
-"""The layouts of known collections.
-
-Which files of a container are photographs, and what the collection calls them.
-"""
+"""The layouts of known collections: which files are photographs, and what they are called."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Folders, tars and zips as one thing.
-
-An ordered listing of files, each of which can be read on its own.
+"""Folders, tars and zips as one thing: an ordered listing of files, each read on its own.
 
 Archives are never unpacked: members of a plain tar are read at their offsets (see `tars`).
 Compressed tars cannot be read at an offset, so they are refused with the command that makes a plain

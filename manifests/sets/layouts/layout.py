@@ -1,6 +1,4 @@
-"""The layout protocol: a way in which a set holds its samples.
-
-There are two, `shards.Shards` and `files.Files`.
+"""The layout protocol, how a set holds its samples: `shards.Shards` and `files.Files` have it.
 
 A unit is the samples of one shard, `train-000000` say, in either layout: what is built, receipted
 and verified at once.

@@ -1,7 +1,4 @@
-"""Write the tars of shards, and name their files.
-
-A USTAR tar of samples whose headers carry no time, owner or name of a machine, and its index.
-"""
+"""Write the USTAR tars of shards and their indexes, with no time, owner or machine in headers."""
 
 from __future__ import annotations
 
