@@ -106,13 +106,12 @@ def stores(folder: Path, args: Any) -> None:
 
 def cluster(folder: Path, args: Any) -> None:
     """Builds by this machine's processes, and by Ray on them."""
-    from gloam.engines.by_name import engine_named
     from gloam.engines.ray import RayEngine
 
     size = max(1, args.pairs // args.units)
     common = {"pairs": size * args.units, "shard_size": size, "select": False}
     source = f"folder={args.photographs.resolve()}"
-    engine = engine_named("ray", 1)
+    engine = RayEngine()
     assert isinstance(engine, RayEngine)
 
     def near(number: int) -> None:

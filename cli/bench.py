@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ from ..errors import ConfigError
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import open_set
-from .common import PATH, count_option, json_option
-from .errors import user_errors
+from .common import PATH, count_option, json_option, to_json
 
 
 @click.command()
@@ -44,10 +42,9 @@ from .errors import user_errors
     multiple=True,
     help="Number of processes of the plain DataLoader; may be repeated.  [default: all cores]",
 )
-@user_errors
 def bench(
     root: Path, *, workers: tuple[int, ...], frames: int | None, as_json: bool, **options: Any
-) -> None:
+) -> str:
     """Measure how many pairs a second every way of loading SET gives on this machine.
 
     For a set it measures stored lows, live lows and resident pairs, and compares them with a plain
@@ -80,18 +77,17 @@ def bench(
     else:
         result = measure(asked)
     if as_json:
-        click.echo(json.dumps(result.as_json(), indent=2))
-        return
+        return to_json(result)
     machine = result.machine
     of = f" of {machine['frames']} frames" if what == "clips" else ""
-    click.echo(
+    lines = [
         f"GPU {machine['gpu']}, {machine['cores']} cores; {machine[what]:,} {what}{of}, "
         f"batches of {machine['batch_size']}, resized to {machine['size']}"
-    )
+    ]
     for speed in result.speeds:
         measured = f"{speed.pairs_a_second:12,.0f} {what} a second"
         if what == "clips":
             measured += f", {speed.pairs_a_second * machine['frames']:,.0f} frames"
         shown = speed.note or f"{measured}, first batch after {speed.first_batch_s:.2f} s"
-        click.echo(f"{speed.name:34} {shown}")
-    click.echo(result.advice)
+        lines.append(f"{speed.name:34} {shown}")
+    return "\n".join([*lines, result.advice])

@@ -25,13 +25,12 @@ from .common import (
     camera_file_option,
     camera_overrides,
     count_of,
+    field_option,
     overrides_option,
     recipe_option,
     sample_name,
     working,
 )
-from .errors import user_errors
-from .fields import field_option
 
 
 def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
@@ -115,7 +114,6 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
     help="Number of tasks, N, that share the build on one file system; to finish the set, run"
     " without both options.",
 )
-@user_errors
 @working()
 def build(
     root: Path,

@@ -10,7 +10,6 @@ from ..storage.atomic import write_bytes
 from ..synth.calibrating.calibrate import calibrate as calibrate_camera
 from ..synth.calibrating.figure import draw_calibration
 from .common import PATH, Bars, check_suffix
-from .errors import user_errors
 
 
 @click.command()
@@ -22,8 +21,7 @@ from .errors import user_errors
 @click.option(
     "--figure", type=PATH, help="Also draw photon transfer and read noise, PNG; needs matplotlib."
 )
-@user_errors
-def calibrate(raws: Path, out: Path, name: str, figure: Path | None) -> None:
+def calibrate(raws: Path, out: Path, name: str, figure: Path | None) -> str:
     """Measure a camera's gain and noise from raw dark frames and flat fields.
 
     RAWS is a folder. For each ISO take ten darks (cap on, 1/1000 s) and two flats of each of five
@@ -31,13 +29,12 @@ def calibrate(raws: Path, out: Path, name: str, figure: Path | None) -> None:
     apart by their contents. Needs: pip install 'gloam[raw]'
     """
     check_suffix("--out", out, ".yaml")
-    if figure is not None:
-        check_suffix("--figure", figure, ".png")
+    check_suffix("--figure", figure, ".png")
     with Bars() as bars:
         found = calibrate_camera(raws, name, progress=bars)
     write_bytes(out, found.yaml())
     if figure is not None:
         draw_calibration(found, figure)
     notes = (f"note: {finding}" for finding in found.findings)
-    click.echo("\n".join([*found.lines(), *notes]))
-    click.echo(f"{out}: use it with gloam build --camera-file {out}")
+    use = f"{out}: use it with gloam build --camera-file {out}"
+    return "\n".join([*found.lines(), *notes, use])

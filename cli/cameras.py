@@ -10,14 +10,12 @@ from ..errors import visible
 from ..synth.camera.calibration import Calibration, read_cameras
 from ..synth.camera.sensors import iso_range, shipped_cameras
 from .common import PATH
-from .errors import user_errors
 
 
 @click.command()
 @click.option(
     "--file", type=PATH, help="Also list the cameras of this file (the format of camera.file)."
 )
-@user_errors
 def cameras(file: Path | None) -> None:
     """List the calibrated cameras, their ISOs, and the source of each calibration.
 

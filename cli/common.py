@@ -3,31 +3,55 @@
 from __future__ import annotations
 
 import functools
+import io
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 import click
 from click.shell_completion import CompletionItem
 
-from ..engines.by_name import engine_named
 from ..engines.process import available_cores
 from ..errors import ConfigError, GloamError
 from ..progress import Bars as Bars
+from ..storage.atomic import write_bytes
+from ..storage.stores import as_path
 
 if TYPE_CHECKING:
+    from PIL import Image
+    from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
+
+    from ..engines.engine import Engine
     from ..manifests.sets.info import SetInfo
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-PATH = click.Path(path_type=Path)
-EXISTING = click.Path(path_type=Path, exists=True)
+
+class _Path(click.Path):
+    """A path of this machine, or an address of a store."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Path:
+        """Read it. Raises SetError, ConfigError as `as_path` does."""
+        return as_path(super().convert(value, param, ctx))  # type: ignore[arg-type]
 
 
-def check_suffix(option: str, path: Path, suffix: str) -> None:
-    """Refuse a path that does not say what it will hold, with a ConfigError."""
-    if path.suffix.lower().replace(".yml", ".yaml") != suffix:
+PATH, EXISTING = _Path(), _Path(exists=True)
+
+
+def check_suffix(option: str, path: Path | None, suffix: str) -> None:
+    """Refuse a path that is given and does not say what it will hold, with a ConfigError."""
+    if path is not None and path.suffix.lower().replace(".yml", ".yaml") != suffix:
         raise ConfigError(f"{option} {path}: must end in {suffix}")
+
+
+def write_png(path: Path, image: Image.Image) -> None:
+    """Write an image, whole or not at all."""
+    data = io.BytesIO()
+    image.save(data, "PNG")
+    write_bytes(path, data.getvalue())
 
 
 def count_of(number: int, what: str) -> str:
@@ -123,27 +147,81 @@ def count_option(name: str, default: int | None, help_text: str) -> Callable[[F]
     return click.option(name, type=click.IntRange(min=1), default=default, help=help_text)
 
 
+def field_option(
+    model: type[BaseModel], name: str, *, shown: bool = True, **more: Any
+) -> Callable[[F], F]:
+    """Make the option of a field; what is not given stays None, so that a build file may say it.
+
+    model: a pydantic model, each of whose fields has a description.
+    name: name of the field.
+    shown: whether the field's default is shown.
+    **more: options of `click.option` that take the place of the field's.
+    """
+    field = model.model_fields[name]
+    kind: Any = field.annotation
+    if get_origin(kind) is UnionType:
+        kind = next(one for one in get_args(kind) if one is not NoneType)
+    given: dict[str, Any] = {"default": None, "help": field.description}
+    given |= {"is_flag": True} if kind is bool else {"type": _click_type(kind, field)}
+    if shown and field.default is not None and field.default is not False:
+        given["help"] += f"  [default: {field.default}]"
+    return click.option(f"--{name.replace('_', '-')}", **{**given, **more})
+
+
+def _click_type(kind: Any, field: FieldInfo) -> Any:
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind))
+    if kind is int:
+        bounds = {
+            key: getattr(one, key)
+            for one in field.metadata
+            for key in ("ge", "le")
+            if hasattr(one, key)
+        }
+        return click.IntRange(bounds.get("ge"), bounds.get("le"))
+    return kind
+
+
 seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed.")
+
+
+def to_json(found: Any) -> str:
+    """Write what a command found, for programs."""
+    return json.dumps(found.as_json(), indent=2)
+
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON in place of the table."
 )
 
 
-def working(engine: bool = True) -> Callable[[F], F]:
-    """Make --workers and --engine of a command whose function takes workers, engine, progress.
+def _engine_named(name: str, workers: int) -> Engine:
+    """Return the engine of a name: `local`, with so many processes, `ray` or `ray:ADDRESS`.
 
-    Print the text that the function returns when its bars are gone.
+    Raises ConfigError when there is none of that name, or it cannot be had.
     """
+    kind, _, address = name.partition(":")
+    if kind == "local" and not address:
+        from ..engines.local import LocalEngine
+
+        return LocalEngine(workers, deaf=True)
+    if kind == "ray":
+        from ..engines.ray import RayEngine
+
+        return RayEngine(address)
+    raise ConfigError(f"engine {name!r}: must be local, ray or ray:ADDRESS", key="engine")
+
+
+def working(engine: bool = True) -> Callable[[F], F]:
+    """Make --workers and --engine of a command whose function takes workers, engine, progress."""
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> None:
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
             if engine:
-                kwargs["engine"] = engine_named(kwargs.pop("engine"), kwargs["workers"])
+                kwargs["engine"] = _engine_named(kwargs.pop("engine"), kwargs["workers"])
             with Bars() as bars:
-                said = function(*args, progress=bars, **kwargs)
-            if said:
-                click.echo(said)
+                return function(*args, progress=bars, **kwargs)
 
         made: Any = wrapped
         if engine:

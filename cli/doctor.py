@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import click
 
 from ..loaders.doctor import doctor as diagnose
-from .common import json_option
-from .errors import USER_ERROR, user_errors
+from .common import json_option, to_json
+from .errors import USER_ERROR
 
 
 @click.command()
 @json_option
-@user_errors
 def doctor(as_json: bool) -> None:
     """Check this machine: versions, GPU, DALI, decoders, kernels, limits, and known lows.
 
@@ -22,6 +20,6 @@ def doctor(as_json: bool) -> None:
     and compares their bits. The exit code is 1 if something is wrong.
     """
     found = diagnose()
-    click.echo(json.dumps(found.as_json(), indent=2) if as_json else "\n".join(found.lines()))
+    click.echo(to_json(found) if as_json else "\n".join(found.lines()))
     if not found.healthy:
         sys.exit(USER_ERROR)

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import errno
-import functools
 import os
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
 from ..engines.stopping import exit_now
 from ..errors import GloamError, WorkerLost, visible
-from ..storage.stores import as_path
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 USER_ERROR = 1
 _BROKEN_PIPE = 128 + 13  # SIGPIPE, as a shell counts it
@@ -31,34 +26,28 @@ _WAYS_OUT = {
 }
 
 
-def user_errors(function: F) -> F:
-    """Show gloam's errors as a line and exit with 1."""
-
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        try:
-            # A Path of an address has lost one of two slashes.
-            given = {k: as_path(v) if isinstance(v, Path) else v for k, v in kwargs.items()}
-            return function(*args, **given)
-        except GloamError as error:
-            for line in str(error).splitlines():
-                click.echo(f"gloam: {visible(line)}", err=True)
-            if isinstance(error, WorkerLost):
-                exit_now(USER_ERROR)
-            sys.exit(USER_ERROR)
-        except MemoryError:
-            click.echo("gloam: out of memory; try fewer --workers", err=True)
-            sys.exit(USER_ERROR)
-        except BrokenPipeError:
-            # Whoever read the output has seen enough, as `head` has: end as other programs do,
-            # without a word.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(_BROKEN_PIPE)
-        except OSError as error:
-            # Disk full, no permission, and their like: the system's words are the message.
-            what = f"{error.filename or 'output'}: {error.strerror or error}"
-            way_out = _WAYS_OUT.get(error.errno or 0, "") if error.filename else ""
-            click.echo(f"gloam: {visible(what)}{way_out}", err=True)
-            sys.exit(USER_ERROR)
-
-    return wrapped  # type: ignore[return-value]
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """Show gloam's errors within the block as a line, and exit with 1."""
+    try:
+        yield
+    except GloamError as error:
+        for line in str(error).splitlines():
+            click.echo(f"gloam: {visible(line)}", err=True)
+        if isinstance(error, WorkerLost):
+            exit_now(USER_ERROR)
+        sys.exit(USER_ERROR)
+    except MemoryError:
+        click.echo("gloam: out of memory; try fewer --workers", err=True)
+        sys.exit(USER_ERROR)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough, as `head` has: end as other programs do,
+        # without a word.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(_BROKEN_PIPE)
+    except OSError as error:
+        # Disk full, no permission, and their like: the system's words are the message.
+        what = f"{error.filename or 'output'}: {error.strerror or error}"
+        way_out = _WAYS_OUT.get(error.errno or 0, "") if error.filename else ""
+        click.echo(f"gloam: {visible(what)}{way_out}", err=True)
+        sys.exit(USER_ERROR)

@@ -12,7 +12,6 @@ from ..synth.publishing.export import export as write_export
 from ..synth.publishing.trainers import FORMS, TrainerFormat
 from ..synth.publishing.video_files import FORMS as FORMS_OF_VIDEO
 from .common import count_of, paths, sample_name, working
-from .errors import user_errors
 
 
 @click.command()
@@ -40,7 +39,6 @@ from .errors import user_errors
     default="png",
     help="Codec of the lows made from a live SET; stored lows keep their bytes.",
 )
-@user_errors
 @working()
 def export(origin: Path, root: Path, **options: Any) -> str:
     """Write the pairs of SET to NEW, as files or as shards, byte for byte.

@@ -11,7 +11,6 @@ from ..errors import ConfigError
 from ..loaders.serving.triton import BACKENDS
 from ..loaders.serving.triton import export_triton as write_repository
 from .common import PATH, count_option
-from .errors import user_errors
 
 
 class _Size(click.ParamType[Any]):
@@ -72,10 +71,9 @@ class _Size(click.ParamType[Any]):
     default="cpu",
     help="Decode and resize on this device of the server.",
 )
-@user_errors
 def export_triton(
     root: Path, size: int | tuple[int, int], *, signed: bool, seed: int | None, **options: Any
-) -> None:
+) -> str:
     """Write a Triton model repository to DIR that preprocesses images as the loaders do.
 
     gloam_preprocess runs on DALI's backend, gloam_preprocess_python on the Python backend; network
@@ -85,7 +83,7 @@ def export_triton(
         raise ConfigError("--seed is of the lows that --live-recipe makes")
     span = (-1, 1) if signed else (0, 1)
     models = write_repository(root, size, value_range=span, seed=seed or 0, **options)
-    click.echo(
+    return (
         f"{root}: {', '.join(models)}; tritonserver --model-repository {root}, and see"
         " examples/triton_client.py"
     )

@@ -10,7 +10,6 @@ import click
 from ..storage.atomic import write_bytes
 from ..synth.fitting.fit import fit as fit_recipe
 from .common import PATH, check_suffix, paths, working
-from .errors import user_errors
 
 
 @click.command()
@@ -27,7 +26,6 @@ from .errors import user_errors
     is_flag=True,
     help="Write settings, means and covariances in place of a table of the pairs.",
 )
-@user_errors
 @working(engine=False)
 def fit(lows: Path, normals: Path | None, *, out: Path, **options: Any) -> str:
     """Fit a recipe to real lows: their tone and noise, calibrated by simulation.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ from ..errors import ConfigError
 from ..loaders.judging.judge import judge as judge_outputs
 from ..loaders.judging.page import render_page
 from ..storage.atomic import write_bytes
-from .common import PATH, json_option, working
-from .errors import user_errors
+from .common import PATH, json_option, to_json, working
 
 _WRITERS = (".html", ".md", ".csv")
 
@@ -40,7 +38,6 @@ _WRITERS = (".html", ".md", ".csv")
     help="Measure LPIPS and NIQE if their libraries and weights are installed.",
 )
 @json_option
-@user_errors
 @working(engine=False)
 def judge(outputs: tuple[str, ...], *, out: tuple[Path, ...], as_json: bool, **options: Any) -> str:
     """Measure PSNR and SSIM of folders of OUTPUTS, with intervals, beside the low and a blind gain.
@@ -56,5 +53,5 @@ def judge(outputs: tuple[str, ...], *, out: tuple[Path, ...], as_json: bool, **o
     for path in out:
         write_bytes(path, made[path.suffix](found).encode())
     if as_json:
-        return json.dumps(found.as_json(), indent=2)
+        return to_json(found)
     return "\n".join([found.text(), *(f"written: {path}" for path in out)])

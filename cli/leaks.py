@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..storage.atomic import write_bytes
 from ..synth.analysis.leaks import leaks as find_leaks
-from .common import PATH, check_suffix, count_of, json_option, working
-from .errors import user_errors
+from .common import PATH, check_suffix, count_of, json_option, to_json, working, write_png
 
 
 @click.command()
@@ -24,7 +20,6 @@ from .errors import user_errors
     help="Also write a sheet with the matches side by side to this PNG.",
 )
 @json_option
-@user_errors
 @working(engine=False)
 def leaks(sets: tuple[str, ...], *, out: Path | None, as_json: bool, **options: Any) -> str:
     """Find pictures of one set that another also has, even at another exposure or slightly shifted.
@@ -32,15 +27,12 @@ def leaks(sets: tuple[str, ...], *, out: Path | None, as_json: bool, **options: 
     Give folders of images, gloam's sets, or real ones by name, such as lol-v1=LOLdataset. To keep
     the scenes of a benchmark out of a new set, use gloam build --not-like.
     """
-    if out is not None:
-        check_suffix("--out", out, ".png")
+    check_suffix("--out", out, ".png")
     found = find_leaks(*sets, **options)
     if out is not None and found.pairs:
-        data = io.BytesIO()
-        found.sheet().save(data, "PNG")
-        write_bytes(out, data.getvalue())
+        write_png(out, found.sheet())
     if as_json:
-        return json.dumps(found.as_json(), indent=2)
+        return to_json(found)
     held = ", ".join(f"{name} {number:,}" for name, number in found.counts.items())
     drawn = "sheet: {out}" if found.pairs else "{out} is not written: nothing to show"
     return "\n".join(

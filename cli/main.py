@@ -9,7 +9,6 @@ import threading
 import warnings
 from functools import cache, partial
 from importlib import metadata
-from typing import Any, TextIO
 
 import click
 
@@ -17,6 +16,7 @@ from ..engines.process import prepare_own_process
 from ..engines.stopping import stoppable
 from ..errors import GloamWarning
 from ..synth.kernels.compiling import cache_folders as kernel_places
+from .errors import user_errors
 
 _COMMANDS = {
     "build": "Make a set of low/normal pairs from photographs.",
@@ -61,13 +61,16 @@ class _Lazy(click.Group):
             prepare_own_process()
         return resolved
 
-    def invoke(self, context: click.Context) -> Any:
-        with stoppable(), warnings.catch_warnings():
+    def invoke(self, context: click.Context) -> None:
+        """Run a command, and print the text that it returns."""
+        with stoppable(), user_errors(), warnings.catch_warnings():
             warnings.simplefilter("always", GloamWarning)
             warnings.showwarning = partial(_show_warning, set())
             kernel_places.announce = _tell_of_compiling
             threading.excepthook = _show_thread_error
-            return super().invoke(context)
+            said = super().invoke(context)
+            if said:
+                click.echo(said)
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -97,21 +100,12 @@ def _tell_of_compiling(gpu: bool = False) -> None:
 
 
 def _show_thread_error(args: threading.ExceptHookArgs) -> None:
-    """Show what ends a thread of a library, such as a limit of the system.
-
-    The command says what follows from it.
-    """
+    """Show what ends a library's thread, such as a limit; the command says what follows from it."""
     click.echo(f"gloam: {args.exc_value}", err=True)
 
 
 def _show_warning(
-    shown: set[str],
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
+    shown: set[str], message: Warning | str, category: type[Warning], *where: object
 ) -> None:
     """Show gloam's own warnings as a line, each once in a command.
 

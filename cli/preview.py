@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..storage.atomic import write_bytes
 from ..synth.analysis.preview import preview as make_sheet
 from ..synth.recipes.load import DEFAULT
-from .common import PATH, check_suffix, count_option, overrides_option, recipe_names, seed_option
-from .errors import user_errors
+from .common import (
+    PATH,
+    check_suffix,
+    count_option,
+    overrides_option,
+    recipe_names,
+    seed_option,
+    write_png,
+)
 
 
 @click.command()
@@ -43,8 +48,7 @@ from .errors import user_errors
     "--width", type=click.IntRange(64, 2000), default=320, help="Width of each picture, pixels."
 )
 @click.option("--out", type=PATH, default="sheet.png", help="Write the sheet to this PNG.")
-@user_errors
-def preview(photos: tuple[Path, ...], recipes: tuple[str, ...], out: Path, **options: Any) -> None:
+def preview(photos: tuple[Path, ...], recipes: tuple[str, ...], out: Path, **options: Any) -> str:
     """Make a contact sheet of every PHOTO and recipe.
 
     For each it shows the normal, the low, the brightened low and a close-up at 1:1, with the drawn
@@ -56,7 +60,5 @@ def preview(photos: tuple[Path, ...], recipes: tuple[str, ...], out: Path, **opt
     """
     check_suffix("--out", out, ".png")
     pictures = make_sheet(photos, recipes or DEFAULT, **options)
-    buffer = io.BytesIO()
-    pictures.save(buffer, "png")
-    write_bytes(out, buffer.getvalue())
-    click.echo(f"{out}: {pictures.width} x {pictures.height} pixels")
+    write_png(out, pictures)
+    return f"{out}: {pictures.width} x {pictures.height} pixels"

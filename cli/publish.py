@@ -10,7 +10,6 @@ import click
 from ..synth.publishing.publish import FORMATS, Format
 from ..synth.publishing.publish import publish as publish_set
 from .common import EXISTING, paths, working
-from .errors import user_errors
 
 
 @click.command()
@@ -27,7 +26,6 @@ from .errors import user_errors
 @click.option("--citation", type=EXISTING, help="BibTeX file with the citation.")
 @click.option("--url", default="", help="Address of the published set.")
 @click.option("--date", default="", metavar="YYYY-MM-DD", help="Date of publishing, for Croissant.")
-@user_errors
 @working()
 def publish(
     origin: Path, root: Path, form: Format, *, citation: Path | None, **options: Any

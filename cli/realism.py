@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,9 @@ from .common import (
     paths,
     recipe_option,
     seed_option,
+    to_json,
     working,
 )
-from .errors import user_errors
 
 
 @click.command()
@@ -47,7 +46,6 @@ from .errors import user_errors
     type=PATH,
     help="Also draw the result, with the patches that are easiest to tell, to this PNG.",
 )
-@user_errors
 @working(engine=False)
 def realism(
     lows: Path, normals: Path | None, *, as_json: bool, figure: Path | None, **options: Any
@@ -66,7 +64,7 @@ def realism(
     if figure is not None:
         write_bytes(figure, _plotting().realism_figure(found))
     if as_json:
-        return json.dumps(found.as_json(), indent=2)
+        return to_json(found)
     return "\n".join([*found.lines(), *([] if figure is None else [f"figure: {figure}"])])
 
 

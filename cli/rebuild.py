@@ -9,7 +9,6 @@ import click
 
 from ..synth.publishing.rebuild import rebuild as rebuild_set
 from .common import count_of, paths, sample_name, working
-from .errors import user_errors
 
 
 @click.command()
@@ -21,7 +20,6 @@ from .errors import user_errors
     metavar="KIND=PATH",
     help="Path of a source of the set, given by its kind or its name; may be repeated.",
 )
-@user_errors
 @working()
 def rebuild(published: Path, root: Path, sources: tuple[str, ...], **options: Any) -> str:
     """Rebuild the PUBLISHED set as SET, byte for byte, from your own copies of its photographs.

@@ -7,12 +7,10 @@ import click
 from ..synth.recipes.annotated import annotated_yaml
 from ..synth.recipes.load import DEFAULT, load_recipe, shipped_recipes
 from .common import overrides_option, recipe_names
-from .errors import user_errors
 
 
 @click.group(invoke_without_command=True)
 @click.pass_context
-@user_errors
 def recipes(context: click.Context) -> None:
     """List the recipes, or show one."""
     if context.invoked_subcommand is None:
@@ -24,8 +22,7 @@ def recipes(context: click.Context) -> None:
 @recipes.command()
 @click.argument("name", shell_complete=recipe_names)
 @overrides_option("Change one value of the recipe, such as camera.iso=3200.")
-@user_errors
-def show(name: str, overrides: tuple[str, ...]) -> None:
+def show(name: str, overrides: tuple[str, ...]) -> str:
     """Print the recipe NAME with all its values, and what each is and may be.
 
     NAME is a shipped recipe, or a YAML file.
@@ -33,4 +30,4 @@ def show(name: str, overrides: tuple[str, ...]) -> None:
     The output is a recipe, too: gloam recipes show uneven > mine.yaml, change it, and gloam
     build --recipe mine.yaml.
     """
-    click.echo(annotated_yaml(load_recipe(name, overrides)), nl=False)
+    return annotated_yaml(load_recipe(name, overrides)).removesuffix("\n")

@@ -7,27 +7,30 @@ from typing import Any
 
 import click
 
-from ..manifests.selection.plan import SPLITS
+from ..manifests.selection.plan import SPLITS, PlanOptions
 from ..synth.building.regenerate import regenerate as regenerate_set
-from .common import count_of, overrides_option, paths, recipe_option, sample_name, working
-from .errors import user_errors
+from .common import (
+    count_of,
+    field_option,
+    overrides_option,
+    paths,
+    recipe_option,
+    sample_name,
+    working,
+)
 
 
 @click.command()
 @paths(origin="SET", root="NEW")
 @recipe_option("Make lows by another recipe; see gloam recipes.  [default: the set's own]")
 @overrides_option("Change one value of the recipe, such as camera.iso=6400.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), help="Random seed of the lows.  [default: the set's own]"
-)
-@click.option(
-    "--val",
-    type=click.IntRange(min=0),
+@field_option(PlanOptions, "seed", help="Random seed of the lows.  [default: the set's own]")
+@field_option(
+    PlanOptions,
+    "val",
     help="Pairs for validation; with nothing else changed, lows stay.  [default: the set's own]",
 )
-@click.option(
-    "--test", type=click.IntRange(min=0), help="Pairs for testing.  [default: the set's own]"
-)
+@field_option(PlanOptions, "test", help="Pairs for testing.  [default: the set's own]")
 @click.option(
     "--lows-only",
     "--low-only",
@@ -35,7 +38,6 @@ from .errors import user_errors
     help="Write no normals, to save disk space; loaders take them from SET: PairLoader(NEW,"
     " normals=SET).",
 )
-@user_errors
 @working()
 def regenerate(origin: Path, root: Path, lows_only: bool, **options: Any) -> str:
     """Make NEW from the pairs of SET, with other lows or other splits (--val, --test).

@@ -11,7 +11,6 @@ from ..errors import ConfigError
 from ..synth.reporting.checks import Check
 from ..synth.reporting.report import report as write_report
 from .common import EXISTING, PATH, count_option, paths, working
-from .errors import user_errors
 
 
 @click.command()
@@ -29,7 +28,6 @@ from .errors import user_errors
     " from those of this folder of real lows, or of low/ and normal/. May be repeated.",
 )
 @click.option("--out", type=PATH, default="report.html", help="Write the page to this file.")
-@user_errors
 @working()
 def report(first: Path, second: Path | None, out: Path, **options: Any) -> str:
     """Write a page about a set: facts, checks, statistics, pictures.

@@ -6,10 +6,9 @@ import json
 
 import click
 
-from ..errors import ConfigError
 from ..manifests.real.real import sets as find_sets
+from ..manifests.real.rules import load_rules
 from .common import json_option
-from .errors import user_errors
 
 _WIDTH, _INDENT = 100, " " * 18
 
@@ -17,7 +16,6 @@ _WIDTH, _INDENT = 100, " " * 18
 @click.command()
 @click.argument("name", required=False)
 @json_option
-@user_errors
 def sets(name: str | None, as_json: bool) -> None:
     """List the known real sets, or show one: its authors, splits and folder layout.
 
@@ -25,9 +23,7 @@ def sets(name: str | None, as_json: bool) -> None:
     """
     found = find_sets()
     if name is not None:
-        names = [one["name"] for one in found]
-        if name not in names:
-            raise ConfigError(f"{name}: no real set of that name; there are {', '.join(names)}")
+        load_rules(name)  # refuses a name that no set has
         found = [one for one in found if one["name"] == name]
     if as_json:
         click.echo(json.dumps(found, indent=2))

@@ -9,7 +9,6 @@ import click
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.stage import stage as stage_set
 from .common import Bars, count_of, paths
-from .errors import user_errors
 
 
 @click.command()
@@ -17,8 +16,7 @@ from .errors import user_errors
 @click.option(
     "--split", type=click.Choice(SPLITS), help="Copy the shards of this split only.  [default: all]"
 )
-@user_errors
-def stage(root: Path, target: Path, split: str | None) -> None:
+def stage(root: Path, target: Path, split: str | None) -> str:
     """Copy SET to FOLDER, such as /dev/shm/set, checking every byte by its receipts.
 
     After an interruption, run the same command again to continue. It fails if FOLDER has too little
@@ -26,7 +24,7 @@ def stage(root: Path, target: Path, split: str | None) -> None:
     """
     with Bars() as bars:
         copied, kept = stage_set(root, target, split, bars)
-    click.echo(
+    return (
         f"{target}: {count_of(copied, 'file')} copied, {kept} were there already, every byte as it"
         " was built"
     )

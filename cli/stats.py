@@ -16,7 +16,6 @@ from ..synth.analysis.references import read_reference, reference_yaml
 from ..synth.analysis.set_statistics import Measured
 from ..synth.analysis.set_statistics import stats as measure
 from .common import EXISTING, PATH, check_suffix, count_option, json_option, paths, working
-from .errors import user_errors
 
 
 @click.command()
@@ -36,7 +35,6 @@ from .errors import user_errors
     type=PATH,
     help="Also write the statistics to this YAML file, as a reference for --beside.",
 )
-@user_errors
 @working()
 def stats(
     lows: Path,
@@ -53,8 +51,7 @@ def stats(
     Give a set, or two folders of images with equal names. LOW_DIR alone gives what can be measured
     without normals. For a set of lows only, give the set that holds its normals as well.
     """
-    if save is not None:
-        check_suffix("--save-reference", save, ".yaml")
+    check_suffix("--save-reference", save, ".yaml")
     references = {**reference_statistics(), **dict(read_reference(path) for path in beside)}
     measured = measure(lows, normals, **options)
     if save is not None:  # before what may be cut off by whoever reads it

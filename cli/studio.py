@@ -15,7 +15,6 @@ from ..synth.studio.photographs import MOST, Photographs
 from ..synth.studio.server import StudioServer
 from ..synth.studio.workbench import Workbench
 from .common import PATH, count_of, recipe_option
-from .errors import user_errors
 
 
 @click.command()
@@ -42,7 +41,6 @@ from .errors import user_errors
     default=None,
     help="Open the page in a browser.  [default: if there is a screen]",
 )
-@user_errors
 def studio(
     photos: tuple[Path, ...],
     recipe: str | None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from ..progress import Bars
 from ..synth.building.verify import verify as find_problems
 from ..synth.publishing.unit_by_unit import MARK, verify_export
 from .common import PATH, count_of, sample_name, working
-from .errors import USER_ERROR, user_errors
+from .errors import USER_ERROR
 
 
 @click.command()
@@ -27,18 +26,13 @@ from .errors import USER_ERROR, user_errors
     is_flag=True,
     help="Also make every low again from its normal and its draw, and compare pixels.",
 )
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="Count foreign files as damage, not as remarks.",
-)
+@click.option("--strict", is_flag=True, help="Count foreign files as damage, not as remarks.")
 @click.option(
     "--normals",
     metavar="SET",
     type=PATH,
     help="With --deep, for a set of lows only: the set that holds its normals.",
 )
-@user_errors
 @working()
 def verify(root: Path, normals: Path | None, *, progress: Bars, **options: Any) -> str:
     """Check that SET is complete and unchanged: receipts, checksums, indexes, every pair.
@@ -67,7 +61,7 @@ def verify(root: Path, normals: Path | None, *, progress: Bars, **options: Any) 
     return f"{root}: {count_of(len(pairs), sample_name(pairs.info))} in {shards}: {how}"
 
 
-def _report(root: Path, damage: list[str], bars: Bars, remarks: Sequence[str] = ()) -> None:
+def _report(root: Path, damage: list[str], bars: Bars, remarks: list[str]) -> None:
     """Print what was found; damage ends the command."""
     bars.close()
     lines = [*(f"{root}/{one}" for one in damage), *remarks]

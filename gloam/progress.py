@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 from tqdm import tqdm
@@ -46,7 +46,7 @@ _UNITS = {
 }
 
 
-class Bars:
+class Bars(AbstractContextManager["Bars"]):
     """A progress bar for each stage, with rate and time left.
 
     Nothing is shown when the error stream is neither a terminal nor that of a notebook.
@@ -77,9 +77,6 @@ class Bars:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
-
-    def __enter__(self) -> Bars:
-        return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()

@@ -1,4 +1,1 @@
-"""The content of sets.
-
-Sources, suitability, plan, splits, shards and lists, receipts, verification.
-"""
+"""The content of sets: sources, suitability, plan, splits, shards, lists, receipts, checks."""

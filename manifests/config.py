@@ -1,7 +1,4 @@
-"""Reading YAML, and turning pydantic's findings into one line each.
-
-A line holds file, key, value, and what is allowed.
-"""
+"""Reading YAML, and pydantic's findings as lines of file, key, value, and what is allowed."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..errors import ConfigError, visible
 from ..storage.untrusted import read_regular
@@ -28,6 +25,12 @@ _MOST_FINDINGS = 20
 _LONGEST_NUMBER = 100  # characters; Python itself takes hexadecimal ones of any length
 _SHORT = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 80, 80
+
+
+class Frozen(BaseModel):
+    """A model of a file's values: unknown keys are refused, and nothing is changed later."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def shorten(value: Any) -> str:
@@ -50,10 +53,7 @@ class InvalidValue(ValueError):
 
 
 class _Loader(yaml.SafeLoader):
-    """The safe loader, which takes no text that grows when it is read.
-
-    Nor does it take the last of two equal keys without a word.
-    """
+    """The safe loader, which takes no text that grows when it is read, and no key twice."""
 
     def get_single_node(self) -> yaml.Node | None:
         node = super().get_single_node()
@@ -189,23 +189,21 @@ def _near(model: type[BaseModel], key: str) -> str:
     return found[0] if found else ""
 
 
-def _paths(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        kind = field.annotation
+def _fields_of(kind: Any) -> dict[str, Any]:
+    """Return the type of each field of a model; nothing of other types."""
+    if not isinstance(kind, type) or not issubclass(kind, BaseModel):
+        return {}
+    return {name: field.annotation for name, field in kind.model_fields.items()}
+
+
+def _paths(kind: Any, prefix: str = "") -> Iterator[str]:
+    for name, inner in _fields_of(kind).items():
         yield f"{prefix}{name}"
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from _paths(kind, f"{prefix}{name}.")
+        yield from _paths(inner, f"{prefix}{name}.")
 
 
 def _fields_at(model: type[BaseModel], path: tuple[int | str, ...]) -> list[str]:
     kind: Any = model
     for part in path:
-        field = (
-            kind.model_fields.get(str(part))
-            if isinstance(kind, type) and issubclass(kind, BaseModel)
-            else None
-        )
-        if field is None:
-            return []
-        kind = field.annotation
-    return list(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else []
+        kind = _fields_of(kind).get(str(part))
+    return list(_fields_of(kind))

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+from pydantic import BaseModel, Field, field_validator, model_serializer, model_validator
 
 from ..storage.untrusted import Digest
+from .config import Frozen
 from .images.header import MAX_PIXELS
 from .selection.bounds import Profile
 from .selection.plan import PlanOptions
 from .sources import Source
 
 
-class OutputOptions(BaseModel):
+class OutputOptions(Frozen):
     """Options of a set's files; `gloam build --help` shows the descriptions.
 
     JPEG lows ("jpeg", kept as "jpg") are what hardware decodes, but lose noise: at a noise of 1.5
     of 255 levels, quality 95 keeps 0.74 of its variance and adds an error as large as the noise.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(default="gloam", description="Name of the set, in set.json.")
     layout: Literal["shards", "files"] = Field(
@@ -64,7 +56,7 @@ class OutputOptions(BaseModel):
         return "jpg" if value == "jpeg" else value
 
 
-class RequestBase(BaseModel):
+class RequestBase(Frozen):
     """Request of a build, whatever its recipe.
 
     sources: tuple of Source; with names of their own.
@@ -74,8 +66,6 @@ class RequestBase(BaseModel):
     not_like: tuple of str; sets whose scenes are kept out, see `gloam.leaks`; what is recorded is a
       sum of them.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sources: tuple[Source, ...]
     profile: Profile

@@ -1,7 +1,7 @@
 """Worker processes: results in order, few jobs in flight at a time, and no orphan left behind.
 
     jobs -> 2 a worker are handed out -> worker processes -> results, taken in order
-                                         count() --------> a shared number -> at(...)
+                                         count() --------> shared numbers -> at(...)
 
 How failures behave. An exception in a job is raised where its result is taken, and the jobs that
 were not begun are dropped. A worker that dies (killed by the system, say) raises `WorkerLost`,
@@ -30,32 +30,9 @@ from .forkserver import prepare_workers
 from .lost_workers import Parted, WorkerStates, ends_process
 from .process import begin_worker, main_left_alone
 
-_counter: Any = None
+_counter: _LocalCounter | None = None
 _states: WorkerStates | None = None
 _pools: set[ProcessPoolExecutor] = set()  # of the maps that run
-
-
-class Counter:
-    """A number that workers add to while they are inside a job, for progress bars.
-
-    In the parent, `value` is the sum so far. In a job, `Counter.add` is found through the module,
-    as processes share it.
-    """
-
-    def __init__(self, context: multiprocessing.context.BaseContext) -> None:
-        self._shared = context.Value("q", 0)
-
-    @property
-    def value(self) -> int:
-        """The sum so far."""
-        # Read without its lock, which a killed worker may have held: an aligned number of eight
-        # bytes is never half written.
-        return int(self._shared.get_obj().value)
-
-    def add(self, amount: int) -> None:
-        """Add to the number, inside a job."""
-        with self._shared.get_lock():
-            self._shared.value += amount
 
 
 def abandon_workers() -> None:
@@ -101,9 +78,12 @@ class LocalEngine:
         self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignore_progress
     ) -> Iterator[R]:
         """Run `function` on every job; results come in the jobs' order."""
-        if self.workers <= 1:
-            return _map_here(function, jobs, at)
-        return _map_in_processes(function, jobs, self, at)
+        if self.workers > 1:
+            yield from _map_in_processes(function, jobs, self, at)
+            return
+        with counted(at):
+            for job in jobs:
+                yield function(job)
 
     def warm(self, module: str) -> None:
         """Start the server that workers are forked from, and have it import a module."""
@@ -119,12 +99,6 @@ def counted(at: Counted = ignore_progress) -> Iterator[_LocalCounter]:
         yield _counter
     finally:
         _counter = outer
-
-
-def _map_here(function: Callable[[J], R], jobs: Iterable[J], at: Counted) -> Iterator[R]:
-    with counted(at):
-        for job in jobs:
-            yield function(job)
 
 
 class _LocalCounter:
@@ -156,13 +130,12 @@ class _Pool:
 
     def __init__(self, context: multiprocessing.context.BaseContext, workers: int) -> None:
         try:
-            self.counter = Counter(context)
             self.states = WorkerStates(context, workers)
             self.executor = ProcessPoolExecutor(
                 workers,
                 mp_context=context,
                 initializer=_begin_worker,
-                initargs=(self.counter, self.states, environment()),
+                initargs=(self.states, environment()),
             )
         except OSError as error:
             raise WorkerLost(
@@ -190,6 +163,10 @@ def _map_in_processes(
     )
     pool = _Pool(context, workers)
     before = 0
+
+    def tell() -> None:
+        at(before + pool.states.total())
+
     waiting: deque[_Handed[J, R]] = deque()
     remaining = enumerate(jobs)
     finished = False
@@ -205,16 +182,11 @@ def _map_in_processes(
                         each.future = each.future or pool.executor.submit(
                             _work, function, each.number, each.job
                         )
-                result = _wait(
-                    waiting[0].future,  # type: ignore[arg-type]
-                    pool.counter,
-                    lambda counted, before=before: at(before + counted),  # type: ignore[misc]
-                    pool.executor,
-                )
+                result = _wait(waiting[0].future, tell, pool.executor)  # type: ignore[arg-type]
             except BrokenProcessPool:
                 pool.end(finished=False)
                 counted = _leave_out_deadly(waiting, pool.states, context)
-                before += pool.counter.value - counted
+                before += pool.states.total() - counted
                 pool = _Pool(context, workers)
                 continue
             waiting.popleft()
@@ -265,7 +237,7 @@ def _work(function: Callable[[J], R], number: int, job: J) -> R:
 
 
 def _wait(
-    future: Future[R], counter: Counter, at: Counted, pool: ProcessPoolExecutor | None = None
+    future: Future[R], tell: Callable[[], object], pool: ProcessPoolExecutor | None = None
 ) -> R:
     manager = getattr(pool, "_executor_manager_thread", None)
     while True:
@@ -280,9 +252,9 @@ def _wait(
                     "the system starts no more threads, as memory or processes are limited "
                     "(ulimit -v, ulimit -u); raise the limit, or take --workers 1"
                 ) from None
-            at(counter.value)
+            tell()
         else:
-            at(counter.value)
+            tell()
             return result
 
 
@@ -293,8 +265,8 @@ def _kill(pool: ProcessPoolExecutor) -> list[Any]:
     return processes
 
 
-def _begin_worker(counter: Counter, states: WorkerStates, variables: dict[str, str]) -> None:
-    global _counter, _states
+def _begin_worker(states: WorkerStates, variables: dict[str, str]) -> None:
+    global _states
     begin_worker(variables)
-    _counter, _states = counter, states
+    _states = states
     states.join()

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 from ..storage.store_requests import environment
 from .process import begin_worker, main_left_alone
 
-_FIELDS = 3  # job, part, and how many things of the job were counted
+_FIELDS = 4  # job, part, and how many things were counted: of the job, and of all jobs
 _NONE = -1
 
 
@@ -30,10 +30,14 @@ class Parted(Protocol):
 
 
 class WorkerStates:
-    """The job and part that each worker of a pool is at, in shared memory."""
+    """The job and part that each worker of a pool is at, and what it counts, in shared memory.
+
+    Each worker writes its own numbers alone, and nobody waits to read them: an aligned number of
+    eight bytes is never half written.
+    """
 
     def __init__(self, context: multiprocessing.context.BaseContext, workers: int) -> None:
-        self._shared = context.RawArray("q", [_NONE] * (_FIELDS * workers))
+        self._shared = context.RawArray("q", [_NONE, _NONE, 0, 0] * workers)
         self._joined = context.Value("i", 0)
         self._first = 0
 
@@ -45,7 +49,7 @@ class WorkerStates:
 
     def begin_job(self, number: int) -> None:
         """Note which job the worker begins."""
-        self._shared[self._first : self._first + _FIELDS] = [number, _NONE, 0]
+        self._shared[self._first : self._first + 3] = [number, _NONE, 0]
 
     def begin_part(self, part: int) -> None:
         """Note which part of its job the worker begins; -1 when the job has ended."""
@@ -54,11 +58,16 @@ class WorkerStates:
     def count(self, amount: int) -> None:
         """Note what the worker counted of its job."""
         self._shared[self._first + 2] += amount
+        self._shared[self._first + 3] += amount
+
+    def total(self) -> int:
+        """Return how many things all workers have counted so far."""
+        return sum(self._shared[_FIELDS - 1 :: _FIELDS])
 
     def at(self) -> list[tuple[int, int, int]]:
         """List last job, part (-1 outside of one) and count, of the workers that had a job."""
         each = zip(*(iter(self._shared),) * _FIELDS, strict=True)
-        return [(job, part, counted) for job, part, counted in each if job != _NONE]
+        return [(job, part, counted) for job, part, counted, _ in each if job != _NONE]
 
 
 def ends_process(context: multiprocessing.context.BaseContext, job: Parted, part: int) -> bool:

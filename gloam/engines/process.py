@@ -28,8 +28,9 @@ def is_own_process() -> bool:
     return MARK in os.environ or multiprocessing.parent_process() is not None
 
 
+@lru_cache(maxsize=1)
 def prepare_own_process() -> None:
-    """Make a process one worker among several.
+    """Make a process one worker among several, at the first call.
 
     For processes that are gloam's own, never for one that only imports it.
 
@@ -46,7 +47,7 @@ def prepare_own_process() -> None:
     for library in ("tifffile", "PIL"):
         logging.getLogger(library).setLevel(logging.CRITICAL)
     _keep_freed_memory()
-    _leave_imports_alone()
+    gc.freeze()  # once: told again, it would never free what a job left behind
 
 
 def begin_worker(variables: dict[str, str]) -> None:
@@ -101,26 +102,13 @@ def main_left_alone() -> Iterator[None]:
         spawn.get_preparation_data = whole
 
 
-@lru_cache(maxsize=1)
 def _keep_freed_memory() -> None:
-    """Ask glibc to keep up to 64 MB that were freed.
-
-    Images come and go, and fresh pages for each cost 3 % of a build's time.
-    """
+    """Ask glibc to keep up to 64 MB that were freed: fresh pages for images cost 3 % of a build."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # another C library
             mallopt = ctypes.CDLL(None).mallopt
             mallopt(_M_MMAP_THRESHOLD, 32 << 20)
             mallopt(_M_TRIM_THRESHOLD, 64 << 20)
-
-
-@lru_cache(maxsize=1)
-def _leave_imports_alone() -> None:
-    """Have the garbage collector go through nothing but what comes from now on.
-
-    Once: it would never free what a job left behind, if it were told again at the next one.
-    """
-    gc.freeze()
 
 
 def available_cores() -> int:

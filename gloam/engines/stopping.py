@@ -1,7 +1,4 @@
-"""Ending a command early.
-
-Ctrl-C and SIGTERM leave one line and a set that the same command continues.
-"""
+"""Ending a command early: one line, and a set that the same command continues."""
 
 from __future__ import annotations
 

@@ -120,6 +120,17 @@ def write_bytes(path: Path, data: bytes) -> None:
         handle.write(data)
 
 
+def write_unflushed(path: Path, data: bytes) -> None:
+    """Write a whole file atomically; whoever writes many flushes them to disk later."""
+    if isinstance(path, StorePath):
+        path.put(data)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = temporary_beside(path)
+    temporary.write_bytes(data)
+    os.replace(temporary, path)
+
+
 def remove_tree(folder: Path) -> None:
     """Delete a folder and all that is in it, as far as that can be done."""
     if isinstance(folder, StorePath):
@@ -157,10 +168,7 @@ def sha256_and_size(path: Path) -> tuple[str, int]:
 
 
 def remove_temporaries(folder: Path) -> None:
-    """Delete what killed writers left under temporary names, anywhere below `folder`.
-
-    In a store there are none.
-    """
+    """Delete what killed writers left under temporary names, anywhere below a folder of a disk."""
     if isinstance(folder, StorePath):
         return
     for path in folder.rglob(f"*{TEMPORARY_MARK}*"):

@@ -33,7 +33,7 @@ _LEASE = 60.0  # seconds after which a lock in a store ends that is not renewed
 
 
 @contextmanager
-def exclusive(path: Path, shared: bool = False) -> Iterator[None]:
+def exclusive(path: Path, shared: bool = False, wait: bool = False) -> Iterator[None]:
     """Hold a lock file for the length of the block.
 
     The system releases it when the process ends, however it ends.
@@ -42,22 +42,11 @@ def exclusive(path: Path, shared: bool = False) -> Iterator[None]:
     a second file that exists as long as the block stands for the lock, with a warning: after a kill
     it is taken over on the same machine alone.
 
-    With `shared`, together with others that share it: tasks of one build, which write disjoint
-    shards. Raises SetError when another process holds it; says which.
+    shared: together with others that share it: tasks of one build, which write disjoint shards.
+    wait: until it is free.
+
+    Raises SetError when another process holds it, unless it waits; says which.
     """
-    with _locked(path, shared, wait=False):
-        yield
-
-
-@contextmanager
-def in_turn(path: Path) -> Iterator[None]:
-    """Hold a lock file for the length of the block, waiting until it is free."""
-    with _locked(path, shared=False, wait=True):
-        yield
-
-
-@contextmanager
-def _locked(path: Path, shared: bool, wait: bool) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(path, StorePath):
         with _file_lock(path, shared, wait):
@@ -101,16 +90,13 @@ def _warn(path: Path, error: OSError) -> None:
         " them, so start no second command on it from another machine (Lustre: mount it with -o"
         " flock)",
         GloamWarning,
-        stacklevel=7,
+        stacklevel=5,
     )
 
 
 @contextmanager
 def _file_lock(path: Path, shared: bool, wait: bool) -> Iterator[None]:
-    """Hold a file that is made by one process at a time.
-
-    Those that share a lock have a file each, which say that it is not free.
-    """
+    """Hold a file that one process makes at a time; those that share a lock have a file each."""
     only = path.with_name(f"{path.name}.held")
     own = (
         path.with_name(f"{path.name}.held-{socket.gethostname()}-{os.getpid()}") if shared else only
@@ -181,10 +167,7 @@ def _renewed(held: Path) -> Iterator[None]:
 
 
 def _alive(path: Path) -> bool:
-    """Return whether the process that made a lock's file may still be there.
-
-    The files of dead ones of this machine are deleted, and leases that ended.
-    """
+    """Return whether a lock's holder may live; delete files of dead ones, and leases that ended."""
     try:
         match = _HOLDER.match(path.read_text())
         if isinstance(path, StorePath) and time.time() - path.stat().st_mtime_ns / 1e9 > _LEASE:

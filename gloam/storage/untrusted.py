@@ -11,6 +11,7 @@ every name and number is checked here where bytes become objects, and every path
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -96,6 +97,11 @@ def outside(name: str) -> bool:
     )
 
 
+def odd_name(name: object, what: str) -> str:
+    """Say what is wrong with a name of a set's file: it leaves the set, or else `what`."""
+    return f"{shown(name)} {'names a file outside the set' if outside(str(name)) else what}"
+
+
 def inside(root: Path, name: str, where: object = None) -> Path:
     """Join the folder of a set and the path of a file in it.
 
@@ -151,7 +157,7 @@ def open_descriptor(path: Path | str) -> int:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(None, "is not a regular file", str(path))
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
     return descriptor
 
 
@@ -238,8 +244,7 @@ def first_finding(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     field, value = shown(".".join(map(str, first["loc"])))[1:-1], first["input"]
     if first["type"] == "string_pattern_mismatch":
-        beyond = "names a file outside the set" if outside(value) else "is no name that gloam gives"
-        return f"{field}: {shown(value)} {beyond}"
+        return f"{field}: {odd_name(value, 'is no name that gloam gives')}"
     return f"{field}: {first['msg']}, not {shown(value)}"
 
 

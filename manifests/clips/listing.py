@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import PurePosixPath
 
 from ...errors import ImageRefused, Reason, SourceError
@@ -54,10 +55,7 @@ def list_clips(path: str, windows: Windows, passed: Counter[str]) -> Iterator[Li
         elif kind := unread_kind(entry.name):
             passed[kind] += 1
     found = False
-    for listed in _of_folders(folders, windows, passed):
-        found = True
-        yield listed
-    for listed in _of_videos(videos, windows, passed):
+    for listed in chain(_of_folders(folders, windows, passed), _of_videos(videos, windows, passed)):
         found = True
         yield listed
     if not found:
@@ -83,13 +81,12 @@ def _of_folders(
 ) -> Iterator[Listed]:
     for folder in sorted(folders, key=_natural):
         entries = sorted(folders[folder], key=lambda entry: _natural(entry.name))
-        sequence = "." if folder == "." else folder
         starts = windows.starts(len(entries))
         if not starts:
             passed["sequences that are too short"] += 1
         for first in starts:
             locations = [entries[number].location for number in windows.numbers(first)]
-            yield Listed(clip_path(sequence, first), f"{sequence}-{first}", of_files(locations))
+            yield Listed(clip_path(folder, first), f"{folder}-{first}", of_files(locations))
 
 
 def _of_videos(videos: list[Entry], windows: Windows, passed: Counter[str]) -> Iterator[Listed]:

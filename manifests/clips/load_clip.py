@@ -58,10 +58,7 @@ def video_pixels(location: Location, max_pixels: int) -> list[Pixels]:
 
 
 def check_frames(frames: list[Normal], cuts: bool = False) -> None:
-    """Refuse a clip whose frames differ in size, or hold a scene change.
-
-    Raises ImageRefused when it is one.
-    """
+    """Raise ImageRefused for a clip whose frames differ in size, or that holds a scene change."""
     sizes = sorted({frame.size for frame in frames})
     if len(sizes) > 1:
         raise ImageRefused(Reason.UNSUPPORTED, f"frames of different sizes: {sizes[0]}, {sizes[1]}")

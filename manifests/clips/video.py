@@ -49,9 +49,8 @@ def frame_times(location: Location) -> list[int]:
     if bare or len(set(times)) < len(times):  # raw streams have no times: what is decoded counts
         return _decoded_times(location)
     times.sort()
-    first = next(iter(_decoded_times(location, 1)), None)
-    if first is None:
-        raise ImageRefused(Reason.DAMAGED, "no frame of it can be decoded")
+    with open_video(location) as (container, stream):
+        first = _time_of(first_frame(container, stream)) or 0
     return [time for time in times if time >= first] if first in times else _decoded_times(location)
 
 
@@ -125,14 +124,12 @@ def _decoded(location: Location, times: Sequence[int]) -> Iterator[tuple[int, Pi
     raise ImageRefused(Reason.DAMAGED, f"{len(wanted)} of {len(times)} frames cannot be decoded")
 
 
-def _decoded_times(location: Location, most: int | None = None) -> list[int]:
+def _decoded_times(location: Location) -> list[int]:
     times: list[int] = []
     with open_video(location) as (container, stream), as_far_as_sound(times):
         for frame in container.decode(stream):
             time = _time_of(frame)
             times.append(len(times) if time is None else time)
-            if len(times) == most:
-                break
     return times
 
 

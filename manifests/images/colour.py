@@ -18,6 +18,7 @@ from ...errors import ImageRefused, Reason
 _SEEN = 2  # levels; profiles of sRGB by other makers differ by less
 _GRID = 9  # colours along each channel that a profile is tried on
 _SPACES = {"GRAY": "L", "RGB ": "RGB", "CMYK": "CMYK"}
+_BOX = b"colrnclx"  # type of the box, and of what it holds (ISO/IEC 14496-12, 12.1.5)
 _PQ, _HLG = 16, 18
 _POWERS = {4: 2.2, 5: 2.8, 8: 1.0, 17: 2.6}  # H.273, table 3; all others are shown by sRGB's curve
 _SRGB = ((0.640, 0.330), (0.300, 0.600), (0.150, 0.060))
@@ -70,6 +71,21 @@ def cicp_profile(primaries: int, transfer: int) -> bytes:
         return b""
     *corners, white = _PRIMARIES.get(primaries, (*_SRGB, _D65))
     return _matrix_profile(tuple(corners), white, _POWERS.get(transfer))
+
+
+def profile_of(image: Image.Image, data: bytes) -> bytes:
+    """Return the ICC profile of an opened image: its own, or one of the code points in its boxes.
+
+    AVIF and HEIC have those (ISO/IEC 23008-12). Raises ImageRefused: "unsupported", for a high
+    dynamic range.
+    """
+    profile: bytes = image.info.get("icc_profile") or b""
+    if profile or data[4:8] != b"ftyp":
+        return profile
+    offset = data.find(_BOX)
+    if offset < 0 or offset + 12 > len(data):
+        return b""
+    return cicp_profile(*struct.unpack(">HH", data[offset + 8 : offset + 12]))
 
 
 @lru_cache(maxsize=64)

@@ -21,9 +21,8 @@ from PIL import Image, ImageOps
 from ...errors import ImageRefused, Reason, SourceError, first_line
 from ...storage.untrusted import read_regular
 from . import jpeg, png, tiff
-from .colour import to_srgb
+from .colour import profile_of, to_srgb
 from .header import Header, read_header
-from .isobmff import profile_of
 from .npy import MAGIC, npy_as_png
 from .opening import Pixels, check_pixels, open_lazily, orientation, upright
 
@@ -38,16 +37,10 @@ def decode(data: bytes, suffix: str) -> Pixels:
     Stored images are upright and in sRGB, whatever their metadata say. Raises ImageRefused: "too
     large"; "damaged", also for what decoders only warn of, such as a file that ends early.
     """
+    if not data.startswith(jpeg.BEGINNING if suffix == "jpg" else png.SIGNATURE):
+        raise ImageRefused(Reason.DAMAGED, f"no {suffix} image")
     with _refusing():
-        if not data.startswith(jpeg.BEGINNING if suffix == "jpg" else png.SIGNATURE):
-            raise ImageRefused(Reason.DAMAGED, f"no {suffix} image")
-        if suffix == "jpg":
-            header = jpeg.read_jpeg(data)
-            check_pixels(header.width, header.height)
-            return _in_srgb(jpeg.decode_jpeg(data, header), b"")
-        chunks = png.read_png(data)
-        check_pixels(chunks.width, chunks.height)
-        return _over_white(png.decode_png(data, chunks), b"")
+        return _decoded(data, colours=False)[0]
 
 
 def decode_small(data: bytes, header: Header, side: int) -> Pixels:
@@ -75,28 +68,32 @@ def decode_as_rgb(data: bytes, colours: bool = True) -> Pixels:
     Raises ImageRefused "damaged", "unsupported" or "too large".
     """
     with _refusing():
-        if data.startswith(jpeg.BEGINNING):
-            found = jpeg.read_jpeg(data)
-            check_pixels(found.width, found.height)
-            profile = found.profile if colours else b""
-            return upright(_in_srgb(jpeg.decode_jpeg(data, found), profile), found.orientation)
-        if data.startswith(png.SIGNATURE):
-            chunks = png.read_png(data)
-            check_pixels(chunks.width, chunks.height)
-            image = png.decode_png(data, chunks)
-            pixels = _over_white(image, chunks.colours() if colours else b"")
-            return upright(pixels, chunks.orientation)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of metadata that do not concern the pixels
-            if data.startswith(tiff.MARKS):
-                tags = tiff.read_tiff(data)
-                check_pixels(tags.width, tags.height)
-                return _over_white(tiff.decode_tiff(data, tags), tags.profile if colours else b"")
-            with open_lazily(data) as image:
-                check_pixels(*image.size)
-                turn, profile = orientation(image), profile_of(image, data) if colours else b""
-                image.load()
-                return upright(_over_white(image, profile), turn)
+        return upright(*_decoded(data, colours))
+
+
+def _decoded(data: bytes, colours: bool) -> tuple[Pixels, int]:
+    """Decode an image; return its pixels, and by which EXIF orientation they are to be turned."""
+    if data.startswith(jpeg.BEGINNING):
+        found = jpeg.read_jpeg(data)
+        check_pixels(found.width, found.height)
+        pixels = jpeg.decode_jpeg(data, found)
+        return _in_srgb(pixels, found.profile if colours else b""), found.orientation
+    if data.startswith(png.SIGNATURE):
+        chunks = png.read_png(data)
+        check_pixels(chunks.width, chunks.height)
+        image = png.decode_png(data, chunks)
+        return _over_white(image, chunks.colours() if colours else b""), chunks.orientation
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of metadata that do not concern the pixels
+        if data.startswith(tiff.MARKS):
+            tags = tiff.read_tiff(data)
+            check_pixels(tags.width, tags.height)
+            return _over_white(tiff.decode_tiff(data, tags), tags.profile if colours else b""), 1
+        with open_lazily(data) as image:
+            check_pixels(*image.size)
+            turn, profile = orientation(image), profile_of(image, data) if colours else b""
+            image.load()
+            return _over_white(image, profile), turn
 
 
 def read_rgb(path: Path) -> Pixels:

@@ -1,7 +1,4 @@
-"""Headers of photographs.
-
-Format, size, and whether its bytes can be kept as a normal.
-"""
+"""Headers of photographs: format, size, and whether their bytes can be kept as a normal."""
 
 from __future__ import annotations
 

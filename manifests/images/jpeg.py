@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import simplejpeg
 
-from ...errors import ImageRefused, Reason, first_line
+from ...errors import ImageRefused, Reason
 from .exif import exif_orientation, xmp_turns
 from .opening import Pixels, open_lazily
 
@@ -140,8 +141,8 @@ def decode_jpeg(data: bytes, header: JpegHeader, side: int | None = None) -> Pix
     header: header of `data`: a frame that decoders would write beyond their memory for was refused.
     side: reduce roughly, to a longer side of at least so many pixels.
 
-    Raises ImageRefused "damaged", also for what decoders only warn of, such as a file that ends
-    early.
+    Raises ValueError when it is damaged, also for what decoders only warn of, such as a file that
+    ends early; or whatever else the decoder does.
     """
     least = (0, 0)
     if side is not None:
@@ -149,23 +150,13 @@ def decode_jpeg(data: bytes, header: JpegHeader, side: int | None = None) -> Pix
         least = (max(1, int(header.height * share)), max(1, int(header.width * share)))
     space = "CMYK" if header.components == 4 else "RGB"
 
-    def decoded(strict: bool) -> Pixels:
-        pixels: Pixels = simplejpeg.decode_jpeg(
-            header.mended, space, min_height=least[0], min_width=least[1], strict=strict
-        )
-        return pixels
-
+    how: dict[str, Any] = {"colorspace": space, "min_height": least[0], "min_width": least[1]}
     try:
-        try:
-            pixels = decoded(strict=True)
-        except ValueError as error:
-            if not _is_whole(data, str(error)):
-                raise
-            pixels = decoded(strict=False)
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise ImageRefused(Reason.DAMAGED, first_line(error)) from error
+        pixels = simplejpeg.decode_jpeg(header.mended, **how, strict=True)
+    except ValueError as error:
+        if not _is_whole(data, str(error)):
+            raise
+        pixels = simplejpeg.decode_jpeg(header.mended, **how, strict=False)
     # As Adobe's programs store CMYK, and every reader expects it: inverted.
     return np.subtract(255, pixels) if space == "CMYK" else pixels
 

@@ -91,13 +91,12 @@ def load_normal(data: bytes, max_side: int | None = None, max_pixels: int = MAX_
     header = read_header(data, max_pixels)
     jpeg = header.format == "JPEG"
     shrink = max_side is not None and max(header.width, header.height) > max_side
+    suffix = "jpg" if jpeg else "png"
     if not header.convert and not shrink:
-        suffix = "jpg" if jpeg else "png"
         return Normal(data, suffix, decode(data, suffix), "")
     pixels = decode(data, "jpg") if jpeg and not header.convert else decode_as_rgb(data)
     if shrink and max_side is not None:
         pixels = _shrink(pixels, max_side)
-    suffix = "jpg" if jpeg else "png"
     encoded = encode(pixels, suffix, NORMAL_QUALITY, "444")
     reason = header.convert or "resized"
     # The low is made from the stored normal as decoded, which JPEG has changed a little.

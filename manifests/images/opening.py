@@ -8,6 +8,7 @@ import warnings
 from contextlib import suppress
 from typing import TypeVar
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
@@ -42,10 +43,7 @@ def open_lazily(data: bytes) -> Image.Image:
 
 
 def _identified(data: bytes) -> Image.Image:
-    """Open an image as `Image.open` does, but for its limit of pixels.
-
-    Pillow's limit is the program's to set, and gloam has one of its own.
-    """
+    """Open an image as `Image.open` does, but for its limit of pixels: gloam has one of its own."""
     Image.preinit()
     if data[4:8] == b"ftyp" and data[8:12] in _HEIF_BRANDS and b"avif" not in data[8:32]:
         return _heif(data)
@@ -78,6 +76,18 @@ def _heif(data: bytes) -> Image.Image:
     return opened
 
 
+def decode_deep(data: bytes) -> npt.NDArray[np.uint16]:
+    """Decode 16-bit samples, (H, W) or (H, W, 3 or 4): of colour, Pillow has the upper bytes.
+
+    Raises ImageRefused: "damaged".
+    """
+    decoded = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    if decoded is None or decoded.dtype != np.uint16:
+        raise ImageRefused(Reason.DAMAGED, "16-bit samples that cannot be decoded")
+    samples = decoded if decoded.ndim == 2 else decoded[:, :, [2, 1, 0, 3][: decoded.shape[2]]]
+    return np.asarray(samples, np.uint16)
+
+
 def check_pixels(width: int, height: int, max_pixels: int = MOST_PIXELS) -> None:
     """Raise ImageRefused: "too large", for an image that takes too much memory to decode."""
     if width * height > max_pixels:
@@ -87,10 +97,7 @@ def check_pixels(width: int, height: int, max_pixels: int = MOST_PIXELS) -> None
 
 
 def orientation(image: Image.Image) -> int:
-    """Read the EXIF orientation of an opened image, 1 (upright) to 8.
-
-    It is 1 when its metadata is missing or damaged.
-    """
+    """Read the EXIF orientation of an opened image: 1 (upright, or damaged metadata) to 8."""
     if "exif" not in image.info:
         return 1  # of XMP, which Pillow would heed
     try:

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
@@ -19,7 +18,7 @@ from PIL import Image
 from ...errors import ImageRefused, Reason
 from .colour import cicp_profile
 from .exif import exif_orientation, xmp_turns
-from .opening import open_lazily, to_8_bit
+from .opening import decode_deep, open_lazily, to_8_bit
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 GREY, RGB, PALETTE, ALPHA = 0, 2, 3, 4
@@ -138,7 +137,7 @@ def decode_png(data: bytes, header: PngHeader) -> Image.Image:
             raise ImageRefused(Reason.UNSUPPORTED, f"a PNG with a chunk {kind!r}")
     plain = b"".join(pieces)
     if header.depth == 16:
-        samples = _deep_samples(plain)
+        samples = decode_deep(plain)
     else:
         with open_lazily(plain) as image:
             image.load()
@@ -150,14 +149,6 @@ def decode_png(data: bytes, header: PngHeader) -> Image.Image:
     if mask is not None:
         pixels[mask] = 255
     return Image.fromarray(pixels)
-
-
-def _deep_samples(data: bytes) -> npt.NDArray[Any]:
-    """Decode 16-bit samples, (H, W) or (H, W, 3 or 4): of colour, Pillow has the upper bytes."""
-    decoded = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
-    if decoded is None or decoded.dtype != np.uint16:
-        raise ImageRefused(Reason.DAMAGED, "16-bit samples that cannot be decoded")
-    return decoded if decoded.ndim == 2 else decoded[:, :, [2, 1, 0, 3][: decoded.shape[2]]]
 
 
 def _transparent(samples: npt.NDArray[Any], header: PngHeader) -> npt.NDArray[np.bool_] | None:
@@ -172,10 +163,7 @@ def _transparent(samples: npt.NDArray[Any], header: PngHeader) -> npt.NDArray[np
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """Yield kind, and where the content begins and ends, of all chunks.
-
-    Raises ImageRefused: "damaged", where the file ends early.
-    """
+    """Yield kind, begin and end of the content of all chunks; refuses a file that ends early."""
     offset = len(SIGNATURE)
     while True:
         end = offset + 8 + int.from_bytes(data[offset : offset + 4], "big")

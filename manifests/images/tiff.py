@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import io
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 import tifffile
 from PIL import Image
 
 from ...errors import ImageRefused, Reason, first_line
-from .opening import open_lazily, to_8_bit, upright
+from .opening import decode_deep, open_lazily, to_8_bit, upright
 
 MARKS = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
 _BITS, _ORIENTATION = 258, 274
-_BY_TIFFFILE = (1, 8, 32946)  # of the tag Compression: none, and Deflate
+_DEFLATE = (8, 32946)  # of the tag Compression
+_BY_TIFFFILE = (1, *_DEFLATE)  # none, and Deflate
 _BY_OPENCV = (5, 32773)  # LZW, PackBits
 _EVERYWHERE = (*_BY_TIFFFILE, *_BY_OPENCV, 2, 3, 4, 6, 7, 32771)  # others as libraries were built
 # Of a TIFF that takes no more memory than its width and height let expect.
@@ -80,18 +81,19 @@ def decode_tiff(data: bytes, header: TiffHeader) -> Image.Image:
     if page.sampleformat == _FLOAT or page.sampleformat in _COMPLEX:
         raise ImageRefused(Reason.UNSUPPORTED, "a TIFF of floating-point samples")
     try:
-        _check_deflated(data, page)
-        opened = _opened(data)
+        if page.compression in _DEFLATE:  # where a sum is wrong, libtiff shows garbage
+            for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
+                zlib.decompress(data[offset : offset + size])
+        opened: Image.Image | None = None
+        with suppress(ImageRefused):
+            opened = open_lazily(data)
         grey = opened is not None and opened.mode.startswith("I")
         deep = page.bitspersample == 16 and page.photometric == _RGB
         if opened is not None and not deep:
             opened.load()  # which turns it, too
             return _from_grey(opened, page) if grey else opened
         if page.compression in _BY_OPENCV and page.planarconfig != _SEPARATE and deep:
-            decoded = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
-            if decoded is None or decoded.dtype != np.uint16 or decoded.ndim != 3:
-                raise ImageRefused(Reason.DAMAGED, "16-bit samples that cannot be decoded")
-            return _from_samples(decoded[:, :, [2, 1, 0, 3][: decoded.shape[2]]], page)
+            return _from_samples(decode_deep(data), page)
         if page.compression in _BY_TIFFFILE:
             with tifffile.TiffFile(io.BytesIO(data)) as file:
                 samples = _samples(file.pages.first)
@@ -129,20 +131,6 @@ def _why_converted(page: Any) -> str:
     if page.photometric in (_WHITE_IS_ZERO, _BLACK_IS_ZERO):
         return "greyscale"
     return "cmyk" if page.photometric == _CMYK else "tiff file"
-
-
-def _opened(data: bytes) -> Image.Image | None:
-    try:
-        return open_lazily(data)
-    except ImageRefused:
-        return None
-
-
-def _check_deflated(data: bytes, page: Any) -> None:
-    """Let zlib check the sums of all strips or tiles: libtiff shows garbage instead."""
-    if page.compression in (8, 32946):
-        for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
-            zlib.decompress(data[offset : offset + size])
 
 
 def _samples(page: Any) -> npt.NDArray[Any]:

@@ -1,4 +1,1 @@
-"""Labels of photographs.
-
-Classes, boxes, masks and captions: read, moved to the stored normals, and written again.
-"""
+"""Labels (classes, boxes, masks, captions): read, moved to stored normals, written again."""

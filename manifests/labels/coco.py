@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
 from ...errors import SourceError
 from ...storage.stores import as_path
-from ..sources.containers import list_container
+from ..sources.containers import list_container, read_beside, read_text
 from ..sources.matching import match, normalize_name
-from ..sources.text import read_beside, read_text
-from .labels import Labels, LeftOut, Marked, encodable, one_line
+from .labels import Labels, LeftOut, Marked, encodable, one_line, side_of
 from .runs import runs_in
 
 _FOLDERS = "annotations", "captions"
@@ -74,12 +74,15 @@ class Annotations:
                 raise SourceError.at(
                     path, f"{name} is not a COCO annotation file: {error}"
                 ) from error
-        self.classes = list(dict.fromkeys(names[number] for number in sorted(names, key=_order)))
+        order = sorted(names, key=lambda key: (isinstance(key, str), key))
+        self.classes = list(dict.fromkeys(names[number] for number in order))
         paths = {normalize_name(one): one for one in photographs}
         matches = match(self._images, paths, path)
         self._found = {paths[own]: self._images[name] for name, own in matches.found.items()}
         self.left_out += [
-            LeftOut("name that is not clear", f"{self._files_of(name)}: {why}")
+            LeftOut(
+                "name that is not clear", f"{', '.join(self._images[name].files.values())}: {why}"
+            )
             for name, why in matches.unclear.items()
         ]
 
@@ -97,9 +100,6 @@ class Annotations:
                 marked=tuple(image.marked), captions=tuple(image.captions), size=image.size
             )
             yield labels, [one._replace(path=path) for one in image.left_out]
-
-    def _files_of(self, name: str) -> str:
-        return ", ".join(self._images[name].files.values())
 
     def _texts(self, listing: str) -> list[tuple[str, str]]:
         """Read the annotation files, the instances first."""
@@ -154,11 +154,15 @@ class Annotations:
             origin = f"{file}: annotation {f'no. {number}' if given is None else _shown(given)}"
             into = None
             try:
-                into = self._image_of(one, images)
+                key = _id(one, "image_id")
+                into = images.get(key)
+                if into is None:
+                    raise _Odd("image that is not listed" if key not in images else "image", key)
                 _annotate(into, one, own, origin)
             except _Odd as odd:
                 to = self.left_out if into is None else into.left_out
-                whose = f"image {_shown_image(one)}" if into is None else into.name
+                given = _shown(one.get("image_id")) if isinstance(one, dict) else "?"
+                whose = f"image {given}" if into is None else into.name
                 to.append(LeftOut(odd.kind, f"{origin} of {whose}: {odd}"))
 
     def _take_images(self, file: str, listed: list[Any]) -> dict[int | str, _Image | None]:
@@ -177,7 +181,7 @@ class Annotations:
                 if names.setdefault(key, name) != name:
                     raise _Odd("id that stands twice", key)
                 image = self._images.setdefault(name, _Image(name))
-                size = _side(one.get("width")), _side(one.get("height"))
+                size = side_of(one.get("width")), side_of(one.get("height"))
                 if kind == _KINDS[1]:  # captions speak of no pixels
                     size = 0, 0
                 if 0 not in size and image.size not in ((0, 0), size):
@@ -191,14 +195,6 @@ class Annotations:
                 if key is not None:
                     images[key] = None
         return images
-
-    @staticmethod
-    def _image_of(one: Any, images: dict[int | str, _Image | None]) -> _Image:
-        key = _id(one, "image_id")
-        image = images.get(key)
-        if image is None:
-            raise _Odd("image that is not listed" if key not in images else "image", key)
-        return image
 
 
 def _annotate(image: _Image, one: Any, names: dict[int | str, str], origin: str) -> None:
@@ -252,28 +248,21 @@ def _polygon(part: Any) -> tuple[float, ...]:
 def _runs(
     outline: dict[str, Any], size: tuple[int, int]
 ) -> tuple[tuple[int, ...], tuple[int, int]]:
-    """Return the runs of a mask, and the size (width, height) of the image that they are of.
-
-    It must be that of the image, where the file tells that.
-    """
+    """Return the runs of a mask, and the (width, height) they are of: the image's, if told."""
     counts, sides = outline.get("counts"), outline.get("size")
     try:
         runs = runs_in(counts) if isinstance(counts, str) else _whole(counts)
     except ValueError as error:
         raise _Odd("mask", counts) from error
-    height, width = _pair(sides) if sides is not None else size[::-1]
+    found = size[::-1] if sides is None else _whole(sides)
+    if sides is not None and (len(found) != 2 or min(found) < 1):
+        raise _Odd("mask", sides)
+    height, width = found
     if min(runs, default=-1) < 0:
         raise _Odd("mask", outline)
     if size not in ((0, 0), (width, height)) or (width and sum(runs) != width * height):
         raise _Odd("mask of another size", [height, width, sum(runs)])
     return runs, (width, height)
-
-
-def _pair(sides: Any) -> tuple[int, int]:
-    found = _whole(sides)
-    if len(found) != 2 or min(found) < 1:
-        raise _Odd("mask", sides)
-    return found[0], found[1]
 
 
 def _parsed(text: str) -> Any:
@@ -308,26 +297,14 @@ def _id(one: Any, name: str = "id") -> int | str:
     return value
 
 
-def _side(value: Any) -> int:
-    """Return a side of an image in pixels, 0 where it is not told."""
-    try:
-        return max(0, int(float(value)))
-    except (TypeError, ValueError, OverflowError):
-        return 0
-
-
 def _numbers(values: Any, name: str) -> tuple[float, ...]:
-    if not isinstance(values, list) or any(
-        isinstance(one, bool) or not isinstance(one, int | float) for one in values
-    ):
-        raise _Odd(name, values)
-    try:
-        numbers = tuple(map(float, values))
-    except OverflowError as error:
-        raise _Odd(name, values) from error
-    if not all(map(math.isfinite, numbers)):
-        raise _Odd(name, values)
-    return numbers
+    given = values if isinstance(values, list) else [None]
+    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in given):
+        with suppress(OverflowError):
+            numbers = tuple(map(float, given))
+            if all(map(math.isfinite, numbers)):
+                return numbers
+    raise _Odd(name, values)
 
 
 def _whole(values: Any) -> tuple[int, ...]:
@@ -337,15 +314,7 @@ def _whole(values: Any) -> tuple[int, ...]:
     return tuple(map(int, numbers))
 
 
-def _order(key: int | str) -> tuple[bool, int | str]:
-    return isinstance(key, str), key
-
-
 def _shown(value: Any) -> str:
     """Return a value as a file has it, cut where it is long."""
     text = json.dumps(value, default=repr)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-
-
-def _shown_image(one: Any) -> str:
-    return _shown(one.get("image_id")) if isinstance(one, dict) else "?"

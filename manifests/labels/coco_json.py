@@ -59,7 +59,8 @@ def write_annotations(
             }
             _write(handle, image, index)
             labels = labels_of(record)
-            of_kind = _captions(labels) if kind == "captions" else _instances(record["key"], labels)
+            captions = [{"caption": caption} for caption in labels["captions"]]
+            of_kind = captions if kind == "captions" else _instances(record["key"], labels)
             for annotation in of_kind:
                 made += 1
                 _write(rest, {"id": made, "image_id": row, **annotation}, made - 1)
@@ -102,10 +103,6 @@ def _instances(key: str, labels: dict[str, Any]) -> Iterable[dict[str, Any]]:
             "ignore": int(difficult),
             "segmentation": shape,
         }
-
-
-def _captions(labels: dict[str, Any]) -> Iterable[dict[str, Any]]:
-    return ({"caption": caption} for caption in labels["captions"])
 
 
 def _area(shape: Any, box: float) -> float:

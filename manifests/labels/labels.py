@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter
+
 from ...errors import SetError
 from ...storage.untrusted import parse_json
 from .placement import Placement
@@ -23,6 +25,14 @@ _DIGITS = 3  # of coordinates, in pixels
 def encodable(text: str) -> str:
     """Return a text whose lone surrogates, which no file can hold, are replaced by "?"."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def side_of(value: Any) -> int:
+    """Return a side of an image, in pixels, that a file tells; 0 where it does not."""
+    try:
+        return max(0, int(float(value)))
+    except (TypeError, ValueError, OverflowError):
+        return 0
 
 
 def one_line(value: Any) -> str:
@@ -106,23 +116,12 @@ class Labels:
         return json.dumps({**asdict(self), "mask": None}, separators=(",", ":"), sort_keys=True)
 
 
+_LABELS = TypeAdapter(Labels)
+
+
 def from_json(text: str, mask: bytes = b"") -> Labels:
     """Read what `Labels.as_json` wrote, and add the mask."""
-    value = parse_json(text)
-    marked = tuple(
-        Marked(
-            one["name"],
-            tuple(one["box"]),
-            one["difficult"],
-            one["crowd"],
-            tuple(map(tuple, one["polygons"])),
-            tuple(one["runs"]),
-            tuple(one.get("runs_of", (0, 0))),
-            one.get("origin", ""),
-        )
-        for one in value["marked"]
-    )
-    return Labels(value["name"], marked, tuple(value["captions"]), mask, tuple(value["size"]))
+    return _LABELS.validate_python({**parse_json(text), "mask": mask})
 
 
 def _placed(one: Marked, placement: Placement) -> Marked:

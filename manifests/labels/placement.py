@@ -32,11 +32,6 @@ class Placement:
     stored: tuple[int, int]
 
     @property
-    def unchanged(self) -> bool:
-        """True if the placement moves nothing."""
-        return self.turn == 1 and self.given == self.stored
-
-    @property
     def shown(self) -> str:
         """The size of the image that the labels speak of, in words."""
         return f"{self.given[0]} x {self.given[1]}"
@@ -68,13 +63,11 @@ class Placement:
         return np.ascontiguousarray(nearest(upright(mask, self.turn), self.stored[::-1]))
 
     def runs(self, runs: Sequence[int]) -> tuple[int, ...]:
-        """Move which pixels are an object's own, as COCO counts them.
-
-        Raises ValueError when they are of another size.
-        """
+        """Move an object's pixels, as COCO counts them; ValueError if they are of another size."""
         width, height = self.given
         mask = mask_of(runs, height, width)
-        return tuple(runs) if self.unchanged else runs_of(self.pixels(mask))
+        moved = self.turn != 1 or self.given != self.stored
+        return runs_of(self.pixels(mask)) if moved else tuple(runs)
 
 
 def numbers_in(data: bytes) -> Mask:

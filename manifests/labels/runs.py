@@ -12,10 +12,7 @@ _BITS = 60  # of a number, which counts pixels
 
 
 def mask_of(runs: Sequence[int], height: int, width: int) -> Mask:
-    """Return a mask of 0 and 1, uint8 (H, W).
-
-    Raises ValueError when the runs are of another size.
-    """
+    """Return a mask of 0 and 1, uint8 (H, W); ValueError when the runs are of another size."""
     if min(runs, default=0) < 0 or sum(runs) != height * width:
         raise ValueError(f"a mask of {sum(runs)} pixels for an image of {width} x {height}")
     counts = np.asarray(runs, np.int64)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -25,7 +26,6 @@ from ...storage.untrusted import inside, parse_json, shown
 from ..images.encode import encode_grey
 from ..sources import Source
 from . import voc
-from .class_folders import classes_in, synset_of
 from .coco import Annotations
 from .labels import BOXES, CLASS, CLASSES, MASK, Labels, LeftOut, from_json, one_line
 from .placement import numbers_in, placement_of
@@ -33,6 +33,7 @@ from .placement import numbers_in, placement_of
 LABELS, CLASS_LIST = "labels.parquet", "classes.txt"
 LABELLED_KINDS = ("classes", "imagenet", "voc", "coco")
 """Kinds of sources that have labels."""
+_SYNSET = re.compile(r"n\d{8}")
 _SCHEMA = pa.schema(
     [pa.field("key", pa.string()), pa.field("labels", pa.string()), pa.field("mask", pa.binary())]
 )
@@ -111,17 +112,14 @@ def _known(source: Source, plan: pa.Table, listed: pa.Table) -> _Known:
     if source.kind in ("coco", "voc"):
         known = _annotated(source, paths, every)
     else:
-        names_of = (
-            dict(zip(every, classes_in(every), strict=True))
-            if source.kind == "classes"
-            else {path: synset_of(path) for path in every}
-        )
-        names_of = {
-            path: name if name.isprintable() else one_line(name) for path, name in names_of.items()
-        }
+        given = classes_in(every) if source.kind == "classes" else map(synset_of, every)
+        names = (name if name.isprintable() else one_line(name) for name in given)
+        names_of = dict(zip(every, names, strict=True))
         classes = sorted({name for name in names_of.values() if name})
         known = _Known({path: Labels(name=names_of[path]) for path in paths}, classes, [])
-    if paths and not any(map(_says_something, known.labels.values())):
+    if paths and not any(
+        one.name or one.marked or one.captions or one.mask for one in known.labels.values()
+    ):
         why = f"; {known.left_out[0].detail}" if known.left_out else ""
         raise SourceError(
             f"{source.kind}={source.path}: none of its {len(paths):,} photographs has a label,"
@@ -129,6 +127,24 @@ def _known(source: Source, plan: pa.Table, listed: pa.Table) -> _Known:
             path=source.path,
         )
     return known
+
+
+def synset_of(path: str) -> str:
+    """Return the synset in a path of ImageNet's, "" where there is none (its validation images)."""
+    return next((part for part in PurePosixPath(path).parts[:-1] if _SYNSET.fullmatch(part)), "")
+
+
+def classes_in(paths: Sequence[str]) -> list[str]:
+    """Return the class of each of all paths of a `classes` source: the folder it lies in.
+
+    Like torchvision's ImageFolder it takes the first folder below the source; or below the one
+    folder that all lies in, as archives have it.
+    """
+    parts = [PurePosixPath(path).parts for path in paths]
+    level = 0
+    while all(len(one) > level + 2 for one in parts) and len({one[level] for one in parts}) == 1:
+        level += 1
+    return [one[level] for one in parts]
 
 
 def _annotated(source: Source, paths: list[str], every: list[str]) -> _Known:
@@ -143,10 +159,6 @@ def _annotated(source: Source, paths: list[str], every: list[str]) -> _Known:
         classes, left_out = voc.classes_of(names), []
     left_out = [*left_out, *(one for _, without in read.values() for one in without)]
     return _Known({path: labels for path, (labels, _) in read.items()}, classes, left_out)
-
-
-def _says_something(labels: Labels) -> bool:
-    return bool(labels.name or labels.marked or labels.captions or labels.mask)
 
 
 def _paths(table: pa.Table, source: Source) -> list[str]:

@@ -9,10 +9,9 @@ from pathlib import PurePosixPath
 from xml.etree import ElementTree
 
 from ...storage.stores import as_path
-from ..sources.containers import Entry, list_container
+from ..sources.containers import Entry, list_container, read_entry
 from ..sources.matching import normalize_name, strip_suffix
-from ..sources.text import read_entry
-from .labels import Labels, LeftOut, Marked, one_line
+from .labels import Labels, LeftOut, Marked, one_line, side_of
 
 CLASSES = (
     *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
@@ -77,20 +76,12 @@ def _read(path: str, entry: Entry, name: str) -> tuple[Labels, list[LeftOut]]:
             marked.append(_marked(one, origin))
         except ValueError as error:
             left_out.append(LeftOut("object", f"{origin}: {error}"))
-    size = _side(tree.findtext("size/width")), _side(tree.findtext("size/height"))
+    size = side_of(tree.findtext("size/width")), side_of(tree.findtext("size/height"))
     return Labels(marked=tuple(marked), size=(0, 0) if 0 in size else size), left_out
 
 
 def _left_out(reason: str, entry: Entry, why: str) -> LeftOut:
     return LeftOut(reason, f"{entry.name}: {one_line(why)}")
-
-
-def _side(text: str | None) -> int:
-    """Return a side of an image in pixels, 0 where it is not told."""
-    try:
-        return max(0, int(float(text or 0)))
-    except (ValueError, OverflowError):
-        return 0
 
 
 def _marked(one: ElementTree.Element, origin: str) -> Marked:

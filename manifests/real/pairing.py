@@ -12,10 +12,7 @@ Match = str | tuple[str, str]
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a user's regular expression, ignoring case.
-
-    Raises SourceError when it is none.
-    """
+    """Compile a user's regular expression, ignoring case. Raises SourceError when it is none."""
     try:
         return re.compile(pattern, re.IGNORECASE)
     except re.error as error:

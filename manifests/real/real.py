@@ -75,12 +75,12 @@ class _Tree:
         return [found[1] for found in map(pattern.search, _lines(as_path(at))) if found]
 
 
-class _Misfit(NamedTuple):
+class _Misfit(Exception):
     """The lack of a layout: how many files of others of its templates there are."""
 
-    found: int
-    seen: str
-    missing: str
+    def __init__(self, found: int, seen: str, missing: str) -> None:
+        super().__init__(missing)
+        self.found, self.seen, self.missing = found, seen, missing
 
 
 class _Found(NamedTuple):
@@ -133,12 +133,12 @@ def real(name: str, folder: str | Path, split: str | None = None) -> RealSet:
     misfits = []
     for tree in _trees(root, files):
         for layout in rules.layouts:
-            if chosen not in layout:
-                continue
-            made = _collected(rules, layout[chosen], tree)
-            if not isinstance(made, _Misfit):
-                return _filled(rules, made, tree, name, chosen)
-            misfits.append(made)
+            if chosen in layout:
+                try:
+                    found = [one for rule in layout[chosen] for one in _of_rule(rules, rule, tree)]
+                    return _filled(rules, found, tree, name, chosen)
+                except _Misfit as misfit:
+                    misfits.append(misfit)
     raise SourceError(f"{folder}: not {name}: {_told(rules, chosen, misfits, files)}", path=folder)
 
 
@@ -191,23 +191,13 @@ def _trees(root: Path, files: list[str]) -> Iterator[_Tree]:
         yield _Tree(root, at)
 
 
-def _collected(rules: SetRules, given: tuple[Rule, ...], tree: _Tree) -> list[_Found] | _Misfit:
-    found: list[_Found] = []
-    for rule in given:
-        made = _of_rule(rules, rule, tree)
-        if isinstance(made, _Misfit):
-            return made
-        found += made
-    return found
-
-
-def _of_rule(rules: SetRules, rule: Rule, tree: _Tree) -> list[_Found] | _Misfit:
-    """Find the files of a rule, and pair them."""
+def _of_rule(rules: SetRules, rule: Rule, tree: _Tree) -> list[_Found]:
+    """Find the files of a rule, and pair them. Raises _Misfit when there are none."""
     matches = [[one for one in map(t.match, tree.path) if one] for t in rule.templates]
     counts = [len(one) for one in matches]
     if not all(counts):
         shown = [template.shown for template in rule.templates]
-        return _Misfit(max(counts), shown[counts.index(max(counts))], shown[counts.index(0)])
+        raise _Misfit(max(counts), shown[counts.index(max(counts))], shown[counts.index(0)])
     kept = [
         one
         for one in matches[0]
@@ -217,7 +207,7 @@ def _of_rule(rules: SetRules, rule: Rule, tree: _Tree) -> list[_Found] | _Misfit
         )
     ]
     if not kept:
-        return _Misfit(counts[0], rule.templates[0].shown, f"file of this split ({_which(rule)})")
+        raise _Misfit(counts[0], rule.templates[0].shown, f"file of this split ({_which(rule)})")
     if len(matches) == 1:
         return [_Found(one, None) if rule.low else _Found(None, one) for one in kept]
     low, normal = (template.pattern for template in rule.templates)

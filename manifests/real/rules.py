@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
 from pathlib import PurePath
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from ...errors import ConfigError
 from ...storage.untrusted import SPLITS
-from ..config import parse_yaml, validate
+from ..config import Frozen, parse_yaml, validate
 from .pairing import compile_pattern
 
 _FIELD = re.compile(r"\{(\w+)(?::([^{}]+))?\}|(\*)")
@@ -75,11 +75,7 @@ def _pattern(template: str) -> re.Pattern[str]:
     return compile_pattern(made + re.escape(template[at:]))
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Listing(_Model):
+class Listing(Frozen):
     """A list of a set's own that says which files a split has.
 
     file: path of the list, in the set.
@@ -90,18 +86,13 @@ class Listing(_Model):
     line: str
 
 
-class LabelRule(_Model):
+class LabelRule(Frozen):
     """Files that say where objects are.
 
-    Attributes
-    ----------
-    file : tuple of Template
-        With the fields of the low; the first one that is there counts.
-    line : str
-        A regular expression with the groups left, top, and right and bottom or width and height,
-        in pixels; and name, where there is one.
-    name : str
-        Class, where lines have none.
+    file: templates with the fields of the low; the first one that is there counts.
+    line: regular expression with the groups left, top, and right and bottom or width and height, in
+      pixels; and name, where there is one.
+    name: class, where lines have none.
     """
 
     file: tuple[str, ...]
@@ -109,7 +100,7 @@ class LabelRule(_Model):
     name: str = ""
 
 
-class Rule(_Model):
+class Rule(Frozen):
     """Files of one split.
 
     low, normal: files with equal values of the fields that both have are a pair; several lows may
@@ -136,7 +127,13 @@ class Rule(_Model):
         return [Template(one) for one in (self.low, self.normal) if one]
 
 
-class SetRules(_Model):
+_Rules = Annotated[
+    tuple[Rule, ...], BeforeValidator(lambda value: value if isinstance(value, list) else [value])
+]
+"""The rules of a split; a file may have one without a list around it."""
+
+
+class SetRules(Frozen):
     """A real set.
 
     title, paper, holds, terms, url, source: its name in the field, who made it, what it holds,
@@ -155,21 +152,9 @@ class SetRules(_Model):
     url: str
     source: str
     scene: str = ""
-    layouts: tuple[dict[str, tuple[Rule, ...]], ...]
+    layouts: tuple[dict[str, _Rules], ...]
     lists: dict[str, tuple[str, ...] | Listing] = Field(default_factory=dict)
     labels: LabelRule | None = None
-
-    @field_validator("layouts", mode="before")
-    @classmethod
-    def _one_rule_or_several(cls, value: object) -> object:
-        if not isinstance(value, list):
-            return value
-        return [
-            {k: v if isinstance(v, list) else [v] for k, v in one.items()}
-            if isinstance(one, dict)
-            else one
-            for one in value
-        ]
 
     @property
     def splits(self) -> list[str]:
@@ -201,10 +186,7 @@ def set_names() -> list[str]:
 
 @lru_cache(maxsize=64)
 def load_rules(name: str) -> SetRules:
-    """Read the rules of a set.
-
-    Raises ConfigError when there is no set of that name.
-    """
+    """Read the rules of a set. Raises ConfigError when there is no set of that name."""
     names = set_names()
     if name not in names:
         raise ConfigError(f"{name}: no real set of that name; there are {', '.join(names)}")

@@ -1,4 +1,1 @@
-"""Selection of the photographs that become pairs.
-
-Candidates, their measures, bounds, near-duplicates, the plan.
-"""
+"""Which photographs become pairs: candidates, measures, bounds, near-duplicates, the plan."""

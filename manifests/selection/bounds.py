@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from ..config import load_yaml, validate
+from ..config import Frozen, load_yaml, validate
 
 KEPT = ""
 """The reason of a candidate that is not refused."""
 
 
-class Profile(BaseModel):
+class Profile(Frozen):
     """Bounds that a candidate must keep; None applies no bound.
 
     `Measures` says what each measure is.
@@ -24,8 +24,6 @@ class Profile(BaseModel):
     The comments in the profile that gloam ships, `bounds.yaml`, say why its bounds are what they
     are.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     min_side: int | None = Field(default=None, ge=1)
     max_side: int | None = Field(default=None, ge=1)
@@ -49,10 +47,8 @@ def load_profile(path: Path | None = None) -> Profile:
 
     Raises ConfigError when the file is missing or holds an unknown key or a wrong value.
     """
-    if path is None:
-        with resources.as_file(resources.files(__package__) / "bounds.yaml") as shipped:
-            return validate(Profile, load_yaml(shipped), str(shipped))
-    return validate(Profile, load_yaml(path), str(path))
+    chosen = path or Path(str(resources.files(__package__) / "bounds.yaml"))
+    return validate(Profile, load_yaml(chosen), str(chosen))
 
 
 def refusal_of(candidates: pa.Table, profile: Profile) -> npt.NDArray[np.object_]:

@@ -26,10 +26,9 @@ from ...storage.atomic import atomic_write
 from ...storage.tables import read_table
 from ..clips.listing import list_clips
 from ..clips.windows import Windows, locates_clip
-from ..sources import Listed, Location, Source, list_source, read
+from ..sources import Location, Source, list_source, read
 from .keys import make_keys
-from .measure_clip import measure_clip
-from .measures import FIELDS, MEASURES, Measures, measure
+from .measures import FIELDS, MEASURES, Measures, measure, measure_clip
 
 _MEASURE_TYPES = {"width": pa.int32(), "height": pa.int32(), "perceptual_hash": pa.uint64()}
 MEASURE_SCHEMA = pa.schema(
@@ -67,7 +66,12 @@ def list_candidates(
     for source in sources:
         before = len(paths)
         over: Counter[str] = Counter()
-        for image in _listed(source, over):
+        images = (
+            list_clips(source.path, Windows(source.frames, source.stride, source.step), over)
+            if source.frames
+            else list_source(source.kind, source.path, source.listing, over)
+        )
+        for image in images:
             origins.append(source.name)
             names.append(image.name)
             paths.append(image.path)
@@ -83,12 +87,6 @@ def list_candidates(
     return pa.table(
         {"source": origins, "key": make_keys(origins, names, paths), "path": paths} | located
     )
-
-
-def _listed(source: Source, over: Counter[str]) -> Iterator[Listed]:
-    if not source.frames:
-        return list_source(source.kind, source.path, source.listing, over)
-    return list_clips(source.path, Windows(source.frames, source.stride, source.step), over)
 
 
 def _check_unique(source: Source, paths: list[str]) -> None:
@@ -140,7 +138,8 @@ def measure_candidates(
     """
     cache.mkdir(parents=True, exist_ok=True)
     identity = _identities(listed, max_pixels)
-    known = _load_cache(cache)
+    parts = map(read_table, sorted(cache.glob("part-*.parquet")))
+    known = pa.concat_tables([_CACHE_SCHEMA.empty_table(), *parts])
     todo = np.flatnonzero(~np.isin(identity, known.column("identity").to_numpy()))
     done = len(identity) - len(todo)
     at(done)
@@ -171,10 +170,7 @@ def measure_candidates(
 
 
 def leave_unmeasured(listed: pa.Table) -> pa.Table:
-    """Add the columns of `MEASURE_SCHEMA` with nothing in them.
-
-    For a plan that takes every candidate as it is.
-    """
+    """Add `MEASURE_SCHEMA`'s columns, empty, for a plan that takes every candidate as it is."""
     for field in MEASURE_SCHEMA:
         blank = "" if field.name in ("reason", "detail") else None
         listed = listed.append_column(field, pa.array([blank] * len(listed), field.type))
@@ -192,11 +188,6 @@ def _identities(listed: pa.Table, max_pixels: int) -> npt.NDArray[np.uint64]:
     )
     digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
     return np.frombuffer(digests, dtype="<u8")
-
-
-def _load_cache(cache: Path) -> pa.Table:
-    parts = map(read_table, sorted(cache.glob("part-*.parquet")))
-    return pa.concat_tables([_CACHE_SCHEMA.empty_table(), *parts])
 
 
 def _store(

@@ -33,7 +33,10 @@ def near_duplicates(
 
     unique = members[np.sort(first)]
     values = hashes[unique]
-    kept_by = _greedy(values, bits)
+    kept_by = np.full(len(values), -1, np.int64)  # the first kept image that one is near to
+    for later, earlier in zip(*_near_pairs(values, bits), strict=True):
+        if kept_by[later] < 0 and kept_by[earlier] < 0:
+            kept_by[later] = earlier
     near = kept_by >= 0
     repeats[unique[near]] = unique[kept_by[near]]
     # Exact repeats of an image that was itself dropped point at the one that was kept.
@@ -76,10 +79,7 @@ def near_across(
 def _near_pairs(
     values: npt.NDArray[np.uint64], bits: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Find the pairs (later, earlier) of images whose hashes differ in at most `bits` bits.
-
-    They are ordered, and each is there once.
-    """
+    """Find all pairs (later, earlier) of hashes that differ in at most `bits` bits, in order."""
     later, earlier = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for chunk in range(_CHUNKS):
         part = (values >> np.uint64(_CHUNK_BITS * chunk)) & np.uint64(0xFFFF)
@@ -96,12 +96,3 @@ def _near_pairs(
             earlier.append(order[near])
     pairs = np.unique(np.concatenate(later) * len(values) + np.concatenate(earlier))
     return pairs // len(values), pairs % len(values)
-
-
-def _greedy(values: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64]:
-    """Find for each image the first kept one that it is near to, or -1."""
-    kept_by = np.full(len(values), -1, np.int64)
-    for later, earlier in zip(*_near_pairs(values, bits), strict=True):
-        if kept_by[later] < 0 and kept_by[earlier] < 0:
-            kept_by[later] = earlier
-    return kept_by

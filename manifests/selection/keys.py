@@ -7,7 +7,8 @@ import re
 import unicodedata
 from collections import Counter
 
-_LONGEST = 80
+from ...storage.untrusted import LONGEST_KEY
+
 _HASH_DIGITS = 8
 _ODD = re.compile(r"[^a-z0-9_-]+")
 
@@ -41,7 +42,7 @@ def make_keys(sources: list[str], names: list[str], paths: list[str]) -> list[st
     keys = [normalise(source, name) for source, name in zip(sources, names, strict=True)]
     seen = Counter(keys)
     for i, key in enumerate(keys):
-        if seen[key] > 1 or len(key) > _LONGEST:
+        if seen[key] > 1 or len(key) > LONGEST_KEY:
             keys[i] = _with_hash(key, f"{sources[i]}\0{paths[i]}", _HASH_DIGITS)
     # Eight digits meet once in 65,000 colliding images; then, and only then, all twins take longer
     # ones.
@@ -59,4 +60,4 @@ def make_keys(sources: list[str], names: list[str], paths: list[str]) -> list[st
 
 def _with_hash(key: str, identity: str, digits: int) -> str:
     mark = hashlib.blake2b(identity.encode("utf-8"), digest_size=32).hexdigest()[:digits]
-    return f"{key[: _LONGEST - 1 - digits].rstrip('-')}-{mark}"
+    return f"{key[: LONGEST_KEY - 1 - digits].rstrip('-')}-{mark}"

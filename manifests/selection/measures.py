@@ -8,15 +8,20 @@ other instructions, and have other last digits, on other CPUs.)
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from ..clips.cuts import refuse_cut
+from ..clips.load_clip import check_frames, video_pixels
+from ..clips.windows import frame_files
 from ..images.decode import decode_small
-from ..images.header import read_header
+from ..images.header import MAX_PIXELS, read_header
+from ..images.load_normal import load_normal
 from ..images.opening import Pixels
+from ..sources import Location, read
 
 MEASURES = 5
 """Raised by every change of what is measured: cached measurements are not used any more, and
@@ -28,6 +33,8 @@ _CLIPPED = 250
 _DARK = 26  # 0.1 of 255
 _CELLS = 8
 _HASH_SIDE, _HASH_WAVES = 32, 8
+_LEAST, _LARGEST = ("bright", "laplacian", "colourfulness"), ("clipped", "dark")
+"""Measures of which a clip has its frames' smallest, and their largest."""
 BRIGHT = 0.25
 """Mean luma (sRGB-encoded, 0 to 1) from which on a cell counts as bright."""
 
@@ -76,12 +83,29 @@ def measure(data: bytes, max_pixels: int) -> Measures:
     Raises gloam.errors.ImageRefused when it cannot be decoded.
     """
     header = read_header(data, max_pixels)
-    return _measured(header.width, header.height, decode_small(data, header, SIDE))
+    return measure_pixels(decode_small(data, header, SIDE), (header.width, header.height))
 
 
-def measure_pixels(pixels: Pixels) -> Measures:
-    """Measure a decoded picture, uint8 RGB (H, W, 3)."""
-    return _measured(pixels.shape[1], pixels.shape[0], pixels)
+def measure_clip(location: Location, max_pixels: int = MAX_PIXELS) -> Measures:
+    """Measure a clip: its first, middle and last frame, of each measure the worst.
+
+    Raises ImageRefused as `load_clip` does.
+    """
+    files = frame_files(location)
+    if files is None:
+        pixels = video_pixels(location, max_pixels)
+        refuse_cut(pixels)
+        found = [measure_pixels(pixels[number]) for number in _three(len(pixels))]
+    else:
+        check_frames([load_normal(read(file), None, max_pixels) for file in files])
+        found = [measure(read(files[number]), max_pixels) for number in _three(len(files))]
+    worst = {name: min(getattr(one, name) for one in found) for name in _LEAST}
+    worst |= {name: max(getattr(one, name) for one in found) for name in _LARGEST}
+    return replace(found[0], mean=sorted(one.mean for one in found)[len(found) // 2], **worst)
+
+
+def _three(count: int) -> list[int]:
+    return sorted({0, count // 2, count - 1})
 
 
 def luma_cells(pixels: Pixels, cells: int) -> npt.NDArray[np.float64]:
@@ -91,7 +115,12 @@ def luma_cells(pixels: Pixels, cells: int) -> npt.NDArray[np.float64]:
     return np.rint(down @ luma.astype(np.float64) @ across.T) / luma.size  # sums are whole numbers
 
 
-def _measured(width: int, height: int, pixels: Pixels) -> Measures:
+def measure_pixels(pixels: Pixels, size: tuple[int, int] | None = None) -> Measures:
+    """Measure a decoded picture, uint8 RGB (H, W, 3).
+
+    size: (width, height) of the photograph, where the picture is a small copy of it.
+    """
+    width, height = size or (pixels.shape[1], pixels.shape[0])
     small = _reduce(pixels)
     luma = _luma(small)
     count = luma.size
@@ -123,9 +152,8 @@ def _reduce(pixels: Pixels) -> Pixels:
     # Sides are below 2 SIDE now, so no sum exceeds 255 (2 SIDE)^2 < 2^24: float32 holds it exactly,
     # in any order of adding.
     sums = _overlaps(height, down) @ channels @ _overlaps(width, across).T
-    return np.rint(sums / np.float32(height * width)).astype(
-        np.uint8
-    )  # IEEE 754 rounds a quotient in one way
+    # IEEE 754 rounds a quotient in one way.
+    return np.rint(sums / np.float32(height * width)).astype(np.uint8)
 
 
 @lru_cache(maxsize=1024)
@@ -143,10 +171,7 @@ def _overlaps(length: int, cells: int) -> npt.NDArray[np.float32]:
 
 
 def _blocks(pixels: Pixels, side: int) -> Pixels:
-    """Return the means of blocks of side x side pixels, rounded.
-
-    Pixels to the right and below that fill no block are left out.
-    """
+    """Return the rounded means of blocks of side x side pixels, without pixels that fill none."""
     height, width = (max(1, length // side) for length in pixels.shape[:2])
     down, across = (min(side, length) for length in pixels.shape[:2])
     if down == across == 1:
@@ -181,10 +206,7 @@ def _bright_share(luma: Pixels) -> float:
 
 
 def _moments(values: npt.NDArray[np.int16]) -> tuple[float, float]:
-    """Return mean and variance of whole numbers.
-
-    Their sums are exact, so it does not matter in which order a CPU adds them.
-    """
+    """Return mean and variance of whole numbers, whose exact sums no order of adding changes."""
     exact = values.ravel().astype(np.float64)
     count, total, squares = len(exact), int(exact.sum()), int(exact @ exact)
     return total / count, (count * squares - total * total) / (count * count)
@@ -206,10 +228,7 @@ def _colourfulness(channels: Pixels) -> float:
 
 
 def _perceptual_hash(luma: Pixels) -> int:
-    """Return the signs of a DCT of the means of 32 x 32 cells.
-
-    All is in whole numbers below 2^53.
-    """
+    """Return the signs of a DCT of the means of 32 x 32 cells, in whole numbers below 2^53."""
     down, across = (_waves() @ _overlaps(length, _HASH_SIDE) for length in luma.shape)
     low = (down @ luma.astype(np.float64) @ across.T).ravel()[1:]  # without the mean
     bits = np.concatenate([[False], low > np.sort(low)[len(low) // 2]])
@@ -218,10 +237,7 @@ def _perceptual_hash(luma: Pixels) -> int:
 
 @lru_cache(maxsize=1)
 def _waves() -> npt.NDArray[np.float64]:
-    """Return the lowest waves of the DCT-II over 32 cells, rounded (waves, cells).
-
-    They are orthonormal but for a common factor of some 1,024.
-    """
+    """Return the DCT-II's lowest waves (waves, cells), orthonormal but for a factor, rounded."""
     wave, cell = np.arange(_HASH_WAVES)[:, None], np.arange(_HASH_SIDE)[None, :]
     return np.rint(
         1024

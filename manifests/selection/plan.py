@@ -1,7 +1,4 @@
-"""The plan: which candidates become pairs, in which split and shard.
-
-It is a function of the seed and the candidates alone.
-"""
+"""The plan: which candidates become pairs, and where; by the seed and the candidates alone."""
 
 from __future__ import annotations
 
@@ -13,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ...errors import ConfigError, Reason
 from ...storage.untrusted import MOST_PAIRS
 from ...storage.untrusted import SPLITS as SPLITS
 from ..clips.windows import CLIP, sequence_of
+from ..config import Frozen
 from ..sources import Source
 from .bounds import KEPT, Profile, refusal_of
 from .duplicates import near_duplicates
@@ -39,15 +37,13 @@ _TEXTS = dict.fromkeys(("key", "split", "shard", "source", "path", "bytes"), pa.
 PLAN_SCHEMA = pa.schema(_TEXTS | {"shard": pa.int32(), "bytes": pa.int64()})
 
 
-class PlanOptions(BaseModel):
+class PlanOptions(Frozen):
     """Options of a plan; each field says what it is, and the command shows it.
 
     Without `val`, clips of ten or more sequences give whole sequences for validation. Without
     `shard_size`, small sets have fewer pairs a shard (down to 50), so that a split has 32 shards
     for workers and readers to share.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     pairs: int | None = Field(
         default=None,
@@ -123,8 +119,8 @@ def make_plan(
         left = np.setdiff1d(np.arange(len(chosen)), np.concatenate(held_out))
         reasons[chosen[left]] = HELD_OUT
         details[chosen[left]] = "its other clips are held out"
-    groups = [np.sort(places) for places in (held_out[2], held_out[0], held_out[1])]
-    parts = [_shuffled(chosen[places], hashes[:, 2]) for places in groups]
+    groups = [chosen[np.sort(places)] for places in (held_out[2], held_out[0], held_out[1])]
+    parts = [group[np.argsort(hashes[group, 2], kind="stable")] for group in groups]
     order = np.concatenate(parts)
     table = pa.table(
         [
@@ -288,10 +284,7 @@ def _counted(of_source: npt.NDArray[np.object_], reasons: npt.NDArray[np.object_
 
 
 def _apportion(total: int, available: list[int]) -> list[int]:
-    """Cut `total` in proportion to what is available, by largest remainders.
-
-    The earlier source wins a tie.
-    """
+    """Cut `total` in proportion to what is available, by largest remainders, the earlier first."""
     whole = sum(available)
     shares = [total * n // whole for n in available]
     by_remainder = sorted(range(len(available)), key=lambda i: (-(total * available[i] % whole), i))
@@ -300,23 +293,10 @@ def _apportion(total: int, available: list[int]) -> list[int]:
     return shares
 
 
-def _shuffled(
-    indices: npt.NDArray[np.int64], hashes: npt.NDArray[np.uint64]
-) -> npt.NDArray[np.int64]:
-    return indices[np.argsort(hashes[indices], kind="stable")]
-
-
 def _shards(pairs: int, size: int | None) -> npt.NDArray[np.int32]:
-    """Return the shard number of each of a split's pairs, in order.
-
-    Shards differ by at most one pair.
-    """
+    """Return the shard number of each of a split's pairs; shards differ by one pair at most."""
     if size is None:
         size = min(_LARGEST_SHARD, max(_SMALLEST_SHARD, -(-pairs // _USUAL_SHARDS)))
-    count = -(-pairs // size)
-    lengths = [pairs // count + (i < pairs % count) for i in range(count)]
-    return (
-        np.repeat(np.arange(count, dtype=np.int32), lengths)
-        if count
-        else np.empty(0, dtype=np.int32)
-    )
+    numbers = np.arange(-(-pairs // size), dtype=np.int32)
+    each, more = divmod(pairs, max(len(numbers), 1))
+    return np.repeat(numbers, each + (numbers < more))

@@ -45,10 +45,7 @@ def thumbnail(pixels: Pixels) -> Thumbnail:
 
 
 def thumbnail_of(data: bytes) -> Thumbnail:
-    """Return the thumbnail of a picture's file.
-
-    Raises gloam.errors.ImageRefused when it cannot be decoded.
-    """
+    """Return the thumbnail of a picture's file. Raises ImageRefused when it cannot be decoded."""
     return thumbnail(decode_small(data, read_header(data, MAX_PIXELS), SIDE))
 
 

@@ -1,4 +1,1 @@
-"""Sets on disk.
-
-Samples, shards or folders, receipts, its own files; verifying and copying it.
-"""
+"""Sets on disk: samples, shards or folders, receipts, its own files; verifying and copying it."""

@@ -1,11 +1,8 @@
-"""Closing a set.
-
-When every unit has its receipt, its tables and lists are written, then `set.json`, and it is done.
-"""
+"""Closing a set: when all units have receipts, tables and lists are written, then `set.json`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -150,10 +147,7 @@ def _records(root: Path, layout: str, receipt: Receipt) -> Iterable[dict[str, An
 
 
 def _write_annotations(
-    root: Path,
-    layout: str,
-    by_split: dict[str, list[Receipt]],
-    lows_only: bool,
+    root: Path, layout: str, by_split: dict[str, list[Receipt]], lows_only: bool
 ) -> list[Path]:
     """Write the labels of lows and of normals in COCO's form, where there are boxes or captions."""
     classes, roles = read_about(root)
@@ -161,21 +155,7 @@ def _write_annotations(
         return []
     written, first = [], 0
     for split, receipts in by_split.items():
-        file_name = partial(layout_named(layout).member_path, split)
-
-        def rows(
-            member: str,
-            receipts: list[Receipt] = receipts,
-            first: int = first,
-            file_name: Callable[[str, str], str] = file_name,
-        ) -> Iterator[tuple[int, str, dict[str, Any]]]:
-            records = (
-                record for one in receipts if one.pairs for record in _records(root, layout, one)
-            )
-            for row, record in enumerate(records, first):
-                suffix = record["members"][member]["suffix"]
-                yield row, file_name(record["key"], ending(member, suffix)), record
-
+        rows = partial(_named_rows, root, layout, receipts, first)
         head = next(rows(NORMAL), None)
         there = () if head is None else head[2]["members"]
         captions = any(labels_of(record)["captions"] for _, _, record in rows(NORMAL))
@@ -186,6 +166,18 @@ def _write_annotations(
                     written.append(write_annotations(path, rows(member), classes, kind))
         first += sum(receipt.pairs for receipt in receipts)
     return written
+
+
+def _named_rows(
+    root: Path, layout: str, receipts: list[Receipt], first: int, member: str
+) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Yield of each pair of some units, counted from `first`: number, file of a member, record."""
+    for one in receipts:
+        for record in _records(root, layout, one) if one.pairs else ():
+            name = ending(member, record["members"][member]["suffix"])
+            path = layout_named(layout).member_path(split_of(one.unit), record["key"], name)
+            yield first, path, record
+            first += 1
 
 
 def photographs_in(refused: pa.Table) -> pa.Table:
@@ -204,7 +196,9 @@ def _write_refused(
     candidates = read_checked(
         root / CANDIDATES, ["key", "source", "path", "reason", "detail"], keyless=True
     )
-    rows = list(_unsuitable(candidates))
+    reasons = candidates.column("reason").to_numpy(zero_copy_only=False)
+    unsuitable = candidates.filter(pa.array((reasons != "") & (reasons != SPARE)))
+    rows = [{**row, "stage": "selecting"} for row in unsuitable.to_pylist()]
     rows += [
         {**refused.model_dump(), "stage": "building"}
         for receipt in receipts.values()
@@ -219,10 +213,3 @@ def _write_refused(
     with atomic_write(root / REFUSED) as handle:
         pq.write_table(pa.Table.from_pylist(rows, schema=REFUSED_SCHEMA), handle)
     return root / REFUSED
-
-
-def _unsuitable(candidates: pa.Table) -> Iterator[dict[str, str]]:
-    reasons = candidates.column("reason").to_numpy(zero_copy_only=False)
-    refused = candidates.filter(pa.array((reasons != "") & (reasons != SPARE)))
-    for row in refused.to_pylist():
-        yield row | {"stage": "selecting"}

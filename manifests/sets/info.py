@@ -1,7 +1,4 @@
-"""A set's own files: `set.json`, and the note of a build under way.
-
-`set.json` is written last and knows every other file.
-"""
+"""A set's own files: `set.json`, which is written last, and the note of a build under way."""
 
 from __future__ import annotations
 
@@ -23,14 +20,13 @@ from ...storage.untrusted import (
     UnitName,
     first_finding,
     inside,
-    parse_json,
     read_file,
     shown,
     unreadable,
 )
 from ..request import RecordedRequest
 from .receipts import FileFacts, Grown, Sealed
-from .sample import FORMAT, check_format
+from .sample import FORMAT, parse_versioned
 
 SET_FILE = "set.json"
 README = "README.md"
@@ -89,28 +85,15 @@ class BuildNote(Grown):
 class SetInfo(Sealed):
     """The content of `set.json`.
 
-    Attributes
-    ----------
-    format : int
-        Version of the set format.
-    name : str
-    layout : str
-        "shards" or "files".
-    seed : int
-    recipe : str
-        Name of the recipe; `recipe.yaml` holds it whole.
-    counts : dict
-        Pairs of each split, and images refused.
-    fingerprint : str
-        Fingerprint of `build`.
-    build : BuildNote
-    libraries : dict
-        Versions of everything else that took part, for the record.
-    units : dict of unit name to pairs in it
-    files : dict of path to FileFacts
-        Every file of the set but the units' own, which their receipts hold, and this one.
-    sha256 : str
-        Checksum of this file with this field empty.
+    format: version of the set format.
+    layout: "shards" or "files".
+    recipe: name of the recipe; `recipe.yaml` holds it whole.
+    counts: pairs of each split, and images refused.
+    fingerprint: fingerprint of `build`.
+    libraries: versions of everything else that took part, for the record.
+    units: dict of a unit's name to pairs in it.
+    files: every file of the set but the units' own, which their receipts hold, and this one.
+    sha256: checksum of this file with this field empty.
     """
 
     format: int = FORMAT
@@ -168,7 +151,7 @@ def read_set(root: Path) -> SetInfo:
         )
         raise SetError.at(root, f"not a gloam set (it has no {SET_FILE}){pairs}")
     data = read_file(path)
-    value = _parse(data, path)
+    value = parse_versioned(data, path)
     try:
         info = SetInfo.model_validate(value)
     except ValidationError as error:
@@ -223,7 +206,7 @@ def read_note(root: Path) -> BuildNote | None:
     path = note_path(root)
     if path.is_file():
         try:
-            return BuildNote.model_validate(_parse(read_file(path), path))
+            return BuildNote.model_validate(parse_versioned(read_file(path), path))
         except ValidationError as error:
             raise _unknown(error, path) from error
     return read_set(root).build if (root / SET_FILE).is_file() else None
@@ -236,16 +219,6 @@ def _unknown(error: ValidationError, path: Path) -> SetError:
         option = shown(".".join(map(str, first["loc"])))[1:-1]
         return SetError.at(path, f"is of another gloam: {option} is unknown to this one")
     return DamagedError.at(path, f"damaged: {first_finding(error)}")
-
-
-def _parse(data: bytes, path: Path) -> Any:
-    try:
-        value = parse_json(data)
-    except ValueError as error:
-        raise DamagedError.at(path, f"damaged: {error}") from error
-    if isinstance(value, dict) and "format" in value:
-        check_format(value["format"], path)
-    return value
 
 
 def facts_of(path: Path) -> FileFacts:

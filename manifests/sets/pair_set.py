@@ -1,7 +1,4 @@
-"""A finished set as one object.
-
-Its facts, units, pairs, records and tables, wherever its normals lie.
-"""
+"""A finished set as one object: facts, units, pairs, records, tables, wherever normals lie."""
 
 from __future__ import annotations
 
@@ -89,9 +86,8 @@ class Unit:
             return
         receipt = read_receipt(self.normal_root, self.name)
         others = layout_named(self.normal_layout).samples(self.normal_root, receipt)
-        for pair, other in zip(
-            own, others, strict=False
-        ):  # a number that differs is found by verify
+        # A number that differs is found by verify.
+        for pair, other in zip(own, others, strict=False):
             normals = {name: one for name, one in other.members.items() if is_normal(name)}
             known = pair.record["members"]
             if other.key != pair.key or any(
@@ -139,11 +135,8 @@ class PairSet:
     def __init__(self, root: str | Path, normals: str | Path | PairSet | None = None) -> None:
         self.root = as_path(root)
         self.info: SetInfo = read_set(self.root)
-        self.normals = (
-            normals.root
-            if isinstance(normals, PairSet)
-            else (None if normals is None else as_path(normals))
-        )
+        given = normals.root if isinstance(normals, PairSet) else normals
+        self.normals = None if given is None else as_path(given)
         self.normal_layout = self.info.layout
         """Layout of its normals, here or in that other set."""
         if normals is not None:
@@ -183,10 +176,8 @@ class PairSet:
         return sum(self.info.units.values())
 
     def __repr__(self) -> str:
-        return (
-            f"<PairSet {self.root}:"
-            f" {', '.join(f'{split} {count:,}' for split, count in self.counts.items())}>"
-        )
+        counts = ", ".join(f"{split} {count:,}" for split, count in self.counts.items())
+        return f"<PairSet {self.root}: {counts}>"
 
     def units(self, split: str | None = None) -> list[Unit]:
         """List the units, or those of a split, in order."""
@@ -284,10 +275,7 @@ class PairSet:
             raise SetError.at(path, f"cannot be read: {error}") from error
 
     def check_normals(self) -> None:
-        """Raise an error for a set of lows only that was opened without its normals.
-
-        Raises SetError when it is one.
-        """
+        """Raise SetError for a set of lows only that was opened without its normals."""
         check_normals(self.root, self.info, self.normals)
 
 
@@ -299,10 +287,7 @@ def is_set(path: Path | PairSet) -> bool:
 
 
 def require_images(pairs: PairSet) -> PairSet:
-    """Refuse a set of clips, for what takes pairs of images alone.
-
-    Raises SetError when it is one.
-    """
+    """Return a set of pairs of images; raise SetError for one of clips, which not all can take."""
     if pairs.frames:
         raise SetError.at(
             pairs.root,

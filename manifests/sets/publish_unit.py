@@ -10,7 +10,7 @@ from ...storage.atomic import sha256_bytes, write_bytes
 from ...storage.untrusted import parse_json, read_regular
 from .info import WORK_FOLDER
 from .layouts import layout_named
-from .receipts import Receipt, RefusedPair, UnitFile, write_receipt
+from .receipts import Receipt, RefusedPair, write_receipt
 from .sample import FORMAT, Sample
 
 
@@ -39,7 +39,7 @@ def publish_unit(
         for sample in samples:
             out.add(sample)
             records.append(sample.record_bytes)
-        files = out.close() if records else {}
+        files = out.close() if records else []
     receipt = Receipt(
         format=FORMAT,
         unit=unit,
@@ -47,7 +47,7 @@ def publish_unit(
         pairs=len(records),
         refused=list(refused),
         left_out=list(left_out),
-        files=[UnitFile(path=path, **facts) for path, facts in files.items()],
+        files=files,
     )
     if records:
         keep_records(root, receipt, records)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
+    Field,
     SerializerFunctionWrapHandler,
     ValidationError,
     model_serializer,
@@ -29,19 +28,13 @@ from ...storage.untrusted import (
     UnitName,
     first_finding,
     inside,
-    parse_json,
     read_file,
     shown,
 )
-from .sample import check_format
+from ..config import Frozen
+from .sample import parse_versioned
 
 FOLDER = "receipts"
-
-
-class Frozen(BaseModel):
-    """A part of a set's own files."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Grown(Frozen):
@@ -79,6 +72,11 @@ class UnitFile(FileFacts):
     path: SetPath
 
 
+def file_of(path: str, data: bytes) -> UnitFile:
+    """Return the facts of a unit's file of such content."""
+    return UnitFile(path=path, sha256=sha256_bytes(data), bytes=len(data))
+
+
 class Sealed(Frozen):
     """A file of a set that holds its own checksum, made with an empty one."""
 
@@ -108,7 +106,7 @@ class Receipt(Grown, Sealed):
     pairs: Count
     refused: list[RefusedPair]
     files: list[UnitFile]
-    left_out: list[RefusedPair] = []
+    left_out: list[RefusedPair] = Field(default_factory=list)
     sha256: Digest = ""
 
     @model_validator(mode="after")
@@ -151,22 +149,14 @@ def read_receipt(root: Path, unit: str) -> Receipt:
     """
     path = receipt_path(root, unit)
     data = read_file(path)
-    try:
-        value = parse_json(data)
-    except ValueError as error:
-        raise SetError.at(path, f"damaged receipt: {error}") from error
-    if isinstance(value, dict) and "format" in value:
-        check_format(value["format"], path)
+    value = parse_versioned(data, path)
     try:
         receipt = Receipt.model_validate(value, strict=True)
     except ValidationError as error:
         raise SetError.at(path, f"damaged receipt: {first_finding(error)}") from error
     bare = canonical_json(value | {"sha256": ""})
-    if (
-        receipt.sha256 != sha256_bytes(bare)
-        or canonical_json(value) != data
-        or receipt.unit != unit
-    ):
+    sound = receipt.sha256 == sha256_bytes(bare) and canonical_json(value) == data
+    if not sound or receipt.unit != unit:
         raise SetError.at(path, "damaged receipt: not as it was written")
     return receipt
 

@@ -43,10 +43,7 @@ def schema_of(members: Iterable[str], labelled: bool, draw_fields: Sequence[pa.F
 def unit_table(
     records: Iterable[dict[str, Any]], split: str, shard: int, schema: pa.Schema
 ) -> pa.Table:
-    """Return the rows of some pairs of a unit.
-
-    Raises SetError when a record holds values that no draw has.
-    """
+    """Return the rows of some pairs of a unit. Raises SetError for values that no draw has."""
     kept = list(records)
     try:
         return _table(kept, split, shard, schema)
@@ -88,10 +85,7 @@ def _row(record: dict[str, Any], split: str, shard: int) -> dict[str, Any]:
 
 
 def _column(path: str) -> str:
-    """Name the column of a drawn parameter.
-
-    It is `draw_camera_sensor_gain` for `camera.sensor.gain`.
-    """
+    """Name the column of a drawn parameter: `draw_camera_sensor_gain` for `camera.sensor.gain`."""
     return f"draw_{path.replace('.', '_')}"
 
 

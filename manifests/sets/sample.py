@@ -7,8 +7,9 @@ the low and the normal.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, NotRequired
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
@@ -26,6 +27,7 @@ from ...storage.untrusted import (
     Suffix,
     first_finding,
     parse_json,
+    shown,
 )
 from ..images.decode import decode as decode_any
 from ..images.opening import Pixels
@@ -166,18 +168,10 @@ def make_sample(
     record = {
         "format": FORMAT,
         "key": key,
-        "source": origin.source,
-        "path": origin.path,
-        "width": origin.width,
-        "height": origin.height,
-        "converted": origin.converted,
+        **vars(origin),
         "members": {
-            name: {
-                "sha256": sha256_bytes(member.data),
-                "bytes": len(member.data),
-                "suffix": member.suffix,
-            }
-            for name, member in members.items()
+            name: {"sha256": sha256_bytes(one.data), "bytes": len(one.data), "suffix": one.suffix}
+            for name, one in members.items()
         },
         "draw": draw,
     }
@@ -188,9 +182,7 @@ def make_sample(
 
 def origin_of(record: Mapping[str, Any]) -> Origin:
     """Return where the photograph of a record is from."""
-    return Origin(
-        record["source"], record["path"], record["width"], record["height"], record["converted"]
-    )
+    return Origin(**{field.name: record[field.name] for field in fields(Origin)})
 
 
 class _MemberFacts(TypedDict):
@@ -272,17 +264,39 @@ def record_facts(data: bytes, where: str) -> tuple[str, Set[str]]:
     return record["key"], record["members"].keys()
 
 
-def parse_record(data: bytes, where: str) -> dict[str, Any]:
-    """Read a record's bytes. Raises SetError when they are not a record of this format."""
+def parse_record(data: bytes, where: str, key: str | None = None) -> dict[str, Any]:
+    """Read a record's bytes.
+
+    key: the sample's by the record's file, if that is known.
+
+    Raises SetError when they are not a record of this format, or that of another sample.
+    """
     try:
         record = parse_json(data)
         if isinstance(record, dict) and "key" in record and type(record.get("format")) is int:
             check_format(record["format"], where)
-        return dict(_RECORD.validate_python(record, strict=True))
+        record = dict(_RECORD.validate_python(record, strict=True))
     except ValidationError as error:
-        raise SetError(f"{where}: not a sample's record: {first_finding(error)}") from error
+        raise SetError.at(where, f"not a sample's record: {first_finding(error)}") from error
     except ValueError as error:
-        raise SetError(f"{where}: not a sample's record: {error}") from error
+        raise SetError.at(where, f"not a sample's record: {error}") from error
+    if key not in (None, record["key"]):
+        raise SetError.at(where, f"is the record of {shown(record['key'])}")
+    return record
+
+
+def parse_versioned(data: bytes, path: Path) -> Any:
+    """Read JSON of a file of a set that says its format.
+
+    Raises DamagedError when it is no JSON; SetError when `check_format` does.
+    """
+    try:
+        value = parse_json(data)
+    except ValueError as error:
+        raise DamagedError.at(path, f"damaged: {error}") from error
+    if isinstance(value, dict) and "format" in value:
+        check_format(value["format"], path)
+    return value
 
 
 def check_format(version: Any, where: object) -> None:

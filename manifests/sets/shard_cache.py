@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import SetError
-from ...storage.locks import in_turn
+from ...storage.locks import exclusive
 from .layouts.shard_writer import index_path, shard_path
 from .receipts import read_receipt
 from .stage import copy_checked
@@ -82,7 +82,7 @@ class ShardCache:
     def _copy(self, unit: str) -> bool:
         """Copy a unit's shard and index; returns False where they do not fit."""
         files = read_receipt(self._root, unit).files
-        with in_turn(self._folder / "locks" / unit):
+        with exclusive(self._folder / "locks" / unit, wait=True):
             if self._both(unit):
                 return True
             if not self._fits(sum(file.bytes for file in files)):

@@ -99,7 +99,11 @@ def stage(
     with exclusive(target / WORK_FOLDER / "lock"):
         missing = list(_missing(target, files))
         needed = sum(file.bytes for file in missing)
-        _check_free(target, needed)
+        if not isinstance(target, StorePath):
+            free = shutil.disk_usage(target).free
+            if needed > free:
+                what = f"the set needs {_size(needed)} more, {_size(free)} are free"
+                raise SetError.at(target, what)
         remove_temporaries(target)
         done = whole - needed
         at(done)
@@ -147,14 +151,6 @@ def _missing(target: Path, files: list[UnitFile]) -> Iterator[UnitFile]:
 def _size(count: int) -> str:
     """Write a number of bytes for people."""
     return f"{count / 1e6:,.1f} MB" if count < 1e9 else f"{count / 1e9:,.1f} GB"
-
-
-def _check_free(target: Path, needed: int) -> None:
-    if isinstance(target, StorePath):
-        return
-    free = shutil.disk_usage(target).free
-    if needed > free:
-        raise SetError.at(target, f"the set needs {_size(needed)} more, {_size(free)} are free")
 
 
 def _copy(root: Path, target: Path, file: UnitFile) -> int:

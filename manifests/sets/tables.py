@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ...errors import DamagedError, SetError
 from ...storage.tables import read_table
-from ...storage.untrusted import KEY_LETTERS, LONGEST_KEY, SPLITS, inside, outside, shown
+from ...storage.untrusted import KEY_LETTERS, LONGEST_KEY, SPLITS, inside, odd_name, shown
 from ..selection.plan import PLAN_SCHEMA
 from .info import CANDIDATES, PAIRS, PLAN, REFUSED
 from .rows import PAIR_FIELDS
@@ -36,9 +36,8 @@ def read_plan(root: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """
     path = inside(root, PLAN)
     table = read_checked(path, columns)
-    if "split" in table.column_names and not set(pc.unique(table["split"]).to_pylist()) <= {
-        *SPLITS
-    }:
+    splits = pc.unique(table["split"]).to_pylist() if "split" in table.column_names else ()
+    if not set(splits) <= set(SPLITS):
         raise DamagedError.at(path, "damaged: has unknown splits")
     if "shard" in table.column_names and len(table):
         least, most = (one.as_py() for one in pc.min_max(table["shard"]).values())
@@ -74,8 +73,7 @@ def read_checked(
         odd = odd.filter(pc.not_equal(odd, "")) if keyless else odd
         if len(odd) or table["key"].null_count:
             key = odd[0].as_py() if len(odd) else None
-            beyond = "names a file outside the set" if outside(str(key)) else "is no key"
-            raise DamagedError.at(path, f"damaged: {shown(key)} {beyond}")
+            raise DamagedError.at(path, f"damaged: {odd_name(key, 'is no key')}")
     return table
 
 

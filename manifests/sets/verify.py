@@ -1,7 +1,4 @@
-"""Verify a set: everything is there, readable, complete and unchanged.
-
-Whether everything is there, readable, complete and unchanged.
-"""
+"""Verify a set: everything is there, readable, complete and unchanged."""
 
 from __future__ import annotations
 
@@ -97,7 +94,7 @@ def verify_set(
     for name, facts in info.files.items():
         examine = None if quick else partial(_examine, root, name)
         problems += _check_file(root, name, facts, examine)
-    check = partial(_check_unit, root, info.layout, checksums=not quick)
+    check = partial(check_unit, root, info.layout, checksums=not quick)
     units = list(info.units)
     if engine is not None and engine.far:
         check_paths(engine, root)
@@ -158,9 +155,7 @@ def _check_file(
         elif examine is not None:
             sha256, odd = examine()
             if sha256 != facts.sha256:
-                yield Problem(
-                    name, "is not as it was written (its SHA-256 differs)", kind=Kind.CHANGED
-                )
+                yield Problem(name, "is not as it was written (its SHA-256 differs)")
             else:
                 for where, what in odd[:_MOST_SAID]:
                     yield Problem(f"{name}: {where}" if where else name, what, kind=Kind.FORGED)
@@ -175,18 +170,13 @@ def _check_file(
         yield Problem(name, str(error).removeprefix(f"{root}: "), kind=Kind.FORGED)
 
 
-def unit_problems(root: Path, layout: str, unit: str, checksums: bool) -> list[Problem]:
-    """Report what is wrong with the files of one unit, by its receipt.
+def check_unit(
+    root: Path, layout: str, unit: str, checksums: bool
+) -> tuple[Receipt | None, list[Problem]]:
+    """Read a unit's receipt, if it is sound, and report what is wrong with it or with the files.
 
     Members whose bytes differ are named.
     """
-    return _check_unit(root, layout, unit, checksums)[1]
-
-
-def _check_unit(
-    root: Path, layout: str, unit: str, checksums: bool
-) -> tuple[Receipt | None, list[Problem]]:
-    """Read a unit's receipt, if it is sound, and report what is wrong with it or with the files."""
     own = layout_named(layout)
     try:
         receipt = read_receipt(root, unit)
@@ -199,10 +189,7 @@ def _check_unit(
         found = list(_check_file(root, name, file, examine))
         if found and found[0].kind is Kind.CHANGED:
             damage = own.damage(root, unit, name)
-            named = [
-                Problem(f"{name}: {member}", what, kind=Kind.CHANGED) for member, what in damage
-            ]
-            found = named or found
+            found = [Problem(f"{name}: {member}", what) for member, what in damage] or found
         problems += found
     return receipt, problems
 
@@ -220,34 +207,25 @@ def _counts(root: Path, info: SetInfo, receipts: dict[str, Receipt | None]) -> I
         return
     refused: set[str] = set()
     for unit, receipt in receipts.items():
-        pairs = info.units[unit]
+        name, pairs = f"receipts/{unit}.json", info.units[unit]
         if receipt is None:
             return  # reported already
         refused |= {pair.key for pair in receipt.refused}
         if receipt.pairs != pairs:
-            yield Problem(
-                f"receipts/{unit}.json",
-                f"counts {receipt.pairs} pairs, set.json {pairs}",
-                kind=Kind.COUNT,
-            )
+            what = f"counts {receipt.pairs} pairs, set.json {pairs}"
+            yield Problem(name, what, kind=Kind.COUNT)
         if receipt.fingerprint != info.fingerprint:
-            yield Problem(f"receipts/{unit}.json", "belongs to another build", kind=Kind.RECEIPT)
+            yield Problem(name, "belongs to another build", kind=Kind.RECEIPT)
     if len(keys) > len(planned):
         yield Problem(PLAN, f"has {len(keys)} rows, {len(planned)} keys", kind=Kind.COUNT)
     lost = planned - set(made) - refused
     if lost:
-        yield Problem(
-            PAIRS,
-            f"{len(lost)} planned pairs are neither there nor refused, such as {min(lost)}",
-            kind=Kind.COUNT,
-        )
-    if len(made) != sum(info.units.values()) or len(set(made)) != len(made):
-        yield Problem(
-            PAIRS,
-            f"has {len(made)} rows, {len(set(made))} keys; the receipts count"
-            f" {sum(info.units.values())}",
-            kind=Kind.COUNT,
-        )
+        what = f"{len(lost)} planned pairs are neither there nor refused, such as {min(lost)}"
+        yield Problem(PAIRS, what, kind=Kind.COUNT)
+    total, unique = sum(info.units.values()), len(set(made))
+    if len(made) != total or unique != len(made):
+        what = f"has {len(made)} rows, {unique} keys; the receipts count {total}"
+        yield Problem(PAIRS, what, kind=Kind.COUNT)
 
 
 def _strangers(

@@ -38,21 +38,15 @@ def web_pipeline(units: list[Unit], shuffle: int, seed: int) -> PairPipeline:
         *shuffled,
         webdataset.split_by_node,
         webdataset.split_by_worker,
-        _Reader({unit.name: unit for unit in units}),
+        partial(_read, {unit.name: unit for unit in units}),
         *buffered,
         webdataset.map(partial(_decoded, units[0].root)),
     )
 
 
-class _Reader:
-    """Reads the samples of shards that are named."""
-
-    def __init__(self, units: dict[str, Unit]) -> None:
-        self._units = units
-
-    def __call__(self, shards: Iterable[dict[str, str]]) -> Iterator[Sample]:
-        for shard in shards:
-            yield from self._units[shard["url"]].pairs()
+def _read(units: dict[str, Unit], shards: Iterable[dict[str, str]]) -> Iterator[Sample]:
+    for shard in shards:
+        yield from units[shard["url"]].pairs()
 
 
 def _decoded(root: Path, sample: Sample) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import compress
 from pathlib import Path
 
 from ...errors import SetError
@@ -14,7 +15,7 @@ from ...storage.stores import map_concurrent
 from .info import SET_FILE, WORK_FOLDER, BuildNote, note_path
 from .receipts import FOLDER as RECEIPTS
 from .receipts import is_done, read_receipt
-from .verify import unit_problems
+from .verify import check_unit
 
 
 def refuse_broken_link(root: Path) -> None:
@@ -112,12 +113,8 @@ def missing_units(root: Path, layout: str, units: Iterable[str], note: BuildNote
         return (
             unit not in there
             or not is_done(root, unit, note.fingerprint)
-            or bool(unit_problems(root, layout, unit, checksums=finished))
+            or bool(check_unit(root, layout, unit, checksums=finished)[1])
         )
 
     names = list(units)
-    return [
-        unit
-        for unit, lacks in zip(names, map_concurrent(missing, names, root), strict=True)
-        if lacks
-    ]
+    return list(compress(names, map_concurrent(missing, names, root)))

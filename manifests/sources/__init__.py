@@ -1,7 +1,4 @@
-"""Sources of photographs.
-
-Containers (folder, tar, zip), the layouts of known collections, and reading one image.
-"""
+"""Sources of photographs: containers, layouts of known collections, and reading one image."""
 
 from .collections import KINDS, Listed, format_counts, list_source
 from .containers import Location, read

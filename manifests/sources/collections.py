@@ -1,7 +1,4 @@
-"""The layouts of known collections.
-
-Which files of a container are photographs, and what the collection calls them.
-"""
+"""The layouts of known collections: which files are photographs, and what they are called."""
 
 from __future__ import annotations
 
@@ -22,10 +19,9 @@ from braceexpand import braceexpand
 from ...errors import SourceError
 from ...storage.stores import as_path
 from ..images.header import SUFFIXES, UNREAD
-from .containers import Entry, Location, escape_path, list_container
+from .containers import Entry, Location, escape_path, list_container, read_beside, read_text
 from .folders import HIDDEN, is_hidden
 from .matching import match, normalize_name, strip_suffix, unmatched_names
-from .text import read_beside, read_text
 
 _IMAGENET = re.compile(r"(^|/)(n\d{8}/[^/]+|ILSVRC2012_(val|test)_\d+\.JPEG)$")
 _IAPR = re.compile(r"(^|/)images/\d+/[^/]+\.jpe?g$", re.IGNORECASE)
@@ -289,14 +285,11 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
         named = [image.get("file_name") for image in json.loads(text)["images"]]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise SourceError.at(path, f"{ending} is not a COCO annotation file: {error!r}") from error
-    wanted = {
-        normalize_name(name): None
-        for name in named
-        if isinstance(name, str) and normalize_name(name)
-    }
+    names = [normalize_name(name) if isinstance(name, str) else "" for name in named]
+    wanted = dict.fromkeys(filter(None, names))
     if not wanted:
         raise SourceError.at(path, f"{ending} names no image")
-    if odd := sum(not isinstance(name, str) or not normalize_name(name) for name in named):
+    if odd := names.count(""):
         passed["images of the list without a file_name"] += odd
     images = {normalize_name(e.name): e for e in _images(entries, passed)}
     matches = match(wanted, images, path)

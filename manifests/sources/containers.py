@@ -1,6 +1,4 @@
-"""Folders, tars and zips as one thing.
-
-An ordered listing of files, each of which can be read on its own.
+"""Folders, tars and zips as one thing: an ordered listing of files, each read on its own.
 
 Archives are never unpacked: members of a plain tar are read at their offsets (see `tars`).
 Compressed tars cannot be read at an offset, so they are refused with the command that makes a plain
@@ -27,6 +25,7 @@ from typing import IO, Any
 
 from ...errors import ImageRefused, Reason, SourceError
 from ...storage.stores import StorePath, as_path, in_store
+from ...storage.untrusted import open_regular, read_regular
 from ..images.header import MAX_BYTES
 from .folders import HIDDEN, files_below, is_hidden
 from .tars import LINKS, REPLACED, list_tar, plain_name, read_sparse
@@ -35,6 +34,7 @@ SPARSE = -3
 """The offset of a location that is a sparse member of a tar."""
 _ESCAPED = "surrogateescape"
 _OPEN_FILES = 32
+_MOST_TEXT = 1 << 32  # bytes of lists and annotations; COCO's instances_train2017.json has 448 MB
 # Of the standard library on damaged archives; RuntimeError also of encryption and deep nesting.
 _DAMAGE = zipfile.BadZipFile, EOFError, OSError, ValueError, IndexError, OverflowError, RuntimeError
 _ARCHIVE_ERRORS = (tarfile.TarError, struct.error, *_DAMAGE)
@@ -98,7 +98,7 @@ def list_container(path: Path, passed: Counter[str] | None = None) -> Iterator[E
     if not path.is_file():
         there = path.exists()
         raise SourceError.at(
-            path, f"{'neither a folder nor a file' if there else 'no such file or folder'}"
+            path, "neither a folder nor a file" if there else "no such file or folder"
         )
     return _list_archive(path, passed)
 
@@ -219,7 +219,7 @@ class _OpenArchives:
             at = path_of(path)
             if at.stat().st_mtime_ns != location.stamp:
                 raise OSError(f"{path} has changed since it was listed")
-            self._close_all_but(_OPEN_FILES - 1)
+            self.close_all_but(_OPEN_FILES - 1)
             handle = at.open("rb")
             try:
                 self._open[name] = handle, zipfile.ZipFile(handle) if zipped else handle
@@ -229,18 +229,14 @@ class _OpenArchives:
         self._open.move_to_end(name)
         return self._open[name][1]
 
-    def close(self) -> None:
-        """Close all of them."""
-        self._close_all_but(0)
-
-    def _close_all_but(self, kept: int) -> None:
+    def close_all_but(self, kept: int) -> None:
         while len(self._open) > kept:
             # The file itself: a zip closes only what it has opened.
             self._open.popitem(last=False)[1][0].close()
 
 
 _archives = _OpenArchives()
-atexit.register(_archives.close)
+atexit.register(_archives.close_all_but, 0)
 
 
 @lru_cache(maxsize=256)
@@ -255,16 +251,10 @@ def read_whole_file(path: str | Path, most: int) -> bytes:
     no bytes (such as those of /proc) none is read. Raises ImageRefused: "too large" when it has
     more bytes than `most`; OSError when it cannot be read, or is no regular file.
     """
-    with open(path, "rb", opener=_without_waiting) as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError("no regular file")
-        _check_bytes(status.st_size, most)
-        return file.read(status.st_size)
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        _check_bytes(size, most)
+        return file.read(size)
 
 
 def _check_bytes(size: int, most: int) -> None:
@@ -310,3 +300,30 @@ def _read(location: Location, most: int) -> bytes:
         return read_whole_file(path_of(f"{location.container}/{location.member}"), most)
     member: bytes = _archives.get(location, zipped=True).read(location.member)
     return member
+
+
+def read_entry(path: str, entry: Entry) -> bytes:
+    """Read a file of a source. Raises SourceError when it cannot be read."""
+    try:
+        return read(entry.location, _MOST_TEXT)
+    except ImageRefused as error:
+        raise SourceError.at(path, f"{entry.name} cannot be read: {error}") from error
+
+
+def read_text(path: str, entry: Entry) -> str:
+    """Read a file of a source as text. Raises SourceError when it cannot be read, or is none."""
+    try:
+        return read_entry(path, entry).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SourceError.at(path, f"{entry.name} cannot be read: {error}") from error
+
+
+def read_beside(path: Path) -> str:
+    """Read a text file that lies beside a source.
+
+    Raises SourceError when it cannot be read, or is none.
+    """
+    try:
+        return read_regular(path, _MOST_TEXT).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError.at(path, f"cannot be read: {error}") from error

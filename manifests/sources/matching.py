@@ -6,6 +6,7 @@ import os
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 from ..images.header import SUFFIXES
@@ -56,7 +57,7 @@ def match(names: Collection[str], paths: Collection[str], root: str = "") -> Mat
     {'b/1.jpg': 'images/b/1.jpg'}
     """
     above = tuple(normalize_name(root).split("/")) if root else ()
-    several = Counter(strip_suffix(_file(path)) for path in paths)
+    several = Counter(strip_suffix(path.rpartition("/")[2]) for path in paths)
     tails: dict[Parts, list[str]] = {}
     for path in paths:
         parts = tuple(path.split("/"))
@@ -84,10 +85,6 @@ def match(names: Collection[str], paths: Collection[str], root: str = "") -> Mat
     return Matches(found, unclear)
 
 
-def _file(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
 def _tails(parts: Parts, whole: bool) -> Iterator[Parts]:
     """Yield the tails of a path, with and without its suffix; of one file alone the last part."""
     for first in range(0 if whole else len(parts) - 1, len(parts)):
@@ -109,12 +106,8 @@ def _longest(name: Parts, tails: dict[Parts, list[str]]) -> tuple[list[str], boo
 
 def _equal(path: Parts, name: Parts) -> int:
     """Count the equal folders at the ends of two paths of one file."""
-    count = 0
-    for one, other in zip(reversed(path[:-1]), reversed(name[:-1]), strict=False):
-        if one != other:
-            break
-        count += 1
-    return count
+    both = zip(reversed(path[:-1]), reversed(name[:-1]), strict=False)
+    return sum(1 for _ in takewhile(lambda folders: folders[0] == folders[1], both))
 
 
 def unmatched_names(names: Iterable[str], matches: Matches) -> list[str]:

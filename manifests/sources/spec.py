@@ -1,24 +1,22 @@
-"""Sources as users write them.
-
-`KIND=PATH`, `KIND=PATH@LIST`, `KIND=PATH:LIMIT`, or the same in a build file.
-"""
+"""Sources as users write them: `KIND=PATH[@LIST][:LIMIT]`, or the same in a build file."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from ...errors import ConfigError
 from ...storage.stores import in_store
 from ...storage.untrusted import MOST_PAIRS, outside, shown
+from ..config import Frozen
 from .collections import CLIPS, KINDS, LISTED_KINDS
 
 _LIMIT = re.compile(r"^(.*):(\d+)$", re.DOTALL)
 
 
-class Source(BaseModel):
+class Source(Frozen):
     """A collection of photographs.
 
     kind: how it is laid out, one of `KINDS`.
@@ -30,8 +28,6 @@ class Source(BaseModel):
       `annotations/instances_train2017.json`; "" takes all.
     frames, stride, step: for a source of clips; see their descriptions.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: str
     path: str = ""

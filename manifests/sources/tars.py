@@ -170,10 +170,7 @@ def _unpacked(member: tarfile.TarInfo) -> int:
 
 
 def _check_end(view: FileWindow, offset: int, container: str) -> None:
-    """Tell the end of a tar from a header that cannot be read.
-
-    Tarfile takes both for the end and says nothing.
-    """
+    """Tell the end of a tar from a header that cannot be read: tarfile takes both for the end."""
     view.seek(offset)
     block = view.read(tarfile.BLOCKSIZE)
     if len(block) < tarfile.BLOCKSIZE:

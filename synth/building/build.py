@@ -29,7 +29,7 @@ from ...manifests.sets.tables import read_checked
 from ...manifests.sets.workspace import missing_units, prepare_output, working_on
 from ...progress import Progress, Silent
 from ...storage.atomic import remove_tree
-from ...storage.locks import exclusive, in_turn
+from ...storage.locks import exclusive
 from ...storage.stores import StorePath, in_store
 from ...storage.tables import read_table
 from ..recipes.load import Recipe
@@ -138,7 +138,7 @@ def build_task(
     run = _begun(request, root, engine or LocalEngine(workers), cache, progress)
     prepare_output(root)
     with exclusive(root / WORK_FOLDER / "lock", shared=True):
-        with in_turn(root / WORK_FOLDER / "planning"):
+        with exclusive(root / WORK_FOLDER / "planning", wait=True):
             ready = load_or_make_plan(run)
         made = _make_missing(run, ready, task)
         units = units_of(ready.pairs)

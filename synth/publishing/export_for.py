@@ -19,7 +19,7 @@ from ...manifests.sets.layouts.shard_writer import shard_path
 from ...manifests.sets.pair_set import PairSet, Unit, require_images
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress
-from ...storage.atomic import canonical_json, flush, sha256_bytes
+from ...storage.atomic import canonical_json, flush, sha256_bytes, write_unflushed
 from ...storage.stores import StorePath
 from ...storage.untrusted import inside
 from ..building.remake_unit import sample_with_low
@@ -29,7 +29,7 @@ from .detection_format import label_path, write_coco, write_yolo, yolo_lines
 from .energon_format import write_index, write_meta
 from .lmdb_format import lmdb_module, write_lmdb
 from .trainers import FORMS, TrainerFormat
-from .unit_by_unit import Note, Written, counted, write_file, write_shard, write_units
+from .unit_by_unit import Note, Written, counted, write_shard, write_units
 
 DRAWS = "draws"
 _QUALITY = 100
@@ -109,12 +109,12 @@ def _write_unit(form: TrainerFormat, unit: Unit, root: Path) -> Note:
             if form.extra == "lmdb":
                 name = f"{WORK_FOLDER}/{name}/{sample.key}.png"
             name = f"{name.rpartition('.')[0]}.{image.suffix}"
-            write_file(inside(root, name), image.data)
+            write_unflushed(inside(root, name), image.data)
             written[member] = name
             sums[name] = sha256_bytes(image.data)
             if form.extra == "yolo":
                 data, name = yolo_lines(sample.record), label_path(name)
-                write_file(root / name, data)
+                write_unflushed(root / name, data)
                 sums[name] = sha256_bytes(data)
         records.append(sample.record | {"files": written})
     if not isinstance(root, StorePath):

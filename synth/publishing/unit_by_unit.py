@@ -26,7 +26,6 @@ from ...storage.atomic import (
     remove_temporaries,
     remove_tree,
     sha256_file,
-    temporary_beside,
     write_bytes,
 )
 from ...storage.locks import exclusive
@@ -175,18 +174,7 @@ def write_shard(root: Path, unit: str, samples: Iterable[Sample]) -> dict[str, s
     with layout_named("shards").writer(root, unit) as out:
         for sample in samples:
             out.add(sample)
-        return {name: facts["sha256"] for name, facts in out.close().items()}
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file whole; it is flushed with others later."""
-    if isinstance(path, StorePath):
-        path.put(data)
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_beside(path)
-    temporary.write_bytes(data)
-    os.replace(temporary, path)
+        return {file.path: file.sha256 for file in out.close()}
 
 
 def verify_export(

@@ -17,22 +17,12 @@ import numpy.typing as npt
 
 from ....errors import SetError
 from ....storage.stores import StorePath, as_path
-from ....storage.untrusted import (
-    KEY,
-    open_regular,
-    read_range,
-    read_regular,
-    shown,
-    unreadable,
-)
+from ....storage.untrusted import KEY, open_regular, read_range, read_regular, shown, unreadable
 
 
 @dataclass(frozen=True)
 class Extent:
-    """Byte range of one member.
-
-    In memory, or `size` bytes at `offset` of a file (all of it for size -1).
-    """
+    """Byte range of one member: in memory, or `size` bytes (-1 is all) at `offset` of a file."""
 
     path: str = ""
     offset: int = 0
@@ -71,10 +61,7 @@ class Extent:
 
 
 class Texts:
-    """A column of texts as one piece of memory.
-
-    A list of as many Python strings takes several times as much.
-    """
+    """A column of texts as one piece of memory: as many strings take several times as much."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         encoded = [text.encode() for text in texts]
@@ -152,10 +139,7 @@ class TarKeys:
 
 
 def key_in(name: Extent) -> str:
-    """Return the key in a member's name, by where that stands.
-
-    Raises SetError when no key stands there.
-    """
+    """Return the key in a member's name, by where that stands. Raises SetError when none does."""
     return _key(name.read(), name.path)
 
 

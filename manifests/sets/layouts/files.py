@@ -9,25 +9,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ....errors import SetError
-from ....storage.atomic import (
-    atomic_write,
-    canonical_json,
-    flush,
-    sha256_bytes,
-    temporary_beside,
-    write_bytes,
-)
+from ....storage.atomic import atomic_write, canonical_json, flush, sha256_bytes, write_unflushed
 from ....storage.stores import AT_ONCE, StorePath, map_concurrent
-from ....storage.untrusted import inside, read_file, read_regular, shown, unreadable
+from ....storage.untrusted import inside, read_file, read_regular, unreadable
 from ...labels.labels import MASK
-from ...selection.plan import SPLITS
 from ..info import WORK_FOLDER
-from ..receipts import Receipt
+from ..receipts import Receipt, UnitFile, file_of
 from ..sample import LOW, NORMAL, RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Filed, Keys, Texts
 from .layout import list_path, read_list, split_of, write_list
@@ -39,21 +32,15 @@ DRAW = "draw"
 """The folder of the records."""
 
 
-class FilesWriter:
-    """Writes the files of one unit; `close` makes them durable.
-
-    Without it the next run overwrites the files.
-    """
+class FilesWriter(AbstractContextManager["FilesWriter"]):
+    """Writes the files of one unit; without `close` the next run overwrites them."""
 
     def __init__(self, root: Path, unit: str) -> None:
         self._root = root
         self._split = split_of(unit)
-        self._files: dict[str, dict[str, Any]] = {}
+        self._files: list[UnitFile] = []
         self._puts: list[Future[None]] = []
         self._pool = ThreadPoolExecutor(AT_ONCE) if isinstance(root, StorePath) else None
-
-    def __enter__(self) -> FilesWriter:
-        return self
 
     def __exit__(self, *exception: object) -> None:
         if self._pool is not None:
@@ -65,27 +52,19 @@ class FilesWriter:
             name = file_name(self._split, sample.key, member)
             path = inside(self._root, name)
             if self._pool is not None:
-                self._puts.append(self._pool.submit(write_bytes, path, data))
+                self._puts.append(self._pool.submit(write_unflushed, path, data))
             else:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                temporary = temporary_beside(path)
-                temporary.write_bytes(data)
-                os.replace(temporary, path)
-            self._files[name] = {"sha256": sha256_bytes(data), "bytes": len(data)}
+                write_unflushed(path, data)
+            self._files.append(file_of(name, data))
 
-    def close(self) -> dict[str, dict[str, Any]]:
-        """Flush the files and their folders to disk.
-
-        Returns path, sha256 and size of every file, as receipts hold them.
-        """
+    def close(self) -> list[UnitFile]:
+        """Flush the files and their folders to disk, and list them."""
         for put in self._puts:
             put.result()
-        if self._pool is not None:
-            return self._files
-        for path in sorted({(self._root / name).parent for name in self._files}) + [
-            self._root / name for name in self._files
-        ]:
-            flush(path)
+        if self._pool is None:
+            paths = [self._root / file.path for file in self._files]
+            for path in [*sorted({path.parent for path in paths}), *paths]:
+                flush(path)
         return self._files
 
 
@@ -108,7 +87,6 @@ class Files:
 
     name = "files"
     reader = "file"
-    folders = SPLITS
 
     def writer(self, root: Path, unit: str) -> FilesWriter:
         """Begin to write a unit."""
@@ -120,31 +98,25 @@ class Files:
             inside(root, file.path) for file in receipt.files if file.path.split("/")[1] == DRAW
         ]
         for path, data in zip(paths, map_concurrent(read_file, paths, root), strict=True):
-            yield _record(data, path)
+            yield parse_record(data, str(path), path.stem)
 
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
         """Yield the samples among the files of a receipt, in order.
 
         Raises SetError when a file is missing or cannot be read.
         """
-        split = split_of(receipt.unit)
-        sample: Sample | None = None
-        paths = [inside(root, file.path) for file in receipt.files]
+        samples = list(_by_sample(receipt))
+        paths = [inside(root, path) for one in samples for path in one]
         contents = iter(map_concurrent(read_file, paths, root))
-        for file in receipt.files:  # in the order in which they were written: sample by sample
-            if file.path.split("/")[1] == DRAW:
-                if sample is not None:
-                    yield sample
-                record = _record(next(contents), root / file.path)
-                sample = Sample(record["key"], record, {})
-            elif sample is not None:
-                name, suffix = split_ending(member_of(file.path, sample.key))
-                if name not in sample.record["members"]:
-                    raise SetError.at(root, f"{file.path} is not of {split}'s {sample.key}")
-                members = {**sample.members, name: Encoded(next(contents), suffix)}
-                sample = Sample(sample.key, sample.record, members)
-        if sample is not None:
-            yield sample
+        for draw, *others in samples:
+            key, members = Path(draw).stem, {}
+            record = parse_record(next(contents), str(root / draw), key)
+            for path in others:
+                name, suffix = split_ending(member_of(path, key))
+                if name not in record["members"]:
+                    raise SetError.at(root, f"{path} is not of {split_of(receipt.unit)}'s {key}")
+                members[name] = Encoded(next(contents), suffix)
+            yield Sample(key, record, members)
 
     def examine(self, root: Path, unit: str, path: str) -> Examined:
         """Read a file of a sample through, and a record for its values too."""
@@ -152,9 +124,9 @@ class Files:
         odd = []
         if path.split("/")[1] == DRAW:
             try:
-                _record(data, root / path)
+                parse_record(data, str(root / path), Path(path).stem)
             except SetError as error:
-                odd.append(("", str(error).removeprefix(f"{root / path}: ")))
+                odd.append(("", error.what))
         return Examined(sha256_bytes(data), odd)
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
@@ -200,8 +172,7 @@ class Files:
                     path,
                     f"has {lines} lines, the set {count} pairs; gloam verify says what was changed",
                 )
-        if not isinstance(root, StorePath):
-            for name in names:
+            if not isinstance(root, StorePath):
                 _refuse_links(root, f"{split}/{name}")
 
     def member_path(self, split: str, key: str, member: str) -> str:
@@ -252,20 +223,30 @@ def _sort_folders(root: Path, split: str) -> None:
         flush(folder)
 
 
+def _by_sample(receipt: Receipt) -> Iterator[list[str]]:
+    """Yield the paths of each sample's files, its record's first, in the order of writing."""
+    paths: list[str] = []
+    for file in receipt.files:
+        if file.path.split("/")[1] == DRAW:
+            if paths:
+                yield paths
+            paths = [file.path]
+        elif paths:
+            paths.append(file.path)
+    if paths:
+        yield paths
+
+
 def _images(receipt: Receipt) -> Iterator[dict[str, Any]]:
     """Yield the key and the images of each sample, a list of each where they are frames."""
-    row: dict[str, Any] = {}
-    for file in receipt.files:  # in the order in which they were written: sample by sample
-        _, folder, name = file.path.split("/")
-        if folder == DRAW:
-            if row:
-                yield row
-            row = {"key": name.rpartition(".")[0]}
-        elif folder in (LOW, NORMAL) and name.count(".") == 1:
-            row[f"{folder}_file_name"] = f"{folder}/{name}"
-        elif folder in (LOW, NORMAL):
-            row.setdefault(f"{folder}_file_names", []).append(f"{folder}/{name}")
-    if row:
+    for draw, *others in _by_sample(receipt):
+        row: dict[str, Any] = {"key": Path(draw).stem}
+        for path in others:
+            _, folder, name = path.split("/")
+            if folder in (LOW, NORMAL) and name.count(".") == 1:
+                row[f"{folder}_file_name"] = f"{folder}/{name}"
+            elif folder in (LOW, NORMAL):
+                row.setdefault(f"{folder}_file_names", []).append(f"{folder}/{name}")
         yield row
 
 
@@ -273,11 +254,3 @@ def _is_image(path: str, kind: str) -> bool:
     """Return whether a file is the one low or normal of its sample: no frame of several."""
     _, folder, name = path.split("/")
     return folder == kind and name.count(".") == 1
-
-
-def _record(data: bytes, path: Path) -> dict[str, Any]:
-    """Read a record; refuse one that speaks of another sample than its file's name."""
-    record = parse_record(data, str(path))
-    if record["key"] != path.stem:
-        raise SetError.at(path, f"is the record of {shown(record['key'])}")
-    return record

@@ -1,6 +1,4 @@
-"""The layout protocol: a way in which a set holds its samples.
-
-There are two, `shards.Shards` and `files.Files`.
+"""The layout protocol, how a set holds its samples: `shards.Shards` and `files.Files` have it.
 
 A unit is the samples of one shard, `train-000000` say, in either layout: what is built, receipted
 and verified at once.
@@ -9,13 +7,14 @@ and verified at once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
 from ....errors import DamagedError
 from ....storage.atomic import atomic_write
 from ....storage.untrusted import LIST_LINES, inside, outside, read_file, shown
-from ..receipts import Receipt
+from ..receipts import Receipt, UnitFile
 from ..sample import Sample
 from .extents import Extents, Keys
 from .shard_check import Examined
@@ -24,21 +23,14 @@ LISTS = "lists"
 """The folder of a set's lists."""
 
 
-class UnitWriter(Protocol):
+class UnitWriter(AbstractContextManager["UnitWriter"], Protocol):
     """Writes one unit: a context manager. Without `close` the next run overwrites the files."""
-
-    def __enter__(self) -> UnitWriter: ...
-
-    def __exit__(self, *exception: object) -> None: ...
 
     def add(self, sample: Sample) -> None:
         """Write a sample's record and members."""
 
-    def close(self) -> dict[str, dict[str, Any]]:
-        """Make all of it durable.
-
-        Returns path, sha256 and size of every file, as receipts hold them.
-        """
+    def close(self) -> list[UnitFile]:
+        """Make all of it durable, and list its files."""
 
 
 class Layout(Protocol):
@@ -51,10 +43,6 @@ class Layout(Protocol):
     @property
     def reader(self) -> str:
         """DALI's reader that takes it."""
-
-    @property
-    def folders(self) -> tuple[str, ...]:
-        """The folders that its units' files lie in."""
 
     def writer(self, root: Path, unit: str) -> UnitWriter:
         """Begin to write a unit."""
@@ -72,10 +60,7 @@ class Layout(Protocol):
         """
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
-        """List the damaged members of one of a unit's files, with what is wrong with each.
-
-        Empty where it cannot be told.
-        """
+        """List damaged members of a unit's file, and their faults; none where it cannot be told."""
 
     def write_lists(self, root: Path, split: str, receipts: Sequence[Receipt]) -> list[Path]:
         """Write the lists of a split that other readers take; returns their paths."""

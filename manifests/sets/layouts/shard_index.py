@@ -18,15 +18,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from ....errors import SetError
-from ....storage.untrusted import (
-    ENDING,
-    KEY,
-    MOST_BYTES,
-    SAMPLE_NAME,
-    outside,
-    read_file,
-    shown,
-)
+from ....storage.untrusted import ENDING, KEY, MOST_BYTES, SAMPLE_NAME, odd_name, read_file, shown
 from ..sample import split_ending
 from .extents import BLOCK
 
@@ -99,8 +91,7 @@ def _members(words: list[str], lines: list[str], tar_bytes: int) -> Members:
     known = all(map(KEY.match, keys)) and all(map(ENDING.match, set(endings)))
     if names != expected or not known:
         odd = next(a for a, b in zip(names, expected, strict=True) if a != b or not _NAME.match(a))
-        beyond = "names a file outside the set" if outside(odd) else "is no member of it"
-        raise ValueError(f"{shown(odd)} {beyond}")
+        raise ValueError(odd_name(odd, "is no member of it"))
     kinds = [{split_ending(end)[0] for end in set(endings[i::width])} for i in range(width)]
     if any(len(one) > 1 for one in kinds):
         raise ValueError(_DIFFERENT)

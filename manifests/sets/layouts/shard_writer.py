@@ -1,21 +1,19 @@
-"""Write the tars of shards, and name their files.
-
-A USTAR tar of samples whose headers carry no time, owner or name of a machine, and its index.
-"""
+"""Write the USTAR tars of shards and their indexes, with no time, owner or machine in headers."""
 
 from __future__ import annotations
 
 import hashlib
 import tarfile
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ....storage.atomic import Pending, sha256_bytes, write_bytes
+from ....storage.atomic import Pending, write_bytes
 from ....storage.untrusted import inside
+from ..receipts import UnitFile, file_of
 from ..sample import Sample
 from .extents import BLOCK, NAME
 from .shard_index import INDEX_VERSION
@@ -53,7 +51,7 @@ def padded_size(size: int) -> int:
     return -(-size // tarfile.RECORDSIZE) * tarfile.RECORDSIZE
 
 
-class ShardWriter:
+class ShardWriter(AbstractContextManager["ShardWriter"]):
     """Writes one shard under a temporary name.
 
     `close` publishes it and its index, leaving without it deletes it. Use as a context manager.
@@ -65,9 +63,6 @@ class ShardWriter:
         self._digest = hashlib.sha256()
         self._offset = 0
         self._lines: list[str] = []
-
-    def __enter__(self) -> ShardWriter:
-        return self
 
     def __exit__(self, *exception: object) -> None:
         self._pending.abandon()
@@ -87,28 +82,17 @@ class ShardWriter:
         self._write(b"".join(pieces))
         self._lines.append(" ".join(groups))
 
-    def close(self) -> dict[str, dict[str, Any]]:
-        """Publish the tar, then the index.
-
-        Returns path, sha256 and size of both, as receipts hold them.
-        """
+    def close(self) -> list[UnitFile]:
+        """Publish the tar, then the index, and list both."""
         self._write(bytes(2 * BLOCK))
         self._write(bytes(padded_size(self._offset) - self._offset))
         self._pending.publish()
-        index = f"{INDEX_VERSION} {len(self._lines)}\n" + "".join(
-            f"{line}\n" for line in self._lines
-        )
-        write_bytes(self._index, index.encode("ascii"))
-        return {
-            shard_name(self._unit): {
-                "sha256": self._digest.hexdigest(),
-                "bytes": self._offset,
-            },
-            index_name(self._unit): {
-                "sha256": sha256_bytes(index.encode("ascii")),
-                "bytes": len(index),
-            },
-        }
+        head = f"{INDEX_VERSION} {len(self._lines)}"
+        index = "".join(f"{line}\n" for line in (head, *self._lines)).encode("ascii")
+        write_bytes(self._index, index)
+        sha256, size = self._digest.hexdigest(), self._offset
+        tar = UnitFile(path=shard_name(self._unit), sha256=sha256, bytes=size)
+        return [tar, file_of(index_name(self._unit), index)]
 
     def _write(self, data: bytes) -> None:
         with self._pending.named():

@@ -27,10 +27,9 @@ from ....storage.untrusted import (
     KEY,
     MOST_BYTES,
     inside,
+    odd_name,
     open_regular,
-    outside,
     read_regular,
-    shown,
     unreadable,
 )
 from ..receipts import Receipt, read_receipt
@@ -39,14 +38,7 @@ from .extents import Extents, Keys, TarKeys, Tarred, Texts
 from .layout import list_path, read_list, write_list
 from .shard_check import Examined, examine_shard
 from .shard_index import INDEX_VERSION, Columns, Member, read_columns, read_index
-from .shard_writer import (
-    FOLDER,
-    ShardWriter,
-    index_name,
-    index_path,
-    shard_name,
-    shard_path,
-)
+from .shard_writer import ShardWriter, index_name, index_path, shard_name, shard_path
 
 _MANY = 256  # units that are worth threads
 Whole = npt.NDArray[np.uint32]
@@ -59,27 +51,21 @@ class Shards:
 
     name = "shards"
     reader = "webdataset"
-    folders = (FOLDER,)
 
     def writer(self, root: Path, unit: str) -> ShardWriter:
         """Begin to write a unit."""
         return ShardWriter(root, unit)
 
     def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
-        """Yield the records of a shard in order, without reading its images.
-
-        They are found through its index.
-        """
+        """Yield the records of a shard in order, found by its index, without reading its images."""
         path = shard_path(root, receipt.unit)
         try:
             with open_regular(path) as handle:
                 samples = read_index(index_path(root, receipt.unit), _size(path))
                 for sample in samples:
                     handle.seek(sample[0].offset)
-                    where = f"{path}: {sample[0].name}"
-                    record = parse_record(handle.read(sample[0].size), where)
-                    _check_key(record, sample[0].name, where)
-                    yield record
+                    name, data = sample[0].name, handle.read(sample[0].size)
+                    yield parse_record(data, f"{path}: {name}", name.partition(".")[0])
         except OSError as error:
             raise unreadable(path, error) from error
 
@@ -197,10 +183,7 @@ def _columns(
 
 
 def _read_unit(root: Path, unit: str) -> tuple[bytes, int]:
-    """Read a unit's index, and the size of its tar.
-
-    Raises SetError when one of them is not that of the receipt.
-    """
+    """Read a unit's index and its tar's size. Raises SetError for others than the receipt's."""
     receipt = read_receipt(root, unit)
     facts = {file.path: file for file in receipt.files}
     tar, index = shard_path(root, unit), index_path(root, unit)
@@ -267,10 +250,7 @@ def _check_header(header: tarfile.TarInfo, tar_bytes: int, path: Path) -> None:
     """Refuse a member that no shard holds, before anything is read of it."""
     key, _, end = header.name.partition(".")
     if not KEY.match(key) or not ENDING.match(end):
-        beyond = (
-            "names a file outside the set" if outside(header.name) else "is no file of a sample"
-        )
-        raise SetError.at(path, f"{shown(header.name)} {beyond}")
+        raise SetError.at(path, odd_name(header.name, "is no file of a sample"))
     if not header.isreg() or header.issparse() or header.offset_data + header.size > tar_bytes:
         raise SetError.at(path, f"{header.name} is not a complete regular file")
 
@@ -278,27 +258,21 @@ def _check_header(header: tarfile.TarInfo, tar_bytes: int, path: Path) -> None:
 def _sample(files: list[tuple[str, bytes]], names: list[str], where: str) -> Sample:
     """Make a sample of some files; all samples of a tar have members of the same `names`."""
     parts = [(*name.partition("."), data) for name, data in files]
-    keys = {key for key, _, _, _ in parts}
+    key, _, first, _ = parts[0]
     members = {
         name: Encoded(data, suffix)
         for _, _, end, data in parts[1:]
         for name, suffix in [split_ending(end)]
     }
     names += [] if names else list(members)
-    if len(keys) != 1 or parts[0][2] != RECORD or not members or list(members) != names:
+    alike = all(one == key for one, *_ in parts)
+    if not alike or first != RECORD or not members or list(members) != names:
         raise SetError(f"{where}: {', '.join(name for name, _ in files)} are not one sample")
-    record = parse_record(files[0][1], f"{where}: {files[0][0]}")
-    _check_key(record, files[0][0], where)
+    record = parse_record(files[0][1], f"{where}: {files[0][0]}", key)
     strange = members.keys() - record["members"].keys()
     if strange:
         raise SetError.at(where, f"{files[0][0]} knows nothing of {min(strange)}")
-    return Sample(keys.pop(), record, members)
-
-
-def _check_key(record: dict[str, Any], name: str, where: str) -> None:
-    """Refuse a record that speaks of another sample than its file's name."""
-    if record["key"] != name.partition(".")[0]:
-        raise SetError(f"{where}: the record of {shown(record['key'])} stands in {name}")
+    return Sample(key, record, members)
 
 
 def _damage(tar: bytes, sample: list[Member], where: str) -> list[tuple[str, str]]:

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import gloam
-from gloam.engines.by_name import engine_named
 from gloam.engines.engine import check_paths
 from gloam.engines.local import LocalEngine, count
+from gloam.engines.ray import RayEngine
 from gloam.errors import ConfigError, WorkerLost
 from gloam.manifests.sets.verify import verify_set
 from gloam.storage.stores import as_path
@@ -55,7 +55,7 @@ def engine(cluster: Any) -> Iterator[Any]:
     """An engine on it."""
     import ray
 
-    yield engine_named(f"ray:{cluster.address}", 1)
+    yield RayEngine(cluster.address)
     ray.shutdown()
 
 

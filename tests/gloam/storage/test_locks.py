@@ -16,7 +16,7 @@ import pytest
 
 from gloam.errors import GloamWarning, SetError
 from gloam.storage import locks as lock
-from gloam.storage.locks import exclusive, in_turn
+from gloam.storage.locks import exclusive
 
 HOLD = """
 import sys
@@ -195,7 +195,7 @@ def test_without_locks_tasks_share_and_take_turns(tmp_path: Path, no_locks: None
 
 def refusing(path: Path, first: bool) -> None:
     with exclusive(path, shared=first):
-        with in_turn(path.parent / "planning"):
+        with exclusive(path.parent / "planning", wait=True):
             pass
         if first:
             with exclusive(path.with_name("other"), shared=True):

@@ -240,7 +240,7 @@ def test_a_pipe_in_the_place_of_a_photograph_is_refused_at_once(
     (entry,) = list_container(root)
     (root / "1.jpg").unlink()
     os.mkfifo(root / "1.jpg")
-    with pytest.raises(ImageRefused, match="no regular file") as refused:
+    with pytest.raises(ImageRefused, match="not a regular file") as refused:
         read(entry.location)
     assert refused.value.reason == "unreadable"
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from gloam.errors import SetError
 from gloam.manifests.sets.layouts import FILES
 from gloam.manifests.sets.layouts.files import FilesWriter, file_name
 from gloam.manifests.sets.publish_unit import publish_unit
-from gloam.manifests.sets.receipts import Receipt, read_receipt
+from gloam.manifests.sets.receipts import Receipt, UnitFile, read_receipt
 from gloam.manifests.sets.sample import Sample
 
 from ....trees import files_of
@@ -22,9 +21,7 @@ from ....trees import files_of
 PRINT = "0" * 64
 
 
-def write_files(
-    root: Path, pairs: list[Sample], unit: str = "train-000000"
-) -> dict[str, dict[str, Any]]:
+def write_files(root: Path, pairs: list[Sample], unit: str = "train-000000") -> list[UnitFile]:
     with FilesWriter(root, unit) as writer:
         for pair in pairs:
             writer.add(pair)
@@ -61,15 +58,14 @@ def test_close_tells_path_size_and_checksum_of_every_file_in_order(
 ) -> None:
     facts = write_files(tmp_path, pairs)
     found = files_of(tmp_path)
-    assert facts == {
-        name: {"sha256": hashlib.sha256(d).hexdigest(), "bytes": len(d)}
-        for name, d in found.items()
+    assert {(one.path, one.sha256, one.bytes) for one in facts} == {
+        (name, hashlib.sha256(d).hexdigest(), len(d)) for name, d in found.items()
     }
     expected = []
     for pair in pairs:
         low, normal = f"low/{pair.key}.{pair.low.suffix}", f"normal/{pair.key}.{pair.normal.suffix}"
         expected += [f"train/{name}" for name in (f"draw/{pair.key}.json", low, normal)]
-    assert list(facts) == expected
+    assert [one.path for one in facts] == expected
 
 
 def test_pairs_and_records_come_back_in_order(tmp_path: Path, pairs: list[Sample]) -> None:
@@ -140,7 +136,7 @@ def test_no_temporary_name_is_left(tmp_path: Path, pairs: list[Sample]) -> None:
 
 
 def test_a_unit_without_pairs_has_no_files(tmp_path: Path) -> None:
-    assert write_files(tmp_path, []) == {}
+    assert write_files(tmp_path, []) == []
     receipt = published(tmp_path, [])
     assert receipt.files == []
     assert list(FILES.samples(tmp_path, receipt)) == []

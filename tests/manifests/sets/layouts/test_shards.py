@@ -82,10 +82,10 @@ def test_close_tells_path_size_and_checksum_of_both_files(
     tmp_path: Path, pairs: list[Sample]
 ) -> None:
     facts = write_shard(tmp_path, pairs)
-    assert list(facts) == ["shards/train-000003.tar", "shards/train-000003.idx"]
-    for name, fact in facts.items():
-        data = (tmp_path / name).read_bytes()
-        assert fact == {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    assert [one.path for one in facts] == ["shards/train-000003.tar", "shards/train-000003.idx"]
+    for one in facts:
+        data = (tmp_path / one.path).read_bytes()
+        assert (one.sha256, one.bytes) == (hashlib.sha256(data).hexdigest(), len(data))
 
 
 def test_leaving_without_close_leaves_no_file(tmp_path: Path, pairs: list[Sample]) -> None:

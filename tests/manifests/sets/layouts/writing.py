@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from gloam.manifests.sets.layouts.shard_writer import ShardWriter
-from gloam.manifests.sets.receipts import Receipt
+from gloam.manifests.sets.receipts import Receipt, UnitFile
 from gloam.manifests.sets.sample import FORMAT, Sample
 
 UNIT = "train-000003"
@@ -14,7 +13,7 @@ RECEIPT = Receipt(format=FORMAT, unit=UNIT, fingerprint="", pairs=7, refused=[],
 """Of the shard that these tests write: which one it is, as readers ask no more."""
 
 
-def write_shard(root: Path, pairs: list[Sample], unit: str = UNIT) -> dict[str, dict[str, Any]]:
+def write_shard(root: Path, pairs: list[Sample], unit: str = UNIT) -> list[UnitFile]:
     with ShardWriter(root, unit) as writer:
         for pair in pairs:
             writer.add(pair)
