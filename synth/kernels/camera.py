@@ -23,7 +23,7 @@ from .demosaic import BILINEAR, BINNED, BORDER, demosaic_row
 from .develop import develop, encode
 from .exposure import expose_row, light_of_pixels
 from .numbers.random_bits import channel_sample, mosaic_sample
-from .sensor import count_electrons, draw_rounding, draw_words, read_out, read_out_pair, row_offset
+from .sensor import count_electrons, draw_rounding, draw_words, read_out, row_offset
 from .types import f32
 
 _BAND = 8192  # pixels
@@ -84,7 +84,7 @@ def _sense_mosaic(rgb, scene, sensor, pattern, window, raw):
             )
         draw_words(mosaic_sample(row, window.left, across), sensor.seed, states, shot, words)
         count_electrons(means, counts, states, shot, sensor.noise)
-        read_out(counts, raw[i], offsets, words, sensor)
+        read_out(counts, raw[i], offsets, words, None, sensor)
 
 
 class _Scratch(NamedTuple):
@@ -226,9 +226,9 @@ def _fill_bands(rgb, low, window, scene, camera, scratch):
                 if channel == 1 and method == BINNED:
                     rounding = shot[:n]  # whose words nobody needs any more
                     draw_rounding(states[:n], rounding)
-                    read_out_pair(counts[:n], dn, offset, words[:n], rounding, sensor)
+                    read_out(counts[:n], dn, offset, words[:n], rounding, sensor)
                 else:
-                    read_out(counts[:n], dn, offset, words[:n], sensor)
+                    read_out(counts[:n], dn, offset, words[:n], None, sensor)
             if method != BINNED:
                 for x in range(n, 2 * n):
                     raw[x] *= f32(2)
