@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from .channel_noise import develop_noisily
 from .chroma import reduce_chroma, split
-from .compiling.compile import kernel, row_kernel
+from .compiling.compile import inlined_in_row, kernel, row_kernel
 from .degradations.pattern import PatternScratch, add_pixel_pattern, add_site_pattern, fill_columns
 from .demosaic import BILINEAR, BINNED, BORDER, demosaic_row
 from .develop import develop, encode
@@ -37,6 +37,12 @@ def _pattern_scratch(count):
         np.empty(count, np.uint32),
         np.empty(count, np.int32),
     )
+
+
+@inlined_in_row
+def _planes(flat, n, first, end):
+    """Return part of three planes of n pixels, which follow one another."""
+    return flat[first:end], flat[n + first : n + end], flat[2 * n + first : 2 * n + end]
 
 
 @kernel
@@ -179,13 +185,8 @@ def _fill_bands(rgb, low, window, scene, camera, scratch):
         run = n if width == columns else width  # pixels that follow each other in the picture too
         if method >= BILINEAR:
             for i in range(count):
-                a, b = i * width, (i + 1) * width
-                demosaic_row(
-                    scratch.mosaic,
-                    top + i,
-                    method,
-                    (raw[a:b], raw[n + a : n + b], raw[2 * n + a : 2 * n + b]),
-                )
+                rows = _planes(raw, n, i * width, (i + 1) * width)
+                demosaic_row(scratch.mosaic, top + i, method, rows)
         else:
             start = (window.top + top) * columns + window.left
             for a in range(0, n, run):
@@ -198,11 +199,11 @@ def _fill_bands(rgb, low, window, scene, camera, scratch):
                 expose_row(y, window.left, picture, scene, rows)
                 upper = row_offset(2 * y, 3 * pixels, sensor)
                 lower = row_offset(2 * y + 1, 3 * pixels, sensor)
-                offsets[a:b] = upper
-                offsets[n + a : n + b] = upper + lower if method == BINNED else upper
-                offsets[2 * n + a : 2 * n + b] = lower if method == BINNED else upper
+                own = _planes(offsets, n, a, b)
+                own[0][:] = upper
+                own[1][:] = upper + lower if method == BINNED else upper
+                own[2][:] = lower if method == BINNED else upper
                 if pattern.there:
-                    own = (offsets[a:b], offsets[n + a : n + b], offsets[2 * n + a : 2 * n + b])
                     at, size = (y, window.left), (picture, columns)
                     add_pixel_pattern(
                         own, method, at, size, pattern, scratch.column_offsets, scratch.pattern
@@ -232,16 +233,15 @@ def _fill_bands(rgb, low, window, scene, camera, scratch):
             if method != BINNED:
                 for x in range(n, 2 * n):
                     raw[x] *= f32(2)
-        places = cells[:n], cells[n : 2 * n], cells[2 * n : 3 * n]
+        places = _planes(cells, n, 0, n)
         if noise.there:
             for i in range(count):
                 a, b = i * width, (i + 1) * width
-                part = raw[a:b], raw[n + a : n + b], raw[2 * n + a : 2 * n + b]
-                into = places[0][a:b], places[1][a:b], places[2][a:b]
                 place = window.top + top + i, window.left, columns, pixels
-                develop_noisily(part, development.colour, noise, place, into)
+                into = _planes(cells, n, a, b)
+                develop_noisily(_planes(raw, n, a, b), development.colour, noise, place, into)
         else:
-            develop((raw[:n], raw[n : 2 * n], raw[2 * n : 3 * n]), development.colour, places)
+            develop(_planes(raw, n, 0, n), development.colour, places)
         part = slice(top * width, top * width + n)
         if development.blur.shape[0]:
             of_part = planes[0][part], planes[1][part], planes[2][part]

@@ -111,7 +111,7 @@ def split(cells, table, planes):
 def _add_rows(out, middle, north, south, weights):
     """Add three pairs of int16 rows, each weighted, to a row's own weighted middle, or to `out`.
 
-    That is where `middle` is None, by which the compiler chooses. Differences lie within UNIT of
+    The latter if `middle` is None, by which the compiler chooses. Differences lie within UNIT of
     zero, so the sum of two fits into int16, in which a CPU adds twice as many at once.
     """
     n1, n2, n3 = north

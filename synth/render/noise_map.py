@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..camera.illumination import exposure_of
 from ..draws.table import DrawTable
-from ..kernels.arrays import Pixels, Window, check_normal, check_window, grown
+from ..kernels.arrays import Pixels, Window, grown, window_of
 from ..kernels.curves import LUMA, encoding
 from ..kernels.degradations.pattern import Pattern
 from ..kernels.demosaic import BILINEAR, BORDER
@@ -63,11 +63,8 @@ def noise_map(
     Raises ValueError when the normal is not a uint8 array (H, W, 3), or the window does not lie
     within it.
     """
-    check_normal(normal)
-    normal = np.ascontiguousarray(normal)
+    window, normal = window_of(normal, window), np.ascontiguousarray(normal)
     height, width = normal.shape[:2]
-    window = Window(0, 0, height, width) if window is None else window
-    check_window(window, height, width)
     args = kernel_args(table, number)
     blur, strength = args.development.blur, float(args.development.strength)
     span = span_of(window, height, width, blur)

@@ -144,7 +144,7 @@ class CameraOnCuda:
         batch = self._lay_out(plan)
         self._memory.uploaded()
         runs: list[Any] = [(LOWS, (batch,))]
-        places, most = dict(plan.places), None
+        needed, most = dict(plan.places), None
         if formed is not None:
             rows, columns = formed.size or (plan.images["rows"][0], plan.images["columns"][0])
             into = self._float_anchor if formed.floats else self._anchor
@@ -156,8 +156,8 @@ class CameraOnCuda:
                 resizing = self._resizing(plan, formed.size)
                 runs[-1], most = (RESIZE, (batch, forms, resizing)), resizing.most
                 # A place for each thread, as each is much work.
-                places |= {"taps": EACH * (rows + columns), "resize_flipped": EACH * rows * columns}
-        self._run(runs, places, len(sizes), (most, None if formed is None else formed[2:]))
+                needed |= {"taps": EACH * (rows + columns), "resize_flipped": EACH * rows * columns}
+        self._run(runs, needed, len(sizes), (most, None if formed is None else formed[2:]))
         if formed and windows is not None and numbers is not None and firsts is None:
             self._launched = _content(sizes, normals, numbers, windows), plan, batch
 
@@ -198,8 +198,8 @@ class CameraOnCuda:
         self._memory.uploaded()
         self._memory.clear(into)
         runs = [] if lit else [(LIGHT, (batch,))]
-        places = plan.places | map_places(plan, spec, table)
-        self._run([*runs, (MAPS, (batch, maps))], places, len(sizes), ("maps", spec, lit))
+        needed = plan.places | map_places(plan, spec, table)
+        self._run([*runs, (MAPS, (batch, maps))], needed, len(sizes), ("maps", spec, lit))
         return into
 
     def _lay_out(self, plan: BatchPlan) -> Batch:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..camera.illumination import illumination_rows
 from ..degradations.jpeg import jpeg, jpeg_span
-from ..kernels.arrays import Pixels, Window, check_normal, check_window, grown
+from ..kernels.arrays import Pixels, Window, grown, window_of
 from ..kernels.camera import expose_and_develop
 from ..kernels.degradations.blur import spread_light
 from ..kernels.demosaic import BILINEAR, BORDER
@@ -37,12 +37,8 @@ def render_window(
     normal is not a uint8 array (H, W, 3), or empty, or larger than the sample index counts; or the
     window does not lie within it.
     """
-    check_normal(normal)
-    normal = np.ascontiguousarray(normal)
+    window, normal = window_of(normal, window), np.ascontiguousarray(normal)
     height, width = normal.shape[:2]
-    if window is None:
-        window = Window(0, 0, height, width)
-    check_window(window, height, width)
     made = jpeg_span(window, height, width, args.jpeg)
     span = span_of(made, height, width, args.development.blur)
     low = np.empty((span.height, span.width, 3), np.uint8)

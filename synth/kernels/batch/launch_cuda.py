@@ -152,7 +152,7 @@ JPEG = (
 LOWS = *FIELDS, *PIXELS, *JPEG
 """From normals to lows, of a batch alone."""
 LIGHT = *FIELDS, PIXELS[0]
-"""Of those, what maps need of a batch."""
+"""Those of them that maps need."""
 MAPS = (
     _over("levels", field.table_thread_count, levels.level_step),
     _over("widths", levels.width_thread_count, levels.width_step),
