@@ -26,10 +26,7 @@ from gloam.synth.recipes.load import load_recipe
 from gloam.synth.render.on_cuda import CameraOnCuda, OutputSpec
 
 BATCH, HEIGHT, WIDTH, SIDE = 256, 375, 500, 192
-STEPS = [step.name for step in (*launch_cuda.FIELDS, *launch_cuda.PIXELS, *launch_cuda.JPEG)] + [
-    "taps",
-    "resize_flipped",
-]
+STEPS = [step.name for step in (*launch_cuda.LOWS, *launch_cuda.RESIZE)]
 _KERNEL = re.compile(rf"\b({'|'.join(sorted(STEPS, key=len, reverse=True))})\b|Memcpy")
 
 

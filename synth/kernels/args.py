@@ -7,7 +7,6 @@ filled by itself; those with other names are computed in `draws.table`.
 from __future__ import annotations
 
 from collections import namedtuple
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -23,77 +22,44 @@ from .sensor import Sensor
 
 CHANNELS = ("red", "green", "blue")
 _OF_CHANNELS = ("offset", "shot", "read", "tail", "tail_mean", "rows")
+_FLOAT64 = (
+    *("exposure_ev", "exposure_by_brightness", "illumination_scene_strength"),
+    *("illumination_vignette_ev", "illumination_gradient_ev", "slope_down", "slope_across"),
+    *("isp_contrast", "tone", "gamma", "tone_toe", "toe_slope", "toe_end"),
+    *("video_fps", "video_drift_ev", "video_flicker_ev", "video_flicker_hz", "video_phase"),
+    *("emitters_glow_share", "emitters_glow_radius"),
+    *("emitters_streaks_share", "emitters_streaks_length"),
+)
+_INT32 = (
+    *("method", "taps", "linear", "illumination_smooth_cells", "smooth", "lights", "first_light"),
+    *("coloured", "spread", "emitters_count", "first_emitter", "emitters_streaks_lines"),
+    *("patterned", "degradations_jpeg_quality", "halved", "noisy"),
+)
+_UINT32 = (
+    *("seed_lower", "seed_upper", "pattern_lower", "pattern_upper", "hot_share"),
+    *(f"{name}_tail_share" for name in CHANNELS),
+)
+_FLOAT32 = (
+    *(f"camera_{name}" for name in Matrix._fields),
+    *(f"srgb_{name}" for name in Matrix._fields),
+    *("electrons", "highlights", "knee"),
+    *(f"camera_sensor_{name}" for name in ("gain", "black", "white", "row_sigma")),
+    *("red_gain", "green_gain", "blue_gain", "isp_chroma_strength"),
+    *(f"degradations_banding_{name}" for name in ("depth", "bands", "phase")),
+    *("pattern_columns", "pattern_hot"),
+    *(f"streak_{name}" for name in Glare._fields[5:]),
+    *(f"{name}_{part}" for name in CHANNELS for part in _OF_CHANNELS),
+    *(f"mixing_{name}" for name in Mixing._fields),
+    *("noise_wide", "noise_narrow"),
+    *(f"grain_{name}" for name in Grain._fields),
+)
 DRAW = np.dtype(
     [
-        ("exposure_ev", "f8"),
-        ("exposure_by_brightness", "f8"),
-        ("illumination_scene_strength", "f8"),
-        ("illumination_vignette_ev", "f8"),
-        ("illumination_gradient_ev", "f8"),
-        ("slope_down", "f8"),
-        ("slope_across", "f8"),
-        ("isp_contrast", "f8"),
-        ("tone", "f8"),
-        ("gamma", "f8"),
-        ("tone_toe", "f8"),
-        ("toe_slope", "f8"),
-        ("toe_end", "f8"),
-        ("video_fps", "f8"),
-        ("video_drift_ev", "f8"),
-        ("video_flicker_ev", "f8"),
-        ("video_flicker_hz", "f8"),
-        ("video_phase", "f8"),
-        ("emitters_glow_share", "f8"),
-        ("emitters_glow_radius", "f8"),
-        ("emitters_streaks_share", "f8"),
-        ("emitters_streaks_length", "f8"),
+        *((name, "f8") for name in _FLOAT64),
         ("first_spread", "i8"),
-        ("method", "i4"),
-        ("taps", "i4"),
-        ("linear", "i4"),
-        ("illumination_smooth_cells", "i4"),
-        ("smooth", "i4"),
-        ("lights", "i4"),
-        ("first_light", "i4"),
-        ("coloured", "i4"),
-        ("spread", "i4"),
-        ("emitters_count", "i4"),
-        ("first_emitter", "i4"),
-        ("emitters_streaks_lines", "i4"),
-        ("patterned", "i4"),
-        ("degradations_jpeg_quality", "i4"),
-        ("halved", "i4"),
-        ("seed_lower", "u4"),
-        ("seed_upper", "u4"),
-        ("pattern_lower", "u4"),
-        ("pattern_upper", "u4"),
-        ("hot_share", "u4"),
-        *((f"camera_{name}", "f4") for name in Matrix._fields),
-        *((f"srgb_{name}", "f4") for name in Matrix._fields),
-        ("electrons", "f4"),
-        ("highlights", "f4"),
-        ("knee", "f4"),
-        ("camera_sensor_gain", "f4"),
-        ("camera_sensor_black", "f4"),
-        ("camera_sensor_white", "f4"),
-        ("camera_sensor_row_sigma", "f4"),
-        ("red_gain", "f4"),
-        ("green_gain", "f4"),
-        ("blue_gain", "f4"),
-        ("isp_chroma_strength", "f4"),
-        ("degradations_banding_depth", "f4"),
-        ("degradations_banding_bands", "f4"),
-        ("degradations_banding_phase", "f4"),
-        ("pattern_columns", "f4"),
-        ("pattern_hot", "f4"),
-        *((f"streak_{name}", "f4") for name in Glare._fields[5:]),
-        ("noisy", "i4"),
-        *((f"{name}_tail_share", "u4") for name in CHANNELS),
-        *((f"{name}_{part}", "f4") for name in CHANNELS for part in _OF_CHANNELS),
-        *((f"mixing_{name}", "f4") for name in Mixing._fields),
-        ("noise_wide", "f4"),
-        ("noise_narrow", "f4"),
-        *((f"grain_{name}", "f4") for name in Grain._fields),
+        *((name, "i4") for name in _INT32),
+        *((name, "u4") for name in _UINT32),
+        *((name, "f4") for name in _FLOAT32),
     ],
     align=True,
 )
@@ -110,39 +76,26 @@ noisy: whether developed light has noise. video_...: all 0 where frames of a cli
 The rest is what `Exposure`, `Sensor`, `Colour`, `Pattern` and `ChannelNoise` hold.
 """
 
-_SINGLE, _WORD, _OTHER = (
-    [name for name in DRAW.names or () if DRAW[name].str[1:] in kinds]
-    for kinds in (["f4"], ["u4"], ["f8", "i8", "i4"])
-)
-DrawRow: Any = namedtuple("DrawRow", [*_OTHER, *_SINGLE, *_WORD])  # type: ignore[misc]
+DrawRow: Any = namedtuple("DrawRow", DRAW.names or ())  # type: ignore[misc]
 """One row of DRAW as Python has it: numbers of float32 and uint32 keep their type."""
-_OFFSETS = {name: offset for name, (_, offset, *_) in (DRAW.fields or {}).items()}
-_SINGLE_AT, _WORD_AT = (
-    np.array([_OFFSETS[name] // 4 for name in names]) for names in (_SINGLE, _WORD)
-)
-_others = itemgetter(*((DRAW.names or ()).index(name) for name in _OTHER))
+_FIRST_WORD = (DRAW.fields or {})[_UINT32[0]][1] // 4
 
 
 def draw_row(record: Any) -> Any:
     """Return a record of DRAW as a `DrawRow`, for the functions below called from Python."""
-    words = np.frombuffer(record.tobytes(), np.uint32)
-    return DrawRow(*_others(record.item()), *words.view(np.float32)[_SINGLE_AT], *words[_WORD_AT])
+    words = np.frombuffer(record.tobytes(), np.uint32)[_FIRST_WORD:]
+    words, singles = np.split(words[: len(_UINT32) + len(_FLOAT32)], [len(_UINT32)])
+    others = record.item()[: -len(words) - len(singles)]
+    return DrawRow(*others, *words, *singles.view(np.float32))
 
 
 @scalar
 def exposure_of(draw, highlights):
     """Return how a draw's camera sees light, with such highlights."""
-    matrix = Matrix(
-        draw.camera_rr,
-        draw.camera_rg,
-        draw.camera_rb,
-        draw.camera_gr,
-        draw.camera_gg,
-        draw.camera_gb,
-        draw.camera_br,
-        draw.camera_bg,
-        draw.camera_bb,
-    )
+    red = draw.camera_rr, draw.camera_rg, draw.camera_rb
+    green = draw.camera_gr, draw.camera_gg, draw.camera_gb
+    blue = draw.camera_br, draw.camera_bg, draw.camera_bb
+    matrix = Matrix(*red, *green, *blue)
     return Exposure(matrix, draw.electrons, highlights, draw.knee)
 
 
@@ -189,35 +142,17 @@ def pattern_of(draw, gaussian):
 @scalar
 def noise_of(draw, gaussian):
     """Return the noise of a draw's developed light; gaussian: as of `pattern_of`."""
+    red = draw.red_offset, draw.red_shot, draw.red_read, draw.red_tail_share
+    red_rest = draw.red_tail, draw.red_tail_mean, draw.red_rows
+    green = draw.green_offset, draw.green_shot, draw.green_read, draw.green_tail_share
+    green_rest = draw.green_tail, draw.green_tail_mean, draw.green_rows
+    blue = draw.blue_offset, draw.blue_shot, draw.blue_read, draw.blue_tail_share
+    blue_rest = draw.blue_tail, draw.blue_tail_mean, draw.blue_rows
     return ChannelNoise(
         draw.noisy > 0,
-        OneChannel(
-            draw.red_offset,
-            draw.red_shot,
-            draw.red_read,
-            draw.red_tail_share,
-            draw.red_tail,
-            draw.red_tail_mean,
-            draw.red_rows,
-        ),
-        OneChannel(
-            draw.green_offset,
-            draw.green_shot,
-            draw.green_read,
-            draw.green_tail_share,
-            draw.green_tail,
-            draw.green_tail_mean,
-            draw.green_rows,
-        ),
-        OneChannel(
-            draw.blue_offset,
-            draw.blue_shot,
-            draw.blue_read,
-            draw.blue_tail_share,
-            draw.blue_tail,
-            draw.blue_tail_mean,
-            draw.blue_rows,
-        ),
+        OneChannel(*red, *red_rest),
+        OneChannel(*green, *green_rest),
+        OneChannel(*blue, *blue_rest),
         Mixing(draw.mixing_gr, draw.mixing_gg, draw.mixing_br, draw.mixing_bg, draw.mixing_bb),
         draw.noise_wide,
         draw.noise_narrow,
@@ -244,17 +179,10 @@ def sensor_of(draw, noise):
 @scalar
 def colour_of(draw):
     """Return how a draw's camera makes colours."""
-    matrix = Matrix(
-        draw.srgb_rr,
-        draw.srgb_rg,
-        draw.srgb_rb,
-        draw.srgb_gr,
-        draw.srgb_gg,
-        draw.srgb_gb,
-        draw.srgb_br,
-        draw.srgb_bg,
-        draw.srgb_bb,
-    )
+    red = draw.srgb_rr, draw.srgb_rg, draw.srgb_rb
+    green = draw.srgb_gr, draw.srgb_gg, draw.srgb_gb
+    blue = draw.srgb_br, draw.srgb_bg, draw.srgb_bb
+    matrix = Matrix(*red, *green, *blue)
     return Colour(
         draw.camera_sensor_black,
         draw.camera_sensor_white,

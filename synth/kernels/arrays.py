@@ -37,6 +37,26 @@ def check_normal(normal: Pixels) -> None:
         raise ValueError(f"normal is {width} x {height}: must have between 1 and about 2^30 pixels")
 
 
+def window_of(normal: Pixels, window: Window | None) -> Window:
+    """Return a window of a picture that can be darkened, by default all of it.
+
+    Raises ValueError as `check_normal` and `check_window` do.
+    """
+    check_normal(normal)
+    height, width = normal.shape[:2]
+    window = Window(0, 0, height, width) if window is None else window
+    check_window(window, height, width)
+    return window
+
+
+def grown(window: Window, reach: int, height: int, width: int) -> Window:
+    """Return a window of a picture with so many pixels more on each side, as far as there are."""
+    top, left = max(window.top - reach, 0), max(window.left - reach, 0)
+    bottom = min(window.top + window.height + reach, height)
+    right = min(window.left + window.width + reach, width)
+    return Window(top, left, bottom - top, right - left)
+
+
 def check_window(window: Window, height: int, width: int) -> None:
     """Check that a window lies within a picture.
 

@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from .channel_noise import develop_noisily
 from .chroma import reduce_chroma, split
-from .compiling.compile import kernel, row_kernel
+from .compiling.compile import inlined_in_row, kernel, row_kernel
 from .degradations.pattern import PatternScratch, add_pixel_pattern, add_site_pattern, fill_columns
 from .demosaic import BILINEAR, BINNED, BORDER, demosaic_row
 from .develop import develop, encode
 from .exposure import expose_row, light_of_pixels
 from .numbers.random_bits import channel_sample, mosaic_sample
-from .sensor import count_electrons, draw_rounding, draw_words, read_out, read_out_pair, row_offset
+from .sensor import count_electrons, draw_rounding, draw_words, read_out, row_offset
 from .types import f32
 
 _BAND = 8192  # pixels
@@ -37,6 +37,12 @@ def _pattern_scratch(count):
         np.empty(count, np.uint32),
         np.empty(count, np.int32),
     )
+
+
+@inlined_in_row
+def _planes(flat, n, first, end):
+    """Return part of three planes of n pixels, which follow one another."""
+    return flat[first:end], flat[n + first : n + end], flat[2 * n + first : 2 * n + end]
 
 
 @kernel
@@ -84,7 +90,7 @@ def _sense_mosaic(rgb, scene, sensor, pattern, window, raw):
             )
         draw_words(mosaic_sample(row, window.left, across), sensor.seed, states, shot, words)
         count_electrons(means, counts, states, shot, sensor.noise)
-        read_out(counts, raw[i], offsets, words, sensor)
+        read_out(counts, raw[i], offsets, words, None, sensor)
 
 
 class _Scratch(NamedTuple):
@@ -179,13 +185,8 @@ def _fill_bands(rgb, low, window, scene, camera, scratch):
         run = n if width == columns else width  # pixels that follow each other in the picture too
         if method >= BILINEAR:
             for i in range(count):
-                a, b = i * width, (i + 1) * width
-                demosaic_row(
-                    scratch.mosaic,
-                    top + i,
-                    method,
-                    (raw[a:b], raw[n + a : n + b], raw[2 * n + a : 2 * n + b]),
-                )
+                rows = _planes(raw, n, i * width, (i + 1) * width)
+                demosaic_row(scratch.mosaic, top + i, method, rows)
         else:
             start = (window.top + top) * columns + window.left
             for a in range(0, n, run):
@@ -198,11 +199,11 @@ def _fill_bands(rgb, low, window, scene, camera, scratch):
                 expose_row(y, window.left, picture, scene, rows)
                 upper = row_offset(2 * y, 3 * pixels, sensor)
                 lower = row_offset(2 * y + 1, 3 * pixels, sensor)
-                offsets[a:b] = upper
-                offsets[n + a : n + b] = upper + lower if method == BINNED else upper
-                offsets[2 * n + a : 2 * n + b] = lower if method == BINNED else upper
+                own = _planes(offsets, n, a, b)
+                own[0][:] = upper
+                own[1][:] = upper + lower if method == BINNED else upper
+                own[2][:] = lower if method == BINNED else upper
                 if pattern.there:
-                    own = (offsets[a:b], offsets[n + a : n + b], offsets[2 * n + a : 2 * n + b])
                     at, size = (y, window.left), (picture, columns)
                     add_pixel_pattern(
                         own, method, at, size, pattern, scratch.column_offsets, scratch.pattern
@@ -226,22 +227,21 @@ def _fill_bands(rgb, low, window, scene, camera, scratch):
                 if channel == 1 and method == BINNED:
                     rounding = shot[:n]  # whose words nobody needs any more
                     draw_rounding(states[:n], rounding)
-                    read_out_pair(counts[:n], dn, offset, words[:n], rounding, sensor)
+                    read_out(counts[:n], dn, offset, words[:n], rounding, sensor)
                 else:
-                    read_out(counts[:n], dn, offset, words[:n], sensor)
+                    read_out(counts[:n], dn, offset, words[:n], None, sensor)
             if method != BINNED:
                 for x in range(n, 2 * n):
                     raw[x] *= f32(2)
-        places = cells[:n], cells[n : 2 * n], cells[2 * n : 3 * n]
+        places = _planes(cells, n, 0, n)
         if noise.there:
             for i in range(count):
                 a, b = i * width, (i + 1) * width
-                part = raw[a:b], raw[n + a : n + b], raw[2 * n + a : 2 * n + b]
-                into = places[0][a:b], places[1][a:b], places[2][a:b]
                 place = window.top + top + i, window.left, columns, pixels
-                develop_noisily(part, development.colour, noise, place, into)
+                into = _planes(cells, n, a, b)
+                develop_noisily(_planes(raw, n, a, b), development.colour, noise, place, into)
         else:
-            develop((raw[:n], raw[n : 2 * n], raw[2 * n : 3 * n]), development.colour, places)
+            develop(_planes(raw, n, 0, n), development.colour, places)
         part = slice(top * width, top * width + n)
         if development.blur.shape[0]:
             of_part = planes[0][part], planes[1][part], planes[2][part]

@@ -108,48 +108,29 @@ def split(cells, table, planes):
 
 
 @row_kernel
-def _add_rows(out, north, south, weights):
-    """Add three pairs of int16 rows, each weighted, to a row.
+def _add_rows(out, middle, north, south, weights):
+    """Add three pairs of int16 rows, each weighted, to a row's own weighted middle, or to `out`.
 
-    Differences lie within UNIT of zero, so the sum of two fits into int16, in which a CPU adds
-    twice as many at once.
+    The latter if `middle` is None, by which the compiler chooses. Differences lie within UNIT of
+    zero, so the sum of two fits into int16, in which a CPU adds twice as many at once.
     """
     n1, n2, n3 = north
     s1, s2, s3 = south
-    w1, w2, w3 = weights
+    w0, w1, w2, w3 = weights
     for x in range(out.shape[0]):
-        near = fma(w1, f32(i16(n1[x] + s1[x])), out[x])
+        begun = out[x] if middle is None else w0 * f32(middle[x])
+        near = fma(w1, f32(i16(n1[x] + s1[x])), begun)
         out[x] = fma(w3, f32(i16(n3[x] + s3[x])), fma(w2, f32(i16(n2[x] + s2[x])), near))
 
 
 @row_kernel
-def _first_rows(out, middle, north, south, weights):
-    """Add rows as `_add_rows`, to the row's own weighted middle: nearly always all there is."""
-    n1, n2, n3 = north
-    s1, s2, s3 = south
-    w0, w1, w2, w3 = weights
-    for x in range(out.shape[0]):
-        near = fma(w1, f32(i16(n1[x] + s1[x])), w0 * f32(middle[x]))
-        out[x] = fma(w3, f32(i16(n3[x] + s3[x])), fma(w2, f32(i16(n2[x] + s2[x])), near))
-
-
-@row_kernel
-def _add_columns(out, west, east, weights):
-    e1, e2, e3 = west
-    f1, f2, f3 = east
-    w1, w2, w3 = weights
-    for x in range(out.shape[0]):
-        near = fma(w1, e1[x] + f1[x], out[x])
-        out[x] = fma(w3, e3[x] + f3[x], fma(w2, e2[x] + f2[x], near))
-
-
-@row_kernel
-def _first_columns(out, middle, west, east, weights):
+def _add_columns(out, middle, west, east, weights):
     e1, e2, e3 = west
     f1, f2, f3 = east
     w0, w1, w2, w3 = weights
     for x in range(out.shape[0]):
-        near = fma(w1, e1[x] + f1[x], w0 * middle[x])
+        begun = out[x] if middle is None else w0 * middle[x]
+        near = fma(w1, e1[x] + f1[x], begun)
         out[x] = fma(w3, e3[x] + f3[x], fma(w2, e2[x] + f2[x], near))
 
 
@@ -182,11 +163,11 @@ def _blurred_row(plane, y, weights, padded, out):
             plane[min(y + d + 1, height - 1)],
             plane[min(y + d + 2, height - 1)],
         )
-        taps = weights[d], weights[d + 1], weights[d + 2]
+        taps = weights[0], weights[d], weights[d + 1], weights[d + 2]
         if d == 1:
-            _first_rows(column, plane[y], north, south, (weights[0], *taps))
+            _add_rows(column, plane[y], north, south, taps)
         else:
-            _add_rows(column, north, south, taps)
+            _add_rows(column, None, north, south, taps)
     padded[:reach] = column[0]
     padded[reach + width :] = column[width - 1]
     for d in range(1, reach, _TAPS):
@@ -194,11 +175,11 @@ def _blurred_row(plane, y, weights, padded, out):
         west = padded[a : a + width], padded[b : b + width], padded[c : c + width]
         a, b, c = reach + d, reach + d + 1, reach + d + 2
         east = padded[a : a + width], padded[b : b + width], padded[c : c + width]
-        taps = weights[d], weights[d + 1], weights[d + 2]
+        taps = weights[0], weights[d], weights[d + 1], weights[d + 2]
         if d == 1:
-            _first_columns(out, column, west, east, (weights[0], *taps))
+            _add_columns(out, column, west, east, taps)
         else:
-            _add_columns(out, west, east, taps)
+            _add_columns(out, None, west, east, taps)
 
 
 @inlined_in_row

@@ -201,14 +201,18 @@ def count_electrons(means, counts, states, shot, noise):
 
 
 @row_kernel
-def read_out(counts, raw, offsets, words, sensor):
+def read_out(counts, raw, offsets, words, rounding, sensor):
     """Fill `raw` (N) with whole DN in [0, white], black still in, of sites.
+
+    Or, where there are words for `rounding` (N), with the sum of two sites each: `both_greens`.
 
     `counts` (N) are the electrons that they counted.
 
     `offsets` (N) are the black level plus the noise of each site's row in DN; `words` are those for
     read noise.
     """
+    # `rounding` is None else, by which the compiler chooses.
+    quantiles = sensor.noise.read if rounding is None else sensor.noise.read_pair
     blocks = raw.shape[0] // _BLOCK
     for block in range(blocks):
         start = u64(block) * u64(_BLOCK)
@@ -216,25 +220,14 @@ def read_out(counts, raw, offsets, words, sensor):
             raw[start + u64(x)] = tail_place(words[start + u64(x)])
         for x in range(_BLOCK):
             i = start + u64(x)
-            drawn = quantile_at(raw[i], words[i], sensor.noise.read)
-            raw[i] = single_site(counts[i], drawn, offsets[i], sensor)
+            drawn = quantile_at(raw[i], words[i], quantiles)
+            if rounding is None:
+                raw[i] = single_site(counts[i], drawn, offsets[i], sensor)
+            else:
+                raw[i] = both_greens(counts[i], drawn, offsets[i], rounding[i], sensor)
     for x in range(blocks * _BLOCK, raw.shape[0]):
-        drawn = symmetric_quantile(words[x], sensor.noise.read)
-        raw[x] = single_site(counts[x], drawn, offsets[x], sensor)
-
-
-@row_kernel
-def read_out_pair(counts, raw, offsets, words, rounding, sensor):
-    """Fill `raw` as `read_out` does, for the sum of two sites under equal light: `both_greens`."""
-    blocks = raw.shape[0] // _BLOCK
-    for block in range(blocks):
-        start = u64(block) * u64(_BLOCK)
-        for x in range(_BLOCK):
-            raw[start + u64(x)] = tail_place(words[start + u64(x)])
-        for x in range(_BLOCK):
-            i = start + u64(x)
-            drawn = quantile_at(raw[i], words[i], sensor.noise.read_pair)
-            raw[i] = both_greens(counts[i], drawn, offsets[i], rounding[i], sensor)
-    for x in range(blocks * _BLOCK, raw.shape[0]):
-        drawn = symmetric_quantile(words[x], sensor.noise.read_pair)
-        raw[x] = both_greens(counts[x], drawn, offsets[x], rounding[x], sensor)
+        drawn = symmetric_quantile(words[x], quantiles)
+        if rounding is None:
+            raw[x] = single_site(counts[x], drawn, offsets[x], sensor)
+        else:
+            raw[x] = both_greens(counts[x], drawn, offsets[x], rounding[x], sensor)

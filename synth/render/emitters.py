@@ -8,7 +8,7 @@ import numpy.typing as npt
 from ..camera.illumination import CHANNEL_LIGHT, exposure_of
 from ..draws.record import CameraDraw
 from ..draws.table import table_of_records
-from ..kernels.arrays import Pixels, Window, check_normal, check_window
+from ..kernels.arrays import Pixels, Window, window_of
 from ..kernels.emitters import LAMP, fill_shine, resolve_all
 from .kernel_args import KernelArgs, kernel_args
 
@@ -59,9 +59,6 @@ def emitter_mask(
 def _placed(
     normal: Pixels, drawn: CameraDraw, window: Window | None
 ) -> tuple[Window, npt.NDArray[np.float32], KernelArgs]:
-    check_normal(normal)
-    height, width = normal.shape[:2]
-    part = Window(0, 0, height, width) if window is None else window
-    check_window(part, height, width)
+    part = window_of(normal, window)
     args = kernel_args(table_of_records([drawn]), 0)
     return part, lamps_of(normal, args), args

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ..kernels.demosaic import BILINEAR, BINNED, BORDER, MALVAR
+from ..kernels.demosaic import BILINEAR, BINNED, BORDER, demosaic_row
 from ..kernels.site_noise import FAR, SiteTables
 
 Floats = npt.NDArray[np.float64]
@@ -25,24 +25,14 @@ def demosaic_weights(method: int) -> Floats:
 
     By the parity of its row and column, and its channel.
     """
-    sharp = 1.0 if method == MALVAR else 0.0
-    near, side, far, beyond, corner = (np.zeros((5, 5)) for _ in range(5))
-    own = near.copy()
-    own[2, 2] = 1
-    near[[1, 3], 2] = 1  # above and below
-    side[2, [1, 3]] = 1
-    far[[0, 4], 2] = 1
-    beyond[2, [0, 4]] = 1
-    corner[[1, 1, 3, 3], [1, 3, 1, 3]] = 1
-    green = 0.25 * (near + side) + sharp * (0.5 * own - 0.125 * (far + beyond))
-    opposite = 0.25 * corner + sharp * (0.75 * own - 0.1875 * (far + beyond))
-    across = 0.5 * side + sharp * (0.625 * own - 0.125 * (corner + beyond) + 0.0625 * far)
-    down = 0.5 * near + sharp * (0.625 * own - 0.125 * (corner + far) + 0.0625 * beyond)
-    weights = [
-        [[own, green, opposite], [across, own, down]],
-        [[down, own, across], [opposite, green, own]],
-    ]
-    return np.array(weights)
+    weights = np.empty((2, 2, 3, 5, 5))
+    made = np.empty((3, 2), np.float32)
+    for i, j, y, x in np.ndindex(2, 2, 5, 5):
+        mosaic = np.zeros((6, 6), np.float32)
+        mosaic[i + y, j + x] = 1
+        demosaic_row(mosaic, i, method, (made[0], made[1], made[2]))
+        weights[i, j, :, y, x] = made[:, j] * (1, 0.5, 1)  # green is made twice as large
+    return weights
 
 
 @lru_cache(maxsize=4)

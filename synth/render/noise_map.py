@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..camera.illumination import exposure_of
 from ..draws.table import DrawTable
-from ..kernels.arrays import Pixels, Window, check_normal, check_window
+from ..kernels.arrays import Pixels, Window, grown, window_of
 from ..kernels.curves import LUMA, encoding
 from ..kernels.degradations.pattern import Pattern
 from ..kernels.demosaic import BILINEAR, BORDER
@@ -25,11 +25,7 @@ from ..kernels.moments import ROUNDING, SiteNoise, pixel_moments
 from ..kernels.sensor import Sensor
 from ..kernels.smoothed_moments import smoothed_variances
 from .kernel_args import kernel_args
-from .mosaic_noise import (
-    demosaic_weights,
-    demosaiced,
-    scatter_weights,
-)
+from .mosaic_noise import demosaic_weights, demosaiced, scatter_weights
 from .site_noise import ALIKE, site_noise
 from .window import cut, scene_of, span_of
 
@@ -67,11 +63,8 @@ def noise_map(
     Raises ValueError when the normal is not a uint8 array (H, W, 3), or the window does not lie
     within it.
     """
-    check_normal(normal)
-    normal = np.ascontiguousarray(normal)
+    window, normal = window_of(normal, window), np.ascontiguousarray(normal)
     height, width = normal.shape[:2]
-    window = Window(0, 0, height, width) if window is None else window
-    check_window(window, height, width)
     args = kernel_args(table, number)
     blur, strength = args.development.blur, float(args.development.strength)
     span = span_of(window, height, width, blur)
@@ -143,21 +136,16 @@ def _exposed(
     height, width = normal.shape[:2]
     method = sensor.method
     border = BORDER if method >= BILINEAR else 0
-    top, left = max(span.top - border, 0), max(span.left - border, 0)
-    bottom = min(span.top + span.height + border, height)
-    right = min(span.left + span.width + border, width)
-    part = Window(top, left, bottom - top, right - left)
+    part = grown(span, border, height, width)
     means = np.empty((3, part.height, part.width), np.float32)
     light = np.empty((part.height, part.width), np.float32)
     expose_window(normal, part, scene, means, light)
     light, counts = cut(light, part, span), means
     if border:
-        before = border - (span.top - top), border - (span.left - left)
-        after = (
-            border - (bottom - span.top - span.height),
-            border - (right - span.left - span.width),
-        )
-        means = np.pad(means, ((0, 0), *zip(before, after, strict=True)), "edge")
+        down, across = border - (span.top - part.top), border - (span.left - part.left)
+        rows, columns = (span[i] + 2 * border - part[i] for i in (2, 3))  # that the picture lacks
+        beyond = (down, rows - down), (across, columns - across)
+        means = np.pad(means, ((0, 0), *beyond), "edge")
         full = np.float32((sensor.white - sensor.black) / sensor.gain)
         counts, means = np.where(means < full, means, 0), np.minimum(means, full)
         span = Window(span.top, span.left, *means.shape[1:])

@@ -6,18 +6,16 @@ Needs numba-cuda.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import cuda
 
 from ..draws.table import DrawTable
 from ..kernels.arrays import Pixels, check_normal
 from ..kernels.batch.arrays import Batch
 from ..kernels.batch.device_memory import DeviceMemory, Graphs, address_of
-from ..kernels.batch.launch_cuda import blocks_of, launch, launch_maps
+from ..kernels.batch.launch_cuda import EACH, FLIP, LIGHT, LOWS, MAPS, RESIZE, blocks_of, launch
 from ..kernels.batch.resize_steps import OutputLayout, Resizing
 from ..kernels.taps import tap_count
 from .plan import (
@@ -33,8 +31,6 @@ from .plan import (
     upload_tables,
 )
 from .self_test import check_once
-
-Samples = npt.NDArray[np.uint8]
 
 
 class OutputSpec(NamedTuple):
@@ -96,37 +92,21 @@ class CameraOnCuda:
         for normal in normals:
             check_normal(normal)
         flat = np.concatenate([np.ascontiguousarray(normal).reshape(-1) for normal in normals])
-        low = np.empty_like(flat)
-        sizes = np.array([normal.shape[:2] for normal in normals])
-        self.render_flat(flat, low, sizes, table, firsts)
-        ends = np.cumsum([normal.size for normal in normals])
-        return [
-            part.reshape(normal.shape)
-            for part, normal in zip(np.split(low, ends[:-1]), normals, strict=True)
-        ]
-
-    def render_flat(
-        self,
-        normals: Samples,
-        lows: Samples,
-        sizes: IntArray,
-        table: DrawTable,
-        firsts: Sequence[int] | None = None,
-    ) -> None:
-        """Fill the lows of a batch of N images, which lie one after the other in host memory.
-
-        normals, lows: uint8 arrays, samples of all images, of as many. sizes: array (N, 2), height,
-        width. firsts: as of `render`.
-        """
-        begins = np.cumsum(np.concatenate([[0], 3 * sizes.prod(axis=1)]))[:-1]
-        there = self._memory.room("normals", normals.shape, np.uint8)
+        lows = np.empty_like(flat)
+        there = self._memory.room("normals", flat.shape, np.uint8)
         made = self._memory.room("lows", lows.shape, np.uint8)
-        self._memory.copy_in(there, normals)
+        self._memory.copy_in(there, flat)
         self.load(table)
+        begins = np.cumsum([0, *(normal.size for normal in normals)])[:-1]
         source = address_of(there) + begins
         lit_as = None if firsts is None else source[list(firsts)]
+        sizes = np.array([normal.shape[:2] for normal in normals])
         self.launch(sizes, source, address_of(made) + begins, firsts=lit_as)
         self._memory.copy_out(made, lows)
+        return [
+            part.reshape(normal.shape)
+            for part, normal in zip(np.split(lows, begins[1:]), normals, strict=True)
+        ]
 
     def launch(
         self,
@@ -161,27 +141,23 @@ class CameraOnCuda:
         plan = plan_batch(
             table, sizes, places, firsts=lit_as, numbers=numbers, windows=windows, formed=to
         )
-        images = self._memory.upload("images", plan.images)
+        batch = self._lay_out(plan)
         self._memory.uploaded()
-        both = self._anchor, self._anchor
-        batch = lay_out(plan, images, both, self._tables | self._draws, self._memory.room)
-        blocks = tuple((name, blocks_of(places)) for name, places in plan.places.items())
-        forms = resizing = None
+        runs: list[Any] = [(LOWS, (batch,))]
+        needed, most = dict(plan.places), None
         if formed is not None:
-            if formed.size is not None:
-                resizing = self._resizing(plan, formed.size)
-            pixels = int(
-                np.prod(formed.size or (plan.images["rows"][0], plan.images["columns"][0]))
-            )
+            rows, columns = formed.size or (plan.images["rows"][0], plan.images["columns"][0])
             into = self._float_anchor if formed.floats else self._anchor
             change = np.float32(formed.shift), np.float32(formed.scale)
-            steps = (1, 3) if formed.channels_last else (pixels, 1)
+            steps = (1, 3) if formed.channels_last else (int(rows * columns), 1)
             forms = OutputLayout(into, into, *change, *steps)
-        self._forget_moved()
-        launched = partial(launch, batch, len(sizes), blocks, forms=forms, resizing=resizing)
-        most = None if resizing is None else resizing.most
-        key = len(sizes), blocks, most, None if formed is None else formed[2:]
-        self._graphs.run(key, lambda stream: launched(stream=stream), self._memory)
+            runs.append((FLIP, (batch, forms)))
+            if formed.size is not None:
+                resizing = self._resizing(plan, formed.size)
+                runs[-1], most = (RESIZE, (batch, forms, resizing)), resizing.most
+                # A place for each thread, as each is much work.
+                needed |= {"taps": EACH * (rows + columns), "resize_flipped": EACH * rows * columns}
+        self._run(runs, needed, len(sizes), (most, None if formed is None else formed[2:]))
         if formed and windows is not None and numbers is not None and firsts is None:
             self._launched = _content(sizes, normals, numbers, windows), plan, batch
 
@@ -212,9 +188,7 @@ class CameraOnCuda:
         else:
             places = self._from_anchor(normals)
             plan = plan_batch(table, sizes, (places, places), numbers=numbers, windows=windows)
-            images = self._memory.upload("images", plan.images)
-            both = self._anchor, self._anchor
-            batch = lay_out(plan, images, both, self._tables | self._draws, self._memory.room)
+            batch = self._lay_out(plan)
         self._launched = None  # memory of its mosaics is used anew
         into = self._memory.room(
             "maps", (len(sizes) * spec.planes * int(np.prod(spec.room)),), np.float32
@@ -222,21 +196,31 @@ class CameraOnCuda:
         room, upload = self._memory.room, self._memory.upload
         maps = lay_out_maps(plan, spec, table, into, self._map_tables, room, upload)
         self._memory.uploaded()
-        every = plan.places | map_places(plan, spec, table)
-        blocks = tuple((name, blocks_of(places)) for name, places in every.items())
-        self._forget_moved()
         self._memory.clear(into)
-        launched = partial(launch_maps, batch, len(sizes), blocks, maps, lit=lit)
-        key = "maps", len(sizes), blocks, spec, lit
-        self._graphs.run(key, lambda stream: launched(stream=stream), self._memory)
+        runs = [] if lit else [(LIGHT, (batch,))]
+        needed = plan.places | map_places(plan, spec, table)
+        self._run([*runs, (MAPS, (batch, maps))], needed, len(sizes), ("maps", spec, lit))
         return into
 
-    def _forget_moved(self) -> None:
-        """Forget what was recorded of arrays that have moved."""
-        if self._memory.generation != self._generation:
+    def _lay_out(self, plan: BatchPlan) -> Batch:
+        images, uploaded = self._memory.upload("images", plan.images), self._tables | self._draws
+        return lay_out(plan, images, (self._anchor, self._anchor), uploaded, self._memory.room)
+
+    def _run(self, runs: list[Any], places: dict[str, int], count: int, key: Any) -> None:
+        """Launch steps of a batch of so many images; `runs` as of `launch_cuda.launch`.
+
+        key: what of their arguments is no array and may change while arrays stay where they are.
+        """
+        if self._memory.generation != self._generation:  # what was recorded is of other arrays
             self._memory.wait()
             self._graphs.clear()
             self._generation = self._memory.generation
+        blocks = {name: blocks_of(most) for name, most in places.items()}
+        self._graphs.run(
+            (count, *blocks.items(), key),
+            lambda stream: launch(runs, count, blocks, stream),
+            self._memory,
+        )
 
     def _resizing(self, plan: BatchPlan, size: tuple[int, int]) -> Resizing:
         """Return room for the filters of a batch's windows."""

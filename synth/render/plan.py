@@ -260,18 +260,6 @@ def map_tables(upload: Upload) -> dict[str, Any]:
     return {name: upload(name, table) for name, table in tables.items()}
 
 
-def site_arrays(table: DrawTable, numbers: IntArray) -> dict[str, npt.NDArray[np.float32]]:
-    """Return `site_noise` of draws of a table as `Maps` has it."""
-    sites, taken = site_noise(table, numbers)
-    count = len(numbers)
-    return {
-        "sites": np.concatenate([sites.shared, sites.fourth[:, None]], 1),
-        "squares": sites.squares.reshape(count, 4, 3, 3, 5),
-        "powers": sites.powers.reshape(count, 4, 2, 3, 3),
-        "taken": taken.reshape(count, 4, 3, 6, 3, 3),
-    }
-
-
 def lay_out_maps(
     plan: BatchPlan,
     spec: MapSpec,
@@ -289,7 +277,7 @@ def lay_out_maps(
     """
     ends = np.cumsum(_span_pixels(plan))
     count, pixels = len(plan.images), int(ends[-1]) if spec.of_noise else 1
-    of_sites = site_arrays(table, plan.images["draw"] if spec.of_noise else np.zeros(1, np.int64))
+    sites, taken = site_noise(table, plan.images["draw"] if spec.of_noise else [0])
     (rows, columns), (high, wide) = spec.room, spec.size or (0, 0)
     asked: dict[str, Any] = {
         name.replace("-", "_"): spec.first_planes.get(name, -1) for name in MAP_CHANNELS
@@ -313,7 +301,10 @@ def lay_out_maps(
         stride=stride,
         pixels=held,
         blurred=new("map_blurred", (stride * BLURRED,), np.float32),
+        sites=upload("map_sites", np.concatenate([sites.shared, sites.fourth[:, None]], 1)),
+        squares=upload("map_squares", sites.squares.reshape(-1, 4, 3, 3, 5)),
+        powers=upload("map_powers", sites.powers.reshape(-1, 4, 2, 3, 3)),
+        taken=upload("map_taken", taken.reshape(-1, 4, 3, 6, 3, 3)),
         **asked,
         **tables,
-        **{name: upload(f"map_{name}", one) for name, one in of_sites.items()},
     )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..kernels.arrays import Pixels, Window, check_normal, check_window
+from ..kernels.arrays import Pixels, Window, window_of
 from ..kernels.curves import encoding, srgb_to_linear
 from ..kernels.demosaic import BILINEAR, BORDER
 from ..kernels.level_moments import fill_encoded
@@ -25,9 +25,7 @@ def power_law_map(
 
     There is no field of light: NaN. Raises ValueError as `render_power_law` does.
     """
-    check_normal(normal)
-    window = Window(0, 0, *normal.shape[:2]) if window is None else window
-    check_window(window, *normal.shape[:2])
+    window = window_of(normal, window)
     table = curve_table(normal if lit_as is None else lit_as, draw)
     levels, noise = 255 * encoding(1.0, 0.0), draw.noise
     clean: npt.NDArray[Any]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..camera.illumination import illumination_rows
 from ..degradations.jpeg import jpeg, jpeg_span
-from ..kernels.arrays import Pixels, Window, check_normal, check_window
+from ..kernels.arrays import Pixels, Window, grown, window_of
 from ..kernels.camera import expose_and_develop
 from ..kernels.degradations.blur import spread_light
 from ..kernels.demosaic import BILINEAR, BORDER
@@ -37,12 +37,8 @@ def render_window(
     normal is not a uint8 array (H, W, 3), or empty, or larger than the sample index counts; or the
     window does not lie within it.
     """
-    check_normal(normal)
-    normal = np.ascontiguousarray(normal)
+    window, normal = window_of(normal, window), np.ascontiguousarray(normal)
     height, width = normal.shape[:2]
-    if window is None:
-        window = Window(0, 0, height, width)
-    check_window(window, height, width)
     made = jpeg_span(window, height, width, args.jpeg)
     span = span_of(made, height, width, args.development.blur)
     low = np.empty((span.height, span.width, 3), np.uint8)
@@ -66,10 +62,7 @@ def scene_of(normal: Pixels, span: Window, args: KernelArgs, lit_as: Pixels) -> 
     lit = np.empty((3, height * width if len(spread.weights) else 0), np.float32)
     if len(spread.weights):
         border = BORDER if args.sensor.method >= BILINEAR else 0
-        top, left = max(span.top - border, 0), max(span.left - border, 0)
-        bottom = min(span.top + span.height + border, height)
-        right = min(span.left + span.width + border, width)
-        part = Window(top, left, bottom - top, right - left)
+        part = grown(span, border, height, width)
         before = linear, exposure.highlights, exposure.knee, lamps_of(lit_as, args), args.glare
         spread_light(normal, Emission(*before, illumination, cast), *spread, part, lit)
         exposure = exposure._replace(highlights=np.float32(0))
@@ -82,8 +75,6 @@ def span_of(window: Window, height: int, width: int, blur: npt.NDArray[np.float3
     It is the window, what the chroma noise reduction sees around it, and an even top and left, at
     which a mosaic begins.
     """
-    reach = max(len(blur) - 1, 0)
-    top, left = (max(first - reach, 0) & ~1 for first in (window.top, window.left))
-    bottom = min(window.top + window.height + reach, height)
-    right = min(window.left + window.width + reach, width)
-    return Window(top, left, bottom - top, right - left)
+    span = grown(window, max(len(blur) - 1, 0), height, width)
+    odd, beside = span.top & 1, span.left & 1
+    return Window(span.top - odd, span.left - beside, span.height + odd, span.width + beside)

@@ -40,12 +40,6 @@ def at_edge(place, size, taps, weights):
 
 
 @scalar
-def column_thread_count(image, batch, maps):
-    """Count the pixels of an image whose chroma is smoothed: the made window's rows, wider."""
-    return u32(image.made_rows * image.span_columns if batch.draws[image.draw].taps > 0 else 0)
-
-
-@scalar
 def column_step(number, place, batch, maps):
     """Blur levels and variances of a pixel along its column; see `chroma_steps.blur_step`."""
     image = batch.images[number]
@@ -88,9 +82,9 @@ def _dot(factors, values):
 
 
 @scalar
-def smooth_thread_count(image, batch, maps):
+def smooth_thread_count(image, draw, maps):
     """Count the pixels of a window whose chroma is smoothed."""
-    return u32(image.rows * image.columns if batch.draws[image.draw].taps > 0 else 0)
+    return u32(image.rows * image.columns if draw.taps > 0 else 0)
 
 
 @scalar

@@ -74,13 +74,13 @@ def merged_image(number, batch):
 
 
 @scalar
-def blur_thread_count(image, batch):
+def blur_thread_count(image, draw, beside):
     """Count the pixels of an image whose chroma is smoothed: the made window's rows, wider."""
-    return u32(image.made_rows * image.span_columns if batch.draws[image.draw].taps > 0 else 0)
+    return u32(image.made_rows * image.span_columns if draw.taps > 0 else 0)
 
 
 @scalar
-def blur_step(image, place, row, column, batch):
+def blur_step(image, place, row, column, fetched, batch):
     """Blur both colour differences of a pixel along its column."""
     width, weights, differences = image.span_columns, image.weights, image.differences
     y = u32(row + image.top)
@@ -100,13 +100,13 @@ def blur_step(image, place, row, column, batch):
 
 
 @scalar
-def merge_thread_count(image, batch):
+def merge_thread_count(image, draw, beside):
     """Count the made window's pixels of an image whose chroma is smoothed."""
-    return u32(image.made_rows * image.made_columns if batch.draws[image.draw].taps > 0 else 0)
+    return u32(image.made_rows * image.made_columns if draw.taps > 0 else 0)
 
 
 @scalar
-def merge_step(image, place, row, column, batch):
+def merge_step(image, place, row, column, fetched, batch):
     """Make a pixel of the low, from its planes and their blur along the row."""
     x = u32(column + image.left)
     pixel = u32(u32(u32(row + image.above) * image.span_columns) + u32(column + image.beside))

@@ -21,9 +21,8 @@ from .pixel_steps import column_left, grid_value
 @scalar
 def sensor_thread_count(image, draw):
     """Count the pixels of a span, or the sites of its mosaic."""
-    if draw.method >= BILINEAR:
-        return u32((image.span_rows + 2 * BORDER) * (image.span_columns + 2 * BORDER))
-    return u32(image.span_rows * image.span_columns)
+    border = 2 * BORDER if draw.method >= BILINEAR else 0
+    return u32((image.span_rows + border) * (image.span_columns + border))
 
 
 @scalar
@@ -39,9 +38,8 @@ def sensor_place(image, draw, place):
 
 
 @scalar
-def spread_thread_count(image, batch):
+def spread_thread_count(image, draw, beside):
     """Count the places of an image whose light is spread."""
-    draw = batch.draws[image.draw]
     return u32(sensor_thread_count(image, draw) if draw.spread > 0 and image.height > 0 else 0)
 
 
@@ -105,9 +103,8 @@ def spread_step(number, place, batch):
 
 
 @scalar
-def pattern_thread_count(image, batch):
+def pattern_thread_count(image, draw, beside):
     """Count the places of an image whose sensor has a fixed pattern."""
-    draw = batch.draws[image.draw]
     return u32(sensor_thread_count(image, draw) if draw.patterned > 0 and image.height > 0 else 0)
 
 

@@ -80,11 +80,7 @@ class DeviceMemory:
             source = self._ring[self._turn].take(array.nbytes, self._used)
             source[:] = array.reshape(-1).view(np.uint8)
             self._used += -(-array.nbytes // _ALIGNED) * _ALIGNED
-        checked(
-            driver.cuMemcpyHtoDAsync(
-                address_of(held), source.ctypes.data, array.nbytes, self.address
-            )
-        )
+        self.copy_in(held, source)
         return held
 
     def clear(self, array: Any) -> None:
@@ -92,7 +88,10 @@ class DeviceMemory:
         checked(driver.cuMemsetD32Async(address_of(array), 0, array.size, self.address))
 
     def copy_in(self, to: Any, array: npt.NDArray[Any]) -> None:
-        """Copy a host array to a device array, which may be longer; its memory is free then."""
+        """Begin to copy a host array to a device array, which may be longer.
+
+        Its memory is free when this returns, unless it is page-locked.
+        """
         checked(
             driver.cuMemcpyHtoDAsync(address_of(to), array.ctypes.data, array.nbytes, self.address)
         )

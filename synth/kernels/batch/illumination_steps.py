@@ -30,8 +30,6 @@ from ..illumination import (
 from ..types import f32, f64, i16, u8, u64
 from .arrays import FIELD
 
-# Each step has as many places in an image as its function `..._places` says.
-
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
 
 
@@ -39,9 +37,9 @@ _RED, _GREEN, _BLUE = (float(share) for share in LUMINANCE)
 
 
 @scalar
-def luminance_thread_count(image, batch):
+def luminance_thread_count(image, draw, beside):
     """Count the cells of an image whose luminance matters."""
-    return FIELD if image.height > 0 and luminance_matters(batch.draws[image.draw]) else 0
+    return FIELD if image.height > 0 and luminance_matters(draw) else 0
 
 
 @scalar
@@ -65,9 +63,9 @@ def luminance_step(number, cell, batch):
 
 
 @scalar
-def lights_thread_count(image, batch):
+def lights_thread_count(image, draw, beside):
     """Count 1 for an image with lights."""
-    return 1 if image.height > 0 and batch.draws[image.draw].lights > 0 else 0
+    return 1 if image.height > 0 and draw.lights > 0 else 0
 
 
 @scalar
@@ -127,7 +125,7 @@ def smoothed_luminance(i, j, number, batch):
 
 
 @scalar
-def cell_thread_count(image, batch):
+def cell_thread_count(image, draw, beside):
     """Count the cells of an image."""
     return FIELD if image.height > 0 else 0
 
@@ -172,7 +170,7 @@ def field_step(number, cell, batch):
 
 
 @scalar
-def mean_thread_count(image, batch):
+def mean_thread_count(image, draw, beside):
     """Count 1 for an image."""
     return 1 if image.height > 0 else 0
 
@@ -211,9 +209,9 @@ def _photograph(image, batch):
 
 
 @scalar
-def lure_thread_count(image, batch):
+def lure_thread_count(image, draw, beside):
     """Count the cells of an image with emitters."""
-    return FIELD if image.height > 0 and batch.draws[image.draw].emitters_count > 0 else 0
+    return FIELD if image.height > 0 and draw.emitters_count > 0 else 0
 
 
 @scalar
@@ -224,9 +222,9 @@ def lure_step(number, cell, batch):
 
 
 @scalar
-def emitter_thread_count(image, batch):
+def emitter_thread_count(image, draw, beside):
     """Count the emitters of an image."""
-    return batch.draws[image.draw].emitters_count if image.height > 0 else 0
+    return draw.emitters_count if image.height > 0 else 0
 
 
 @scalar
@@ -246,7 +244,7 @@ def emitter_step(number, place, batch):
 
 
 @scalar
-def table_thread_count(image, batch):
+def table_thread_count(image, draw, beside):
     """Count the places of an image's encoding table."""
     return ENCODE_CELLS if image.height > 0 else 0
 

@@ -33,9 +33,8 @@ def padded(side):
 
 
 @scalar
-def sample_thread_count(image, batch):
+def sample_thread_count(image, draw, beside):
     """Count the samples of an image that JPEG follows."""
-    draw = batch.draws[image.draw]
     y = u32(padded(image.made_rows) * padded(image.made_columns))
     chroma = u32(y // u32(2) if draw.halved > 0 else u32(2) * y)
     return u32(y + chroma if draw.degradations_jpeg_quality > 0 and image.height > 0 else u32(0))
@@ -161,9 +160,9 @@ def return_step(number, place, batch):
 
 
 @scalar
-def decode_thread_count(image, batch):
+def decode_thread_count(image, draw, beside):
     """Count the window's pixels of an image that JPEG follows."""
-    coded = batch.draws[image.draw].degradations_jpeg_quality > 0 and image.height > 0
+    coded = draw.degradations_jpeg_quality > 0 and image.height > 0
     return u32(image.rows * image.columns if coded else 0)
 
 

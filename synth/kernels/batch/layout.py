@@ -16,19 +16,8 @@ from .arrays import FIELD
 
 _STEPS = (
     *("luminance", "lights", "fields", "means", "light", "lures", "emitters", "tables", "spreads"),
-    *(
-        "patterns",
-        "rows",
-        "quads",
-        "sites",
-        "mosaics",
-        "blurs",
-        "merges",
-        "samples",
-        "transforms",
-        "quantisations",
-    ),
-    *("restorations", "returns", "decodes", "forms"),
+    *("patterns", "rows", "quads", "sites", "mosaics", "blurs", "merges", "samples", "transforms"),
+    *("quantisations", "restorations", "returns", "decodes", "forms"),
 )
 MOST = np.dtype([(name, "i8") for name in _STEPS])
 """Most places of an image in each step."""
@@ -60,11 +49,8 @@ def lay_out_images(images, draws, has_degradations, most, totals):
         columns = min(image.made_left + image.made_columns + reach, image.width) - left
         images[i].span_top, images[i].span_left = top, left
         images[i].span_rows, images[i].span_columns = rows, columns
-        images[i].plane, images[i].mosaic, images[i].row = (
-            totals[0].plane,
-            totals[0].mosaic,
-            totals[0].row,
-        )
+        images[i].plane, images[i].mosaic = totals[0].plane, totals[0].mosaic
+        images[i].row = totals[0].row
         images[i].lit, images[i].pattern = totals[0].lit, totals[0].pattern
         images[i].made, images[i].coded = totals[0].made, totals[0].coded
         pixels, sites = rows * columns, (rows + 2 * BORDER) * (columns + 2 * BORDER)

@@ -13,12 +13,6 @@ _LEAST_WIDTH = 1e-9
 
 
 @scalar
-def level_thread_count(image, batch, maps):
-    """Count the places of an image's encoding table."""
-    return u32(ENCODE_CELLS if image.height > 0 else 0)
-
-
-@scalar
 def _encoded_level(draw, place, log_light):
     if place == 0:
         return 0.0
@@ -54,7 +48,7 @@ def level_step(number, place, batch, maps):
 
 
 @scalar
-def width_thread_count(image, batch, maps):
+def width_thread_count(image, draw, maps):
     """Count the levels of an image."""
     return u32(LEVELS if image.height > 0 else 0)
 

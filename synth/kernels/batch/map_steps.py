@@ -31,7 +31,7 @@ _ZERO, _ONE = f32(0), f32(1)
 
 
 @scalar
-def map_thread_count(image, batch, maps):
+def map_thread_count(image, draw, maps):
     """Count the pixels that come out of a window."""
     count = maps.high * maps.wide if maps.high > 0 else i64(image.rows) * i64(image.columns)
     return u32(count if image.height > 0 else 0)

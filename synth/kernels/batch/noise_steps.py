@@ -10,10 +10,6 @@ They stand in `launch_cuda.MAPS`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-
 from ..args import colour_of, noise_of, pattern_of
 from ..compiling.compile import scalar
 from ..demosaic import BILINEAR, BORDER
@@ -24,34 +20,18 @@ from ..numbers.random_bits import channel_sample, mosaic_sample
 from ..smoothed_moments import smoothed_parts
 from ..types import f32, i32, i64, u32, u64
 from .chroma_noise_steps import at_edge
-from .image_state import GAUSSIAN, Light, light_of, row_and_column
+from .image_state import GAUSSIAN, light_of, row_and_column, site_state
 from .map_planes import fill_pixel, fill_three
-from .pixel_steps import (
-    levels_at,
-    mean_electrons,
-    site_levels,
-    site_mean,
-    site_thread_count,
-)
+from .pixel_steps import levels_at, mean_electrons, site_levels, site_mean
 
 DOUBLE_PRECISION = True  # of roots and whole numbers, for `compiling.for_cuda`
 _ZERO, _ONE = f32(0), f32(1)
 
 
-class Mosaic(NamedTuple):
-    """An image behind a mosaic, for steps of maps: fields of `ImageState`."""
-
-    top: np.int32
-    left: np.int32
-    columns: np.uint32
-    sites: np.uint64
-    light: Light
-
-
 @scalar
-def channel_thread_count(image, batch, maps):
+def channel_thread_count(image, draw, maps):
     """Count the lights of three channels of an image with noise of channels."""
-    return u32(3 * LIGHTS if image.height > 0 and batch.draws[image.draw].noisy > 0 else 0)
+    return u32(3 * LIGHTS if image.height > 0 and draw.noisy > 0 else 0)
 
 
 @scalar
@@ -68,21 +48,12 @@ def channel_step(number, place, batch, maps):
 
 
 @scalar
-def mean_thread_count(image, batch, maps):
-    """Count the sites of a mosaic."""
-    return site_thread_count(image, batch)
-
-
-@scalar
 def mean_step(number, place, batch, maps):
     """Fill a site of a mosaic with its mean electrons."""
-    image = batch.images[number]
-    columns = u32(image.span_columns + 2 * BORDER)
-    light = light_of(number, batch)
-    mosaic = Mosaic(image.span_top, image.span_left, columns, image.mosaic, light)
-    row, column = row_and_column(place, columns)
-    levels = site_levels(mosaic, row, column, batch)
-    batch.mosaic[mosaic.sites + u64(place)] = site_mean(mosaic, place, row, column, levels, batch)
+    image = site_state(number, batch)
+    row, column = row_and_column(place, image.columns)
+    levels = site_levels(image, row, column, batch)
+    batch.mosaic[image.sites + u64(place)] = site_mean(image, place, row, column, levels, batch)
 
 
 @scalar
@@ -138,23 +109,16 @@ def _electrons_at(number, y, x, batch, maps):
 
 
 @scalar
-def _is_grainy(image, batch):
-    """Return whether an image has noise of channels, and no chroma of it is smoothed."""
-    draw = batch.draws[image.draw]
-    return draw.noisy > 0 and draw.taps == 0
-
-
-@scalar
-def grain_thread_count(image, batch, maps):
-    """Count the pixels of a span of an image whose noise is of channels alone."""
-    grainy = image.height > 0 and _is_grainy(image, batch)
+def grain_thread_count(image, draw, maps):
+    """Count the pixels of a span of an image whose noise is of channels alone, not smoothed."""
+    grainy = image.height > 0 and draw.noisy > 0 and draw.taps == 0
     return u32(image.span_rows * image.span_columns if grainy else 0)
 
 
 @scalar
-def moment_thread_count(image, batch, maps):
+def moment_thread_count(image, draw, maps):
     """Count the pixels of a span of any other."""
-    other = image.height > 0 and not _is_grainy(image, batch)
+    other = image.height > 0 and (draw.noisy == 0 or draw.taps > 0)
     return u32(image.span_rows * image.span_columns if other else 0)
 
 

@@ -8,9 +8,7 @@ The scalar functions are the same as those of `camera`, in the same order.
     where JPEG follows                                     -> those of `jpeg_steps`
 
 A window of an image is made of the pixels that it depends on, its span: where chroma is smoothed,
-that is wider. Places count within the span; what is random is drawn by the place in the whole. Each
-step has as many places in an image as its function `..._places` says. Steps take what `held` says
-of their image.
+that is wider. Places count within the span; what is random is drawn by the place in the whole.
 """
 
 from __future__ import annotations
@@ -131,10 +129,9 @@ def develop_to(image, place, y, x, samples, batch):
 
 
 @scalar
-def row_thread_count(image, batch):
+def row_thread_count(image, draw, beside):
     """Count the rows of the sensor."""
-    mosaic = batch.draws[image.draw].method >= BILINEAR
-    rows = image.span_rows + 2 * BORDER if mosaic else 2 * image.span_rows
+    rows = image.span_rows + 2 * BORDER if draw.method >= BILINEAR else 2 * image.span_rows
     return u32(rows if image.height > 0 else 0)
 
 
@@ -151,10 +148,9 @@ def row_step(number, place, batch):
 
 
 @scalar
-def quad_thread_count(image, batch):
+def quad_thread_count(image, draw, beside):
     """Count the pixels of an image that has no mosaic."""
-    mosaic = batch.draws[image.draw].method >= BILINEAR
-    return u32(0 if mosaic else image.span_rows * image.span_columns)
+    return u32(0 if draw.method >= BILINEAR else image.span_rows * image.span_columns)
 
 
 @scalar
@@ -197,11 +193,10 @@ def quad_step(image, place, row, column, levels, batch):
 
 
 @scalar
-def site_thread_count(image, batch):
+def site_thread_count(image, draw, beside):
     """Count the sites of a mosaic."""
-    mosaic = batch.draws[image.draw].method >= BILINEAR
     sites = (image.span_rows + 2 * BORDER) * (image.span_columns + 2 * BORDER)
-    return u32(sites if mosaic and image.height > 0 else 0)
+    return u32(sites if draw.method >= BILINEAR and image.height > 0 else 0)
 
 
 @scalar
@@ -243,10 +238,9 @@ def site_step(image, site, local, across, levels, batch):
 
 
 @scalar
-def mosaic_thread_count(image, batch):
+def mosaic_thread_count(image, draw, beside):
     """Count the pixels of an image behind a mosaic."""
-    mosaic = batch.draws[image.draw].method >= BILINEAR
-    return u32(image.span_rows * image.span_columns if mosaic else 0)
+    return u32(image.span_rows * image.span_columns if draw.method >= BILINEAR else 0)
 
 
 @scalar
@@ -273,7 +267,7 @@ def demosaiced(image, method, y, x, batch):
 
 
 @scalar
-def mosaic_step(image, pixel, y, x, batch):
+def mosaic_step(image, pixel, y, x, fetched, batch):
     """Make a pixel out of a mosaic."""
     samples = demosaiced(image, image.sensor.method, y, x, batch)
     down, across = i32(y + u32(image.top)), i32(x + u32(image.left))

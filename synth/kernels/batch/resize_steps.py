@@ -47,7 +47,7 @@ class Resizing(NamedTuple):
 
 
 @scalar
-def flip_thread_count(image, batch):
+def flip_thread_count(image, draw, forms):
     """Count the pixels of an image's window."""
     return u32(image.rows * image.columns if image.height > 0 else 0)
 
@@ -95,13 +95,13 @@ def flip_step(number, place, batch, forms):
 
 
 @scalar
-def tap_thread_count(image, resizing):
+def tap_thread_count(image, draw, resizing):
     """Count the rows and columns that a window is brought to."""
     return u32(resizing.rows + resizing.columns if image.height > 0 else 0)
 
 
 @scalar
-def tap_step(number, place, batch, resizing):
+def tap_step(number, place, batch, forms, resizing):
     """Find the filter of a row or a column."""
     image = batch.images[number]
     sides = i64(resizing.rows) + i64(resizing.columns)
@@ -121,7 +121,7 @@ def tap_step(number, place, batch, resizing):
 
 
 @scalar
-def resized_thread_count(image, resizing):
+def resized_thread_count(image, draw, resizing):
     """Count the pixels that a window is brought to."""
     return u32(resizing.rows * resizing.columns if image.height > 0 else 0)
 

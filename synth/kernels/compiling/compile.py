@@ -119,12 +119,6 @@ def _store_word(typing_context, array, place, word):
 store_word: Any = intrinsic(_store_word)
 
 
-@numba.njit(error_model="numpy", forceinline=True)
-def store_bytes(array, place, word):
-    """Store the three lowest bytes of a word in a uint8 array; the five behind may change, too."""
-    store_word(array, place, word)
-
-
 def _load_word(typing_context, array, place):
     """Return 64 bits of a uint8 array from a place on, wherever that is, lowest byte first."""
     if not isinstance(array, types.Array) or array.dtype != types.uint8 or array.layout != "C":

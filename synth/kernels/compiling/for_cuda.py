@@ -88,40 +88,10 @@ def _sqrt(x):
 
 
 @device_function
-def _sqrt64(x):
-    return math.sqrt(x)
-
-
-@device_function
 def reciprocal(x):
     """Return 1 / x of a float32 of 2^-100 to 2^100, rounded as IEEE 754 defines it; see `_sqrt`."""
     near = _near_reciprocal(x)
     return libdevice.fmaf_rn(near, libdevice.fmaf_rn(-x, near, _ONE), near)
-
-
-@device_function
-def _rint(x):
-    return libdevice.rintf(x)
-
-
-@device_function
-def _floor(x):
-    return libdevice.floorf(x)
-
-
-@device_function
-def _cbrt(x):
-    return libdevice.cbrtf(x)
-
-
-@device_function
-def _rint64(x):
-    return libdevice.rint(x)
-
-
-@device_function
-def _floor64(x):
-    return libdevice.floor(x)
 
 
 def _numpy_on_device(**functions: Any) -> ModuleType:
@@ -133,8 +103,10 @@ def _numpy_on_device(**functions: Any) -> ModuleType:
     return module
 
 
-_SINGLE = _numpy_on_device(sqrt=_sqrt, rint=_rint, floor=_floor, cbrt=_cbrt)
-_DOUBLE = _numpy_on_device(sqrt=_sqrt64, rint=_rint64, floor=_floor64)
+_SINGLE = _numpy_on_device(
+    sqrt=_sqrt, rint=libdevice.rintf, floor=libdevice.floorf, cbrt=libdevice.cbrtf
+)
+_DOUBLE = _numpy_on_device(sqrt=math.sqrt, rint=libdevice.rint, floor=libdevice.floor)
 
 
 _TWINS = {id(compiling.fma): fma, id(compiling.reciprocal): reciprocal}

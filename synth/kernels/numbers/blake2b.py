@@ -15,19 +15,13 @@ from ..types import i64, u64
 
 BLOCK = 128
 """Bytes that are worked in at once."""
-_IV = np.array(
-    [
-        0x6A09E667F3BCC908,
-        0xBB67AE8584CAA73B,
-        0x3C6EF372FE94F82B,
-        0xA54FF53A5F1D36F1,
-        0x510E527FADE682D1,
-        0x9B05688C2B3E6C1F,
-        0x1F83D9ABFB41BD6B,
-        0x5BE0CD19137E2179,
-    ],
-    np.uint64,
-)
+_IV = np.frombuffer(
+    bytes.fromhex(
+        "6a09e667f3bcc908 bb67ae8584caa73b 3c6ef372fe94f82b a54ff53a5f1d36f1"
+        "510e527fade682d1 9b05688c2b3e6c1f 1f83d9abfb41bd6b 5be0cd19137e2179"
+    ),
+    ">u8",
+).astype(np.uint64)
 _ORDER = np.array(
     [
         [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],

@@ -17,28 +17,40 @@ Floats = npt.NDArray[np.float64]
 
 
 @kernel
-def _exp(x, out):
+def exp(x: Floats) -> Floats:
+    """Return `math.exp` of each number of an array (N)."""
+    out = np.empty_like(x)
     for i in range(x.shape[0]):
         out[i] = math.exp(x[i])
+    return out
 
 
 @kernel
-def _log(x, out):
+def log(x: Floats) -> Floats:
+    """Return `math.log` of each number of an array (N), all above 0."""
+    out = np.empty_like(x)
     for i in range(x.shape[0]):
         out[i] = math.log(x[i])
+    return out
 
 
 @kernel
-def _power(base, x, out):
+def power(base: float, x: Floats) -> Floats:
+    """Return `base**x` of each number of an array (N)."""
+    out = np.empty_like(x)
     for i in range(x.shape[0]):
         out[i] = math.pow(base, x[i])
+    return out
 
 
 @kernel
-def _sine_and_cosine(x, sine, cosine):
+def sine_and_cosine(x: Floats) -> tuple[Floats, Floats]:
+    """Return `math.sin` and `math.cos` of each number of an array (N)."""
+    sine, cosine = np.empty_like(x), np.empty_like(x)
     for i in range(x.shape[0]):
         sine[i] = math.sin(x[i])
         cosine[i] = math.cos(x[i])
+    return sine, cosine
 
 
 @scalar
@@ -97,35 +109,6 @@ _FAR = _coefficients("""
     1.84631831751005468180e-5 7.86869131145613259100e-4 0.0148753612908506148525
     0.136929880922735805310 0.599832206555887937690 1.0
 """)
-
-
-def exp(x: Floats) -> Floats:
-    """Return `math.exp` of each number of an array (N)."""
-    out = np.empty_like(x)
-    _exp(x, out)
-    return out
-
-
-def log(x: Floats) -> Floats:
-    """Return `math.log` of each number of an array (N), all above 0."""
-    out = np.empty_like(x)
-    _log(x, out)
-    return out
-
-
-def power(base: float, x: Floats) -> Floats:
-    """Return `base**x` of each number of an array (N)."""
-    out = np.empty_like(x)
-    # LLVM would make another function of a base that it knows.
-    _power(base, x, out)
-    return out
-
-
-def sine_and_cosine(x: Floats) -> tuple[Floats, Floats]:
-    """Return `math.sin` and `math.cos` of each number of an array (N)."""
-    sine, cosine = np.empty_like(x), np.empty_like(x)
-    _sine_and_cosine(x, sine, cosine)
-    return sine, cosine
 
 
 def normal_quantile(p: Floats, mean: float = 0.0, deviation: float = 1.0) -> Floats:

@@ -13,8 +13,8 @@ from ..compiling.compile import kernel
 from ..types import i64
 from .adler import adler
 from .file import END, SIGNATURE, ZLIB, head_of
-from .inflate import SLACK, inflate_in, new_scratch
-from .unfilter import unfilter_rows
+from .filters import unfilter_rows
+from .inflate import SLACK, inflate
 
 Bytes = npt.NDArray[np.uint8]
 _HEADED = len(head_of(1, 1, 0))
@@ -40,11 +40,10 @@ def _decode_many(data, ends, filtered, pixels):
 
     `filtered` (H (3 W + 1) + SLACK) is scratch memory. Returns whether they are gloam's.
     """
-    scratch = new_scratch()
     begin, height, columns = i64(0), i64(pixels.shape[1]), i64(pixels.shape[2])
     made = filtered[: height * (columns + 1)]
     for i in range(pixels.shape[0]):
-        behind = inflate_in(data, begin + _HEADED, filtered, scratch)
+        behind = inflate(data, begin + _HEADED, filtered)
         if behind + _TAIL != ends[i]:
             return False
         # Besides the sum of the file: damage may leave either as it was.

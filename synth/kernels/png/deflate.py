@@ -9,15 +9,21 @@ import numpy as np
 
 from ..compiling.compile import inlined, kernel, scalar, store_word
 from ..types import i64, u32, u64
-from .huffman import code_lengths, codes_of, count_bytes
+from .huffman import (
+    END,
+    MANY_ZEROS,
+    ORDER,
+    REPEAT,
+    ZEROS,
+    code_lengths,
+    codes_of,
+    count_bytes,
+)
 
 LONGEST = 14
 """Bits of a code: four of them and a part of a byte fit a word."""
-_END = 256
-_LITERALS = _END + 1
+_LITERALS = END + 1
 _DISTANCES = 2  # two codes of one bit, which nothing uses: some decoders ask for a whole code
-_REPEAT, _ZEROS, _MANY_ZEROS = 16, 17, 18
-_ORDER = np.array([16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15], np.int64)
 _HEAD = 512  # bytes that a block takes besides its data, at most
 
 
@@ -46,7 +52,7 @@ def _runs(lengths, symbols, extra):
         if value == 0:
             while run >= 3:
                 some = min(run, 138)
-                symbols[made] = _ZEROS if some < 11 else _MANY_ZEROS
+                symbols[made] = ZEROS if some < 11 else MANY_ZEROS
                 extra[made] = some - (3 if some < 11 else 11)
                 made, run = made + 1, run - some
         else:
@@ -54,7 +60,7 @@ def _runs(lengths, symbols, extra):
             made, run = made + 1, run - 1
             while run >= 3:
                 some = min(run, 6)
-                symbols[made], extra[made] = _REPEAT, some - 3
+                symbols[made], extra[made] = REPEAT, some - 3
                 made, run = made + 1, run - some
         for _ in range(run):
             symbols[made], extra[made] = value, 0
@@ -74,17 +80,17 @@ def _head(lengths, out, at, held, count, last):
     code_lengths(counts, 7, own)
     codes_of(own, codes)
     kept = 19
-    while kept > 4 and own[_ORDER[kept - 1]] == 0:
+    while kept > 4 and own[ORDER[kept - 1]] == 0:
         kept -= 1
     word = u64(last | (2 << 1) | ((_LITERALS - 257) << 3) | ((_DISTANCES - 1) << 8))
     at, held, count = _put(out, at, held, count, word | u64((kept - 4) << 13), u64(17))
     for i in range(kept):
-        at, held, count = _put(out, at, held, count, u64(own[_ORDER[i]]), u64(3))
+        at, held, count = _put(out, at, held, count, u64(own[ORDER[i]]), u64(3))
     for i in range(made):
         code, bits = u64(codes[symbols[i]] & u32(0xFFFF)), u64(codes[symbols[i]] >> u32(16))
         at, held, count = _put(out, at, held, count, code, bits)
-        more = 2 if symbols[i] == _REPEAT else (3 if symbols[i] == _ZEROS else 7)
-        if symbols[i] >= _REPEAT:
+        more = 2 if symbols[i] == REPEAT else (3 if symbols[i] == ZEROS else 7)
+        if symbols[i] >= REPEAT:
             at, held, count = _put(out, at, held, count, u64(extra[i]), u64(more))
     return at, held, count
 
@@ -132,7 +138,7 @@ def deflate(data, block, out):
         part = data[start:end]
         counts[:] = 0
         count_bytes(part, counts)
-        counts[0, _END] = 1
+        counts[0, END] = 1
         for symbol in range(_LITERALS):
             some = counts[0, symbol] + counts[1, symbol] + counts[2, symbol] + counts[3, symbol]
             totals[symbol] = i64(some)
@@ -143,7 +149,7 @@ def deflate(data, block, out):
         codes_of(lengths[:_LITERALS], codes)
         at, held, count = _head(lengths, out, at, held, count, 1 if end == length else 0)
         at, held, count = _write(part, codes, out, at, held, count)
-        code = u64(codes[_END])
+        code = u64(codes[END])
         at, held, count = _put(out, at, held, count, code & u64(0xFFFF), code >> u64(16))
     store_word(out, at, held)
     return at + i64((count + u64(7)) >> u64(3))

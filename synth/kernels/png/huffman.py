@@ -7,6 +7,13 @@ import numpy as np
 from ..compiling.compile import inlined, kernel
 from ..types import i64, u32, u64
 
+END = 256
+"""Symbol behind a block's bytes."""
+REPEAT, ZEROS, MANY_ZEROS = 16, 17, 18
+"""Symbols of runs among a code's lengths, when they are written."""
+ORDER = np.array([16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15], np.int64)
+"""The order of those lengths that lengths are written by."""
+
 
 @inlined
 def count_bytes(data, counts):

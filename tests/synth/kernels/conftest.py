@@ -56,10 +56,7 @@ class Sensor:
         sites.draw_rounding(states, words[1])
         sites.count_electrons(means, counts, states, shot, noise)
         offsets = np.full_like(means, offset)
-        if pair:
-            sites.read_out_pair(counts, raw, offsets, *words, sensor)
-        else:
-            sites.read_out(counts, raw, offsets, words[0], sensor)
+        sites.read_out(counts, raw, offsets, words[0], words[1] if pair else None, sensor)
         return raw
 
 

@@ -9,9 +9,10 @@ from gloam.loaders.augment import CropFlip
 from gloam.loaders.given import moved
 from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.batch import chroma_noise_steps as chroma
+from gloam.synth.kernels.batch import chroma_steps, level_steps, map_steps, noise_steps
 from gloam.synth.kernels.batch import degradation_steps as degraded
 from gloam.synth.kernels.batch import illumination_steps as field
-from gloam.synth.kernels.batch import level_steps, map_steps, noise_steps
+from gloam.synth.kernels.batch import pixel_steps as pixels
 from gloam.synth.kernels.batch.map_planes import PLANES
 from gloam.synth.kernels.compiling.compile import kernel
 from gloam.synth.kernels.types import u32
@@ -59,54 +60,64 @@ def fill_fields(batch):
     """Fill what maps need of the steps before them."""
     for number in range(len(batch.images)):
         image = batch.images[number]
-        for place in range(field.luminance_thread_count(image, batch)):
+        draw = batch.draws[image.draw]
+        for place in range(field.luminance_thread_count(image, draw, batch)):
             field.luminance_step(number, u32(place), batch)
-        for place in range(field.lights_thread_count(image, batch)):
+        for place in range(field.lights_thread_count(image, draw, batch)):
             field.lights_step(number, u32(place), batch)
-        for place in range(field.cell_thread_count(image, batch)):
+        for place in range(field.cell_thread_count(image, draw, batch)):
             field.field_step(number, u32(place), batch)
         field.mean_step(number, u32(0), batch)
-        for place in range(field.cell_thread_count(image, batch)):
+        for place in range(field.cell_thread_count(image, draw, batch)):
             field.light_step(number, u32(place), batch)
-        for place in range(field.lure_thread_count(image, batch)):
+        for place in range(field.lure_thread_count(image, draw, batch)):
             field.lure_step(number, u32(place), batch)
-        for place in range(field.emitter_thread_count(image, batch)):
+        for place in range(field.emitter_thread_count(image, draw, batch)):
             field.emitter_step(number, u32(place), batch)
-        for place in range(field.table_thread_count(image, batch)):
+        for place in range(field.table_thread_count(image, draw, batch)):
             field.table_step(number, u32(place), batch)
-        for place in range(degraded.spread_thread_count(image, batch)):
+        for place in range(degraded.spread_thread_count(image, draw, batch)):
             degraded.spread_step(number, u32(place), batch)
 
 
 @kernel
 def fill_maps(batch, maps):
-    """Run the steps of `kernels.batch.launch_cuda.launch_maps`, one after the other."""
+    """Run the steps of `kernels.batch.launch_cuda.MAPS`, one after the other."""
     for number in range(len(batch.images)):
-        for place in range(level_steps.level_thread_count(batch.images[number], batch, maps)):
+        image = batch.images[number]
+        for place in range(field.table_thread_count(image, batch.draws[image.draw], maps)):
             level_steps.level_step(number, u32(place), batch, maps)
     for number in range(len(batch.images)):
-        for place in range(level_steps.width_thread_count(batch.images[number], batch, maps)):
+        image = batch.images[number]
+        for place in range(level_steps.width_thread_count(image, batch.draws[image.draw], maps)):
             level_steps.width_step(number, u32(place), batch, maps)
     for number in range(len(batch.images)):
-        for place in range(noise_steps.channel_thread_count(batch.images[number], batch, maps)):
+        image = batch.images[number]
+        for place in range(noise_steps.channel_thread_count(image, batch.draws[image.draw], maps)):
             noise_steps.channel_step(number, u32(place), batch, maps)
     for number in range(len(batch.images)):
-        for place in range(noise_steps.mean_thread_count(batch.images[number], batch, maps)):
+        image = batch.images[number]
+        for place in range(pixels.site_thread_count(image, batch.draws[image.draw], maps)):
             noise_steps.mean_step(number, u32(place), batch, maps)
     for number in range(len(batch.images)):
-        for place in range(noise_steps.grain_thread_count(batch.images[number], batch, maps)):
+        image = batch.images[number]
+        for place in range(noise_steps.grain_thread_count(image, batch.draws[image.draw], maps)):
             noise_steps.grain_step(number, u32(place), batch, maps)
     for number in range(len(batch.images)):
-        for place in range(noise_steps.moment_thread_count(batch.images[number], batch, maps)):
+        image = batch.images[number]
+        for place in range(noise_steps.moment_thread_count(image, batch.draws[image.draw], maps)):
             noise_steps.moment_step(number, u32(place), batch, maps)
     for number in range(len(batch.images)):
-        for place in range(chroma.column_thread_count(batch.images[number], batch, maps)):
+        image = batch.images[number]
+        for place in range(chroma_steps.blur_thread_count(image, batch.draws[image.draw], maps)):
             chroma.column_step(number, u32(place), batch, maps)
     for number in range(len(batch.images)):
-        for place in range(chroma.smooth_thread_count(batch.images[number], batch, maps)):
+        image = batch.images[number]
+        for place in range(chroma.smooth_thread_count(image, batch.draws[image.draw], maps)):
             chroma.smooth_step(number, u32(place), batch, maps)
     for number in range(len(batch.images)):
-        for place in range(map_steps.map_thread_count(batch.images[number], batch, maps)):
+        image = batch.images[number]
+        for place in range(map_steps.map_thread_count(image, batch.draws[image.draw], maps)):
             map_steps.map_step(number, u32(place), batch, maps)
 
 

@@ -21,6 +21,7 @@ from gloam.synth.kernels.batch import jpeg_steps as jpeg
 from gloam.synth.kernels.batch import pixel_steps as pixels
 from gloam.synth.kernels.batch.image_state import (
     next_place,
+    nothing,
     pixel_state,
     row_and_column,
     site_state,
@@ -81,7 +82,8 @@ def over(places, step):
     @numba.njit(error_model="numpy")
     def run(batch):
         for number in range(len(batch.images)):
-            for place in range(places(batch.images[number], batch)):
+            image = batch.images[number]
+            for place in range(places(image, batch.draws[image.draw], batch)):
                 step(number, numba.uint32(place), batch)
 
     return run
@@ -90,36 +92,25 @@ def over(places, step):
 STRIDE = 37  # threads, one after the other, as a GPU has them side by side
 
 
-def holding(held, places, step):
-    @numba.njit(error_model="numpy")
-    def fetch_nothing(image, row, column, batch):
-        return 0
-
-    @numba.njit(error_model="numpy")
-    def step_of_place(image, place, row, column, nothing, batch):
-        step(image, place, row, column, batch)
-
-    return fetching(held, places, fetch_nothing, step_of_place)
-
-
-def fetching(held, places, fetch, step):
+def holding(held, places, step, fetch=nothing):
     @numba.njit(error_model="numpy")
     def run(batch):
         for number in range(len(batch.images)):
-            image, count = held(number, batch), places(batch.images[number], batch)
+            own = batch.images[number]
+            image, count = held(number, batch), places(own, batch.draws[own.draw], batch)
             for first in range(min(STRIDE, count)):
                 place, far = numba.uint32(first), numba.uint32(STRIDE)
                 row, column = row_and_column(place, image.columns)
                 down, right = row_and_column(far, image.columns)
                 fetched = fetch(image, row, column, batch)
                 while place < count:
-                    now, own_row, own_column, own = place, row, column, fetched
+                    now, own_row, own_column, taken = place, row, column, fetched
                     place, row, column = next_place(
                         place, row, column, (far, down, right), image.columns
                     )
                     if place < count:
                         fetched = fetch(image, row, column, batch)
-                    step(image, now, own_row, own_column, own, batch)
+                    step(image, now, own_row, own_column, taken, batch)
 
     return run
 
@@ -136,8 +127,8 @@ STEPS = {
     "spreads": over(degraded.spread_thread_count, degraded.spread_step),
     "patterns": over(degraded.pattern_thread_count, degraded.pattern_step),
     "rows": over(pixels.row_thread_count, pixels.row_step),
-    "quads": fetching(pixel_state, pixels.quad_thread_count, pixels.quad_levels, pixels.quad_step),
-    "sites": fetching(site_state, pixels.site_thread_count, pixels.site_levels, pixels.site_step),
+    "quads": holding(pixel_state, pixels.quad_thread_count, pixels.quad_step, pixels.quad_levels),
+    "sites": holding(site_state, pixels.site_thread_count, pixels.site_step, pixels.site_levels),
     "mosaics": holding(pixel_state, pixels.mosaic_thread_count, pixels.mosaic_step),
     "blurs": holding(chroma.blurred_image, chroma.blur_thread_count, chroma.blur_step),
     "merges": holding(chroma.merged_image, chroma.merge_thread_count, chroma.merge_step),
@@ -153,16 +144,16 @@ STEPS = {
 @numba.njit(error_model="numpy")
 def form(batch, forms):
     for number in range(len(batch.images)):
-        for place in range(flip_thread_count(batch.images[number], batch)):
+        for place in range(flip_thread_count(batch.images[number], 0, forms)):
             flip_step(number, numba.uint32(place), batch, forms)
 
 
 @numba.njit(error_model="numpy")
 def resize_flipped(batch, forms, resizing):
     for number in range(len(batch.images)):
-        for place in range(tap_thread_count(batch.images[number], resizing)):
-            tap_step(number, numba.uint32(place), batch, resizing)
-        for place in range(resized_thread_count(batch.images[number], resizing)):
+        for place in range(tap_thread_count(batch.images[number], 0, resizing)):
+            tap_step(number, numba.uint32(place), batch, forms, resizing)
+        for place in range(resized_thread_count(batch.images[number], 0, resizing)):
             resized_step(number, numba.uint32(place), batch, forms, resizing)
 
 
