@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, Self
 
 from ..errors import LoaderError
+from .dataset import ReadyBatch
 from .index import Contents
 from .live.lows import LiveLows
 from .options import Options
@@ -396,13 +397,23 @@ class _Pass:
         raise StopIteration
 
 
-def _accelerate() -> Any:
-    """Return what Accelerate keeps of the loaders of a program that uses it; None where none does.
+class ReadyBatches:
+    """Batch sampler for another DataLoader: an epoch's batches, each as one ready sample."""
 
-    It is not imported for this: who uses it has.
-    """
-    state = getattr(sys.modules.get("accelerate.state"), "GradientState", None)
-    return state() if state is not None and state._shared_state else None
+    sampler = None  # mmengine looks for one to set the epoch of, which the loader counts by itself
+
+    def __init__(self, loader: EpochLoader) -> None:
+        self._loader = loader
+
+    def set_epoch(self, epoch: int) -> None:
+        """Set the loader's epoch; Hugging Face's Trainer calls it when it resumes in mid-epoch."""
+        self._loader.set_epoch(epoch)
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return ([ReadyBatch(batch)] for batch in self._loader)
+
+    def __len__(self) -> int:
+        return len(self._loader)
 
 
 def _accelerate_has_ranks() -> bool:
@@ -414,11 +425,12 @@ def _accelerate_has_ranks() -> bool:
 def _tell_accelerate(loader: EpochLoader, running: bool) -> None:
     """Let Accelerate know which loader is gone through, where a program uses it.
 
-    Its `accumulate` ends with an epoch.
+    Its `accumulate` ends with an epoch. It is not imported for this: who uses it has.
     """
-    state = _accelerate()
-    if state is None:
+    kind = getattr(sys.modules.get("accelerate.state"), "GradientState", None)
+    if kind is None or not kind._shared_state:
         return
+    state = kind()
     if loader in state.dataloader_references:
         state._remove_dataloader(loader)
     if running:

@@ -15,11 +15,11 @@ from torch.utils.data import Dataset, get_worker_info
 
 from ..errors import GloamError
 from ..storage.stores import AT_ONCE, in_store
-from ..synth.kernels.arrays import Window
+from ..synth.kernels.arrays import Pixels, Window
 from ..synth.kernels.resize import flip_normalize, normalize, resized
-from .augment import CropFlip, check_sizes, crop_numbers, draw_crop
+from .augment import CropFlip, crop_numbers, draw_crop
 from .columns import StoredPair, fetched
-from .dataset import PairDataset
+from .dataset import PairDataset, check_one_size
 from .devices import converted
 from .given import Known, Teller, batch_known, tellers
 from .labels import MovedLabels, PairLabels, together
@@ -27,8 +27,6 @@ from .live.lows import LiveLows
 from .memory.reused import ReusedMemory
 from .memory.shared_buffers import BufferHandle, SharedBufferPool, shared
 from .options import Options
-
-Pixels = npt.NDArray[np.uint8]
 
 
 class Place(NamedTuple):
@@ -150,7 +148,8 @@ class BatchTensors:
         members: int = 2,
         rooms: SharedBufferPool | None = None,
     ) -> None:
-        check_sizes(shapes, options)
+        if not options.pad:
+            check_one_size(shapes)
         height, width = (max(sides) for sides in zip(*shapes, strict=True))
         last, padded = options.layout == "HWC", len(set(shapes)) > 1
         form = (height, width, 3) if last else (3, height, width)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils.data import Dataset
 
+from ..synth.kernels.arrays import Pixels
 from .augment import CropFlip, crop_numbers, draw_crop
 from .columns import StoredPair
 from .dataset import ImageDataset
@@ -15,7 +16,7 @@ from .epoch_order import epoch_order
 from .image_loader import ImageLoader
 from .memory.shared_buffers import SharedBufferPool
 from .options import Options
-from .samples import BatchTensors, Pixels, sized, turned_shape
+from .samples import BatchTensors, sized, turned_shape
 from .worker_loader import WorkerLoader
 
 

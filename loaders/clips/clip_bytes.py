@@ -17,10 +17,10 @@ from ...manifests.sets.layouts.extents import Extent
 from ...manifests.sources import Location
 from ...manifests.sources.containers import read
 from ..columns import read_extent
+from ..read_pool import Bytes
 from .stored_clips import ClipContents, StoredClip, by_video
 from .videos.order import VideoPart
 
-Bytes = npt.NDArray[np.uint8]
 _BESIDE = 4096  # bytes between two members that are read at once
 _PICTURES = (".jpg", ".jpeg", ".png")
 _LOOKING = 8  # threads that look into videos

@@ -14,8 +14,8 @@ from ...manifests.clips.windows import Windows
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...storage.stores import as_path
-from ..dali.batches import ReadyBatches
 from ..dataset import first_batch
+from ..epoch_loader import ReadyBatches
 from ..epoch_order import epoch_order
 from ..live.lows import is_live, live_lows
 from ..memory.shared_buffers import SharedBufferPool

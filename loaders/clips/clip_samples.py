@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from torch.utils.data import Dataset
 
 from ...errors import ImageRefused, LoaderError
@@ -16,6 +15,7 @@ from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.header import MAX_PIXELS
 from ...manifests.sets.layouts.extents import Extent
 from ...synth.clips import frame_name, render_clip
+from ...synth.kernels.arrays import Pixels
 from ..augment import CropFlip, crop_numbers, draw_crop
 from ..columns import StoredPair, read_extent, undecodable
 from ..dataset import NumberedSamples
@@ -24,8 +24,6 @@ from ..options import Options
 from ..samples import BatchTensors, sized, turned_shape
 from .low_pixels import low_pixels
 from .stored_clips import ClipContents, StoredClip
-
-Pixels = npt.NDArray[np.uint8]
 
 
 class ClipPlace(NamedTuple):

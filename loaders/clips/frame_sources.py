@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from ...errors import LoaderError
 from ...manifests.clips.video import decode_frames
+from ...synth.kernels.arrays import Pixels
 from .videos.order import Runs, VideoPart
 
-Pixels = npt.NDArray[np.uint8]
 Check = Callable[[VideoPart, Sequence[Pixels]], None]
 _NEAR = 0.5  # levels by which decoders may differ
 _COMPARED = 16  # frames

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ from ...synth.draws.clips import frame_table
 from ...synth.draws.table import DrawTable
 from ...synth.kernels.arrays import Window
 from ..augment import draw_crops
+from ..dali.transforms.prefetch import CudaPrefetcher
+from ..live.cuda_tensors import new_camera, transformed_pairs
 from ..live.draws import EpochDraws
 from ..live.host_batch import HostBatch, pair_of
 from ..live.lows import LiveLows
@@ -23,9 +25,6 @@ from ..options import Options
 from .clip_samples import ClipPlace
 from .frame_sources import Pictures
 from .videos.reading import VideoFrames
-
-if TYPE_CHECKING:
-    from ..dali.transforms.prefetch import CudaPrefetcher
 
 Whole = npt.NDArray[np.int64]
 _AHEAD = 2  # batches that are made while one is used
@@ -59,11 +58,12 @@ class LiveClips:
     ) -> None:
         self._source, self._live, self._options = source, live, options
         self._frames, self._places_of = frames, places_of
-        self._device = device_id
         self._pool = ThreadPoolExecutor(max(options.workers, 1))
         self._draws = None if device_id is None else EpochDraws(live, keys, options.workers)
         self._camera: Any = None
-        self._ahead: CudaPrefetcher | None = None
+        self._ahead = (
+            CudaPrefetcher(self._on_stream, _AHEAD, device_id) if device_id is not None else None
+        )
         self._held = StreamKeepAlive(_AHEAD)
         self._done = 0
 
@@ -72,14 +72,7 @@ class LiveClips:
 
         Raises LoaderError when the frames of a clip differ in size.
         """
-        if self._device is None:
-            return self._on_cpu()
-        if self._ahead is None:
-            from ..dali.transforms.prefetch import CudaPrefetcher
-
-            self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, self._device)
-        made = self._ahead.next()
-        return (*made.images, None)
+        return self._on_cpu() if self._ahead is None else self._ahead.next().outputs
 
     def close(self) -> None:
         """End the threads that make batches and draw."""
@@ -104,8 +97,6 @@ class LiveClips:
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
         """Make the next batch as torch's own tensors."""
-        from ..live.cuda_tensors import new_camera, transformed_pairs
-
         frames, places = self._source.next(stream), self._next_places()
         crops = self._crops(places, frames.sizes)
         if self._camera is None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from ...synth.decode import decode_image
+from ...synth.kernels.arrays import Pixels
 from ...synth.kernels.png.decode import decode_pngs, png_size
 from ...synth.kernels.png.file import SIGNATURE
 from ..columns import read_extent
 from .stored_clips import StoredClip
-
-Pixels = npt.NDArray[np.uint8]
 
 
 def low_pixels(data: Pixels) -> Pixels:

@@ -13,11 +13,10 @@ from ...errors import LoaderError
 from ..backend import is_installed
 from ..dataset import first_batch
 from ..devices import Device, find_device, has_torch
-from ..epoch_loader import EpochLoader
+from ..epoch_loader import EpochLoader, ReadyBatches
 from ..index import Contents
 from ..options import Options, make_options
 from ..ranks import decoder_load, usable_cores
-from .batches import ReadyBatches
 from .building import PipelineBuilder
 from .encoded import ReaderNumbers
 from .failures import explained

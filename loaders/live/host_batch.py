@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...synth.kernels.arrays import Window
+from ...synth.kernels.arrays import Pixels, Window
 from ..augment import CropFlip
 from ..given import Known, Teller, batch_known
 from ..options import Options
 from ..samples import BatchTensors, sized, turned_shape
-
-Pixels = npt.NDArray[np.uint8]
 
 
 class HostBatch:

@@ -7,15 +7,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import LoaderError
 from ..epoch_order import epoch_order, epoch_seed
 from ..ranks import Rank
 from .mixture import MOST_SAMPLES, at
-from .shares import SPAN, Shares
-
-Whole = npt.NDArray[np.int64]
+from .shares import SPAN, Shares, Whole
 
 
 class Segment(NamedTuple):

@@ -20,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...manifests.sets.layouts.extents import Extent
+from ...synth.kernels.arrays import Pixels
 from ...synth.parameters.columns import Keys
 from ..augment import CropFlip, crops_of, draw_crops, group_numbers
-from ..dataset import Pixels, check_one_shape
+from ..dataset import check_one_shape
 from ..live.host_batch import HostBatch
 from ..options import Options
 from ..read_pool import Bytes, ReadPool
@@ -30,8 +31,8 @@ from ..samples import sized
 from .epochs import Batch, Sample
 from .mixture import at
 from .parts import Part, nearest_pair
+from .shares import Whole
 
-Whole = npt.NDArray[np.int64]
 _AHEAD = 2  # batches that are read before DALI asks for them
 
 

@@ -68,7 +68,7 @@ class MixedOnGpu(MixedPipeline):
         self._device = device_id
         self._cameras: dict[Any, LowsOnGpu] = {}
         self._transforms: dict[Any, TransformPipeline] = {}
-        self._ahead: CudaPrefetcher | None = None
+        self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, device_id)
         self._begun: deque[_Started] = deque()
         self._decoding = ThreadPoolExecutor(
             1, initializer=torch.cuda.set_device, initargs=(device_id,)
@@ -78,15 +78,11 @@ class MixedOnGpu(MixedPipeline):
 
     def run(self, stream: Any = None) -> tuple[Any, ...]:
         """Make the next batch."""
-        if self._ahead is None:
-            self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, self._device)
-        made = self._ahead.next()
-        return (*made.images, made.labels)
+        return self._ahead.next().outputs
 
     def close(self) -> None:
         """End the threads that read, decode, draw and make batches."""
-        if self._ahead is not None:
-            self._ahead.close()
+        self._ahead.close()
         self._decoding.shutdown(wait=False, cancel_futures=True)
         for camera in self._cameras.values():
             camera.close()

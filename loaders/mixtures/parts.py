@@ -13,12 +13,11 @@ import numpy.typing as npt
 
 from ...errors import GloamError, LoaderError
 from ...manifests.sets.pair_set import PairSet
-from ...synth.kernels.arrays import Window
+from ...synth.kernels.arrays import Pixels, Window
 from ...synth.models import LowMaker
 from ...synth.recipes.load import DEFAULT, load_recipe
 from ..augment import CropFlip, crop_numbers, draw_crop
 from ..columns import StoredPair
-from ..dataset import Pixels
 from ..given import Known
 from ..index import Contents, cached_in, contents_of, open_data
 from ..live.lows import LiveLows, is_live, live_lows, stored_draws
@@ -150,10 +149,6 @@ def _list_of(pictures: Any) -> Sequence[Any]:
 
 class IdentityLows(LiveLows):
     """Lows that are their normals."""
-
-    def low(self, normal: Pixels, key: str, epoch: int, window: Window | None = None) -> Pixels:
-        """Return the normal, or a window of it."""
-        return _IdentityMaker(()).low(0, normal, window)
 
     def maker(self, keys: Sequence[str], epoch: int) -> LowMaker:
         """Return what gives normals for lows."""

@@ -14,12 +14,12 @@ from ....synth.models import model_of
 from ...augment import CropFlip, draw_crops
 from ...devices import converted
 from ...given import Known, batch_known, drawn_columns, drawn_facts, tellers
+from ...live.cuda_tensors import Whole, addresses
 from ...live.lows import LiveLows
 from ...live.stream_keepalive import StreamKeepAlive
 from ...options import Options
 from .lows_on_gpu import LowsOnGpu, OnGpu
 
-Whole = npt.NDArray[np.integer[Any]]
 _HELD = 4  # batches whose maps may be under way
 
 
@@ -176,8 +176,6 @@ def sizes_of(images: Any) -> npt.NDArray[np.int64]:
 
 def addresses_of(images: Any) -> npt.NDArray[np.uint64]:
     """Return where images of DALI lie (N)."""
-    from ...live.cuda_tensors import addresses
-
     return addresses([images[i] for i in range(len(images))])
 
 

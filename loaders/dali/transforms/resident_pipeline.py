@@ -27,11 +27,11 @@ from ...live.pool import ResidentPool
 from ...options import Options
 from .giving import Giver, device_of
 from .lows_on_gpu import LowsOnGpu, OnGpu
+from .prefetch import CudaPrefetcher
 from .transform_pipeline import AHEAD, StartedBatch, TransformPipeline
 
 if TYPE_CHECKING:
     from ...live.cuda_pool import CudaPool
-    from .prefetch import CudaPrefetcher
 
 _AHEAD = 4  # batches that are made while one is used
 
@@ -156,10 +156,9 @@ class ResidentOnGpu:
         self._known = Keys(keys) if self._lows is None else self._lows.draws.keys
         self._epochs = MadeAhead(self._epoch)
         self._transform = TransformPipeline(options, device_id)
-        self._device = device_id
         self._threads = ThreadPoolExecutor(max(options.workers, 1))
         self._giver = Giver(options, drawn, self._threads, device_of(device_id), on_gpu)
-        self._ahead: CudaPrefetcher | None = None
+        self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, device_id)
         self._begun: deque[StartedBatch] = deque()
 
     def checkpoint(self) -> bytes:
@@ -168,18 +167,11 @@ class ResidentOnGpu:
 
     def run(self, stream: Any = None) -> tuple[Any, ...]:
         """Make the next batch: lows, normals, numbers, and what is known where that is asked."""
-        if self._ahead is None:
-            from .prefetch import CudaPrefetcher
-
-            self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, self._device)
-        made = self._ahead.next()
-        low, normal, *given = made.images
-        return (low, normal, made.labels, *given)
+        return self._ahead.next().outputs
 
     def close(self) -> None:
         """End the threads that make batches and draw."""
-        if self._ahead is not None:
-            self._ahead.close()
+        self._ahead.close()
         if self._on_gpu is not None:
             self._on_gpu.close()
         self._epochs.close()
