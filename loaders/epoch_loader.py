@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Self
 
 from ..errors import LoaderError
 from .dataset import ReadyBatch
+from .devices import converted, converter
 from .index import Contents
 from .live.lows import LiveLows
 from .options import Options
@@ -72,7 +73,7 @@ class EpochLoader:
         self._closed = False
         self._process: int | None = None  # whose threads or processes make batches
         self._check_share(self.rank)
-        self._converter()
+        converter(options)  # refuses a framework whose library is missing
 
     @property
     def options(self) -> Options:
@@ -140,8 +141,7 @@ class EpochLoader:
 
     def __len__(self) -> int:
         """Return the number of batches in an epoch of this rank."""
-        options = self.options
-        return self.rank.batches(self.contents.count, options.batch_size, str(options.last_batch))
+        return self.rank.batches(self.contents.count, self.options)
 
     def __getitem__(self, number: Any) -> Any:
         """Refuse indexing: a loader is no map-style dataset for a DataLoader.
@@ -203,8 +203,9 @@ class EpochLoader:
         self._closed, self._pass = True, None
         if self._process in (None, os.getpid()):
             self._free()
-        if self.contents.cache is not None:
-            self.contents.cache.close()
+        for contents in self._sources():
+            if contents.cache is not None:
+                contents.cache.close()
 
     def __enter__(self) -> Self:
         return self
@@ -247,8 +248,13 @@ class EpochLoader:
 
     def _copy_ahead(self) -> None:
         """Start copying shards out of a store if there is a cache folder."""
-        if self.contents.cache is not None:
-            self.contents.cache.begin()
+        for contents in self._sources():
+            if contents.cache is not None:
+                contents.cache.begin()
+
+    def _sources(self) -> Sequence[Contents]:
+        """Return all that batches are read from."""
+        return [self.contents]
 
     def _moved(self) -> None:
         """Drop prefetched batches: the position has changed."""
@@ -272,7 +278,7 @@ class EpochLoader:
             raise LoaderError.at(
                 self.contents.name, f"{count} pairs are fewer than {rank.world} ranks"
             )
-        if not rank.batches(count, self.batch_size, str(self.options.last_batch)):
+        if not rank.batches(count, self.options):
             raise LoaderError.at(
                 self.contents.name,
                 f"{count} pairs give {rank.world} ranks no full batch of"
@@ -301,17 +307,6 @@ class EpochLoader:
         self._check_share(found)
         self._bound = found
 
-    def _converter(self) -> Any:
-        """Return the converter of tensors to `framework`; None for torch.
-
-        Raises LoaderError when its library is missing.
-        """
-        if self.options.framework == "torch":
-            return None
-        from .devices import converter
-
-        return converter(self.options)
-
     def _end_epoch(self) -> None:
         """Go to the next epoch if all batches of this one were yielded."""
         if self._batch >= len(self) and not self._loaded:
@@ -338,10 +333,7 @@ class EpochLoader:
 
     def _places_of(self, batch: int) -> Any:
         """Return the places of a batch's pairs in the epoch's order; see `Rank.places`."""
-        options = self.options
-        return self.rank.places(
-            self.contents.count, options.batch_size, str(options.last_batch), batch
-        )
+        return self.rank.places(self.contents.count, self.options, batch)
 
 
 class _Pass:
@@ -381,12 +373,8 @@ class _Pass:
         if batch is None:  # no end: an error ended what makes batches
             raise LoaderError("this pass over the loader ended with an error: begin another one")
         self._ended = loader._count()
-        convert = loader._converter()
-        if convert is None:
-            return batch
-        from .devices import converted
-
-        made: tuple[Any, ...] = converted(batch, convert)
+        convert = converter(loader.options)
+        made: tuple[Any, ...] = batch if convert is None else converted(batch, convert)
         return made
 
     def _end(self) -> NoReturn:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -173,6 +173,20 @@ class BatchTensors:
         for image, into in zip(images, self._into[:, number], strict=True):
             flip_normalize(image, flips, self._shift, self._scale, self._steps, into)
 
+    @classmethod
+    def of(
+        cls,
+        options: Options,
+        samples: Sequence[tuple[Sequence[Pixels], CropFlip]],
+        rooms: SharedBufferPool | None = None,
+    ) -> Self:
+        """Write samples: the images of each, which have their size, and its crop."""
+        shapes = [turned_shape(images[0].shape, crop) for images, crop in samples]
+        batch = cls(options, shapes, len(samples[0][0]), rooms)
+        for number, (images, crop) in enumerate(samples):
+            batch.place(number, images, crop)
+        return batch
+
     def made(self) -> tuple[BufferHandle] | tuple[torch.Tensor, ...]:
         """Return the room with low and normal, or else both."""
         return self.tensors() if self._room is None else (self._room,)
@@ -229,11 +243,8 @@ class Collate:
 
     def __call__(self, samples: Sequence[Sample]) -> tuple[Any, ...]:
         """Return a batch of samples."""
-        shapes = [turned_shape(sample.normal.shape, sample.crop) for sample in samples]
-        batch = BatchTensors(self._options, shapes, rooms=self._rooms)
-        for number, sample in enumerate(samples):
-            batch.place(number, (sample.low, sample.normal), sample.crop)
-        made: tuple[Any, ...] = batch.made()
+        pairs = [((sample.low, sample.normal), sample.crop) for sample in samples]
+        made: tuple[Any, ...] = BatchTensors.of(self._options, pairs, self._rooms).made()
         if self._options.keys:
             made = (*made, [sample.key for sample in samples])
         labels = [sample.labels for sample in samples if sample.labels is not None]

@@ -151,7 +151,7 @@ class WorkerLoader(EpochLoader):
             lost = isinstance(error, ConnectionError | EOFError) or (
                 self._lost() and isinstance(error, RuntimeError | OSError)
             )
-            self._let_go()
+            self._free()
             if lost:
                 raise LoaderError.at(
                     self.contents.name,
@@ -170,7 +170,7 @@ class WorkerLoader(EpochLoader):
     def _processes(self, device: torch.device) -> DataLoader[Any]:
         """Return the DataLoader, whose processes live from epoch to epoch."""
         if self._lost():
-            self._let_go()
+            self._free()
         if self._loader is None:
             workers, collate = self.num_workers, self.collate_fn
             dataset: Any = self._dataset
@@ -205,9 +205,6 @@ class WorkerLoader(EpochLoader):
         pass  # batches are made by their numbers
 
     def _free(self) -> None:
-        self._let_go()
-
-    def _let_go(self) -> None:
         """End the processes and free the shared memory."""
         if self._ending is not None:
             self._ending()

@@ -18,13 +18,12 @@ from ..augment import draw_crops
 from ..dali.transforms.prefetch import CudaPrefetcher
 from ..live.cuda_tensors import new_camera, transformed_pairs
 from ..live.draws import EpochDraws
-from ..live.host_batch import HostBatch, pair_of
+from ..live.host_batch import pairs_batch
 from ..live.lows import LiveLows
 from ..live.stream_keepalive import StreamKeepAlive
 from ..options import Options
 from .clip_samples import ClipPlace
-from .frame_sources import Pictures
-from .videos.reading import VideoFrames
+from .frame_sources import Pictures, Videos
 
 Whole = npt.NDArray[np.int64]
 _AHEAD = 2  # batches that are made while one is used
@@ -47,7 +46,7 @@ class LiveClips:
 
     def __init__(
         self,
-        source: Pictures | VideoFrames,
+        source: Pictures | Videos,
         live: LiveLows,
         options: Options,
         frames: int,
@@ -91,8 +90,7 @@ class LiveClips:
         def low_of(i: int, window: Window) -> Any:
             return maker.low(i, normals[i], window, normals[i - i % self._frames])
 
-        made = pair_of(self._options, normals, low_of)
-        batch = HostBatch(self._options, self._pool, crops, made)
+        batch = pairs_batch(self._options, self._pool, crops, normals, low_of)
         return (*batch.images(), None)
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:

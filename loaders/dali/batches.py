@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...manifests.sets.sample import parse_record
 from ..dataset import check_one_size
@@ -25,6 +26,11 @@ def _key(record: bytes) -> str:
     first = record.rfind(_BEFORE) + len(_BEFORE)
     key = record[first : record.find(_BEHIND, first)]
     return key.decode() if first >= len(_BEFORE) and _KEY.fullmatch(key) else ""
+
+
+def numbers_of(labels: Any) -> npt.NDArray[np.int64]:
+    """Return a copy of the numbers of a batch's samples: labels of DALI, or numbers already."""
+    return np.array(labels.as_cpu().as_tensor() if hasattr(labels, "as_cpu") else labels).ravel()
 
 
 def tensor_of(images: Any) -> Any:

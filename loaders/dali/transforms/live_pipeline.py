@@ -22,7 +22,7 @@ from ....synth.kernels.arrays import Window
 from ....synth.models import model_of
 from ...augment import draw_crops
 from ...given import tellers
-from ...live.host_batch import HostBatch, pair_of, told_of
+from ...live.host_batch import pairs_batch
 from ...live.lows import LiveLows
 from ...live.stream_keepalive import StreamKeepAlive
 from ...options import Options
@@ -40,8 +40,7 @@ class LivePipeline:
 
     normals: yields decoded normals and labels, built.
     keys_of: function of labels; returns the keys of a batch.
-    epoch_of: function of a batch's number; returns the epoch that a batch belongs to, counted from
-      the pipeline's beginning.
+    epoch_of: function of a batch's number, counted from here; returns its epoch.
     device_id: number of the GPU.
     keys: those of all pairs that may come.
     """
@@ -75,10 +74,6 @@ class LivePipeline:
         """Return the state of the reader, at the last batch that was given."""
         return self._normals.checkpoint() if self._state is None else self._state
 
-    def begin_at(self, done: int) -> None:
-        """Say how many batches the pipeline that a checkpoint is of had given."""
-        self._done = done
-
     def run(self, stream: Any = None) -> tuple[Any, ...]:
         """Make the next batch: lows, normals, labels, and what is known where that is asked."""
         if self._ahead is None:
@@ -100,15 +95,13 @@ class LivePipeline:
         keys, epoch = self._read(labels)
         crops = draw_crops(self._options, epoch, keys, sizes_of(normals))
         arrays = [np.asarray(normals.at(i)) for i in range(len(keys))]
-
         maker = self._live.maker(keys, epoch)
 
         def low_of(i: int, window: Window) -> Any:
             return maker.low(i, arrays[i], window)
 
-        made = pair_of(self._options, arrays, low_of)
-        told = told_of(tellers(self._options, self._live, keys, epoch, maker), arrays)
-        batch = HostBatch(self._options, self._pool, crops, made, told=told)
+        told = tellers(self._options, self._live, keys, epoch, maker)
+        batch = pairs_batch(self._options, self._pool, crops, arrays, low_of, told)
         return (*batch.images(), labels, *batch.given())
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
@@ -137,14 +130,13 @@ class LivePipeline:
             places = self._on_gpu.draws.numbers(keys)
             known = self._on_gpu.draws.keys.take(places)
             crops = draw_crops(self._options, epoch, known, sizes)
-            at = addresses_of(normals)
-            own = OnGpu(places, sizes, at)
+            own = OnGpu(places, sizes, addresses_of(normals))
             if self._options.size is not None:
-                begun.images = self._on_gpu.pairs(places, epoch, sizes, at, crops)
+                begun.images = self._on_gpu.pairs(own, epoch, crops)
                 begun.given = self._giver.given(keys, epoch, crops, own)  # of the same light
                 return begun
             begun.given = self._giver.given(keys, epoch, crops, own)
-            self._on_gpu.whole(places, epoch, sizes, at, [lows[i] for i in range(len(keys))])
+            self._on_gpu.whole(own, epoch, [lows[i] for i in range(len(keys))])
         self._transform.begin(begun, lows, normals, crops, stream)
         return begun
 

@@ -32,17 +32,15 @@ class LowsOnGpu:
         self._camera: Any = None
         self._loaded: Any = None
 
-    def whole(
-        self, places: Whole, epoch: int, sizes: Whole, normals: Whole, lows: Sequence[Any]
-    ) -> None:
-        """Fill whole lows of pairs, by their places among all keys."""
-        self._ready(epoch).launch(sizes, normals, addresses(lows), numbers=places)
+    def whole(self, normals: OnGpu, epoch: int, lows: Sequence[Any]) -> None:
+        """Fill whole lows."""
+        places, sizes, at = normals
+        self._ready(epoch).launch(sizes, at, addresses(lows), numbers=places)
 
-    def pairs(
-        self, places: Whole, epoch: int, sizes: Whole, normals: Whole, crops: Whole
-    ) -> tuple[Any, Any]:
+    def pairs(self, normals: OnGpu, epoch: int, crops: Whole) -> tuple[Any, Any]:
         """Make lows and normals of a size; see `cuda_tensors.transformed_pairs`."""
-        return transformed_pairs(self._ready(epoch), sizes, normals, crops, self._options, places)
+        places, sizes, at = normals
+        return transformed_pairs(self._ready(epoch), sizes, at, crops, self._options, places)
 
     def maps(self, normals: OnGpu, epoch: int, crops: Whole, options: Options) -> dict[str, Any]:
         """Make maps of pairs; see `cuda_tensors.moved_maps`."""
