@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import LoaderError
 from ..synth.kernels.arrays import Window
 from ..synth.parameters.keyed_bits import keyed_bits, uniform_of
 from .epoch_order import epoch_seed
@@ -55,22 +54,6 @@ class CropFlip(NamedTuple):
     def within(self) -> CropFlip:
         """Return the same for an image that is the window already."""
         return self._replace(top=0, left=0)
-
-
-def check_sizes(shapes: Sequence[tuple[int, ...]], options: Options) -> None:
-    """Check that images can be one batch.
-
-    shapes: their height, width.
-
-    Raises LoaderError when they differ and are not padded.
-    """
-    different = sorted(set(shapes))
-    if len(different) > 1 and not options.pad:
-        shown = ", ".join(map(str, different[:3]))
-        raise LoaderError(
-            f"images of one batch have different sizes ({shown}): give size=, pad=True or"
-            " batch_size=1"
-        )
 
 
 def crop_numbers(options: Options, epoch: int, keys: Sequence[str] | Keys) -> Floats:

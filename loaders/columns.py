@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ..errors import ImageRefused, LoaderError, SetError
 from ..manifests.images.npy import MAGIC, npy_as_png
@@ -47,24 +47,12 @@ class StoredPair:
         return StoredPair(self._key, nearest(self.low), nearest(self.normal))
 
 
-class Pairs(Protocol):
-    """The pairs of a split in order, each created on access.
+@dataclass(frozen=True)
+class SetPairs:
+    """Pairs of a set; without lows if these are made live.
 
     A set in tars takes 16 bytes a pair, whatever its size.
     """
-
-    @property
-    def keys(self) -> Keys | Sequence[str]:
-        """The keys in order, each read on access where that takes less memory."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, number: int) -> StoredPair: ...
-
-
-@dataclass(frozen=True)
-class SetPairs:
-    """Pairs of a set; without lows if these are made live."""
 
     keys: Keys
     lows: Extents | None
@@ -99,6 +87,10 @@ class GivenNormals(GivenPairs):
 
     def __getitem__(self, number: int) -> StoredPair:
         return StoredPair(self.keys[number], NOTHING, _extent(self.given[number]))
+
+
+Pairs = SetPairs | GivenPairs
+"""The pairs of a split in order, each created on access; so are keys if that takes less memory."""
 
 
 def list_keys(items: Sequence[Any]) -> list[str]:
@@ -150,16 +142,17 @@ def fetched(pair: StoredPair) -> StoredPair:
 
 
 def read_together(extents: Sequence[Extent]) -> tuple[bytes, ...]:
-    """Read images; two that follow each other in a tar as one range.
+    """Read images; those that lie side by side in a tar as one range.
 
     Raises LoaderError as `read_extent`.
     """
-    if len(extents) == 2 and extents[0].size > 0 and extents[0].path == extents[1].path:
-        low, normal = extents
-        start, gap = low.offset, normal.offset - low.offset - low.size
-        if 0 <= gap < _NEAR:
-            data = read_extent(Extent(low.path, start, normal.offset + normal.size - start))
-            return data[: low.size], data[normal.offset - start :]
+    path, sizes = extents[0].path, [one.size for one in extents]
+    if len(extents) > 1 and min(sizes) > 0 and all(one.path == path for one in extents):
+        begin = min(one.offset for one in extents)
+        end = max(one.offset + one.size for one in extents)
+        if end - begin < sum(sizes) + _NEAR * (len(extents) - 1):
+            data = read_extent(Extent(path, begin, end - begin))
+            return tuple(data[one.offset - begin :][: one.size] for one in extents)
     return tuple(map(read_extent, extents))
 
 

@@ -5,6 +5,7 @@ They are what a loader is a loader of, and what TorchLoader's processes make bat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -14,12 +15,12 @@ import numpy.typing as npt
 
 from ..errors import ImageRefused, LoaderError
 from ..manifests.images.decode import decode_as_rgb
+from ..synth.kernels.arrays import Pixels
 from ..synth.kernels.png.decode import decode_png
 from .columns import StoredPair, read_extent, undecodable
 from .index import Contents
 from .live.lows import LiveLows, normal_of
 
-Pixels = npt.NDArray[np.uint8]
 DECODERS = ("opencv", "pillow")
 
 
@@ -138,6 +139,19 @@ def check_one_shape(pair: StoredPair, low: tuple[int, ...], normal: tuple[int, .
             f"{pair.low.named(pair.key, 'low')}: low and normal differ in size: {sizes} (height x"
             " width, upright); crop one of them, or leave the pair out",
             key=pair.key,
+        )
+
+
+def check_one_size(shapes: Sequence[Sequence[int]]) -> None:
+    """Check that images that are to be one tensor have one shape.
+
+    Raises LoaderError when they do not.
+    """
+    found = sorted({tuple(shape) for shape in shapes})
+    if len(found) > 1:
+        raise LoaderError(
+            f"images of one batch have different sizes ({', '.join(map(str, found[:3]))}): give"
+            " size=, pad=True or batch_size=1"
         )
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Self
 
 from ..errors import LoaderError
+from .dataset import ReadyBatch
+from .devices import converted, converter
 from .index import Contents
 from .live.lows import LiveLows
 from .options import Options
@@ -71,7 +73,7 @@ class EpochLoader:
         self._closed = False
         self._process: int | None = None  # whose threads or processes make batches
         self._check_share(self.rank)
-        self._converter()
+        converter(options)  # refuses a framework whose library is missing
 
     @property
     def options(self) -> Options:
@@ -139,8 +141,7 @@ class EpochLoader:
 
     def __len__(self) -> int:
         """Return the number of batches in an epoch of this rank."""
-        options = self.options
-        return self.rank.batches(self.contents.count, options.batch_size, str(options.last_batch))
+        return self.rank.batches(self.contents.count, self.options)
 
     def __getitem__(self, number: Any) -> Any:
         """Refuse indexing: a loader is no map-style dataset for a DataLoader.
@@ -202,8 +203,9 @@ class EpochLoader:
         self._closed, self._pass = True, None
         if self._process in (None, os.getpid()):
             self._free()
-        if self.contents.cache is not None:
-            self.contents.cache.close()
+        for contents in self._sources():
+            if contents.cache is not None:
+                contents.cache.close()
 
     def __enter__(self) -> Self:
         return self
@@ -246,8 +248,13 @@ class EpochLoader:
 
     def _copy_ahead(self) -> None:
         """Start copying shards out of a store if there is a cache folder."""
-        if self.contents.cache is not None:
-            self.contents.cache.begin()
+        for contents in self._sources():
+            if contents.cache is not None:
+                contents.cache.begin()
+
+    def _sources(self) -> Sequence[Contents]:
+        """Return all that batches are read from."""
+        return [self.contents]
 
     def _moved(self) -> None:
         """Drop prefetched batches: the position has changed."""
@@ -271,7 +278,7 @@ class EpochLoader:
             raise LoaderError.at(
                 self.contents.name, f"{count} pairs are fewer than {rank.world} ranks"
             )
-        if not rank.batches(count, self.batch_size, str(self.options.last_batch)):
+        if not rank.batches(count, self.options):
             raise LoaderError.at(
                 self.contents.name,
                 f"{count} pairs give {rank.world} ranks no full batch of"
@@ -300,17 +307,6 @@ class EpochLoader:
         self._check_share(found)
         self._bound = found
 
-    def _converter(self) -> Any:
-        """Return the converter of tensors to `framework`; None for torch.
-
-        Raises LoaderError when its library is missing.
-        """
-        if self.options.framework == "torch":
-            return None
-        from .devices import converter
-
-        return converter(self.options)
-
     def _end_epoch(self) -> None:
         """Go to the next epoch if all batches of this one were yielded."""
         if self._batch >= len(self) and not self._loaded:
@@ -337,10 +333,7 @@ class EpochLoader:
 
     def _places_of(self, batch: int) -> Any:
         """Return the places of a batch's pairs in the epoch's order; see `Rank.places`."""
-        options = self.options
-        return self.rank.places(
-            self.contents.count, options.batch_size, str(options.last_batch), batch
-        )
+        return self.rank.places(self.contents.count, self.options, batch)
 
 
 class _Pass:
@@ -380,12 +373,8 @@ class _Pass:
         if batch is None:  # no end: an error ended what makes batches
             raise LoaderError("this pass over the loader ended with an error: begin another one")
         self._ended = loader._count()
-        convert = loader._converter()
-        if convert is None:
-            return batch
-        from .devices import converted
-
-        made: tuple[Any, ...] = converted(batch, convert)
+        convert = converter(loader.options)
+        made: tuple[Any, ...] = batch if convert is None else converted(batch, convert)
         return made
 
     def _end(self) -> NoReturn:
@@ -396,13 +385,23 @@ class _Pass:
         raise StopIteration
 
 
-def _accelerate() -> Any:
-    """Return what Accelerate keeps of the loaders of a program that uses it; None where none does.
+class ReadyBatches:
+    """Batch sampler for another DataLoader: an epoch's batches, each as one ready sample."""
 
-    It is not imported for this: who uses it has.
-    """
-    state = getattr(sys.modules.get("accelerate.state"), "GradientState", None)
-    return state() if state is not None and state._shared_state else None
+    sampler = None  # mmengine looks for one to set the epoch of, which the loader counts by itself
+
+    def __init__(self, loader: EpochLoader) -> None:
+        self._loader = loader
+
+    def set_epoch(self, epoch: int) -> None:
+        """Set the loader's epoch; Hugging Face's Trainer calls it when it resumes in mid-epoch."""
+        self._loader.set_epoch(epoch)
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return ([ReadyBatch(batch)] for batch in self._loader)
+
+    def __len__(self) -> int:
+        return len(self._loader)
 
 
 def _accelerate_has_ranks() -> bool:
@@ -414,11 +413,12 @@ def _accelerate_has_ranks() -> bool:
 def _tell_accelerate(loader: EpochLoader, running: bool) -> None:
     """Let Accelerate know which loader is gone through, where a program uses it.
 
-    Its `accumulate` ends with an epoch.
+    Its `accumulate` ends with an epoch. It is not imported for this: who uses it has.
     """
-    state = _accelerate()
-    if state is None:
+    kind = getattr(sys.modules.get("accelerate.state"), "GradientState", None)
+    if kind is None or not kind._shared_state:
         return
+    state = kind()
     if loader in state.dataloader_references:
         state._remove_dataloader(loader)
     if running:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 
 from ..synth.draws.record import CameraDraw
+from ..synth.kernels.arrays import Pixels
 from ..synth.models import Draw, DrawColumns, LowMaker
 from ..synth.parameters.drawing import records_of
 from ..synth.render.emitters import emitter_light, emitter_mask
@@ -19,7 +20,6 @@ from .augment import CropFlip
 from .live.lows import LiveLows
 from .options import GIVEN_MAPS, Options
 
-Pixels = npt.NDArray[np.uint8]
 Maps = dict[str, npt.NDArray[np.float32]]
 _CHANNELS = {"light": 1, "mask": 1}
 

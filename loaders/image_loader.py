@@ -85,7 +85,9 @@ class ImageLoader(EpochLoader):
         given = {**options, "crop": options.get("crop") or "resize"}
         chosen = self._options(given, split == "train", False)
         contents = cached_in(contents, options.get("cache"), options.get("cache_gb"))
-        reader = self._reader(contents.reader if images is None else "file")
+        reader = contents.reader if images is None else "file"
+        if self._backend == "torch":
+            reader = "torch"
         rank, world_size = options.get("rank"), options.get("world_size")
         super().__init__(contents, chosen, reader, rank, world_size)
         if images is not None:
@@ -101,10 +103,6 @@ class ImageLoader(EpochLoader):
                     numbers = columns.numbers.astype(np.int64)
         self._classes_of, self._paths = numbers, images.paths if images else []
         self._set_up()
-
-    def _reader(self, fitting: str) -> str:
-        """Return what reads, as states know it."""
-        return fitting
 
     def _set_up(self) -> None:
         """Set up what makes batches."""

@@ -25,7 +25,7 @@ from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sets.shard_cache import ShardCache
 from ..manifests.sources.folders import image_files, list_images
 from ..storage.stores import StorePath, as_path
-from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, list_keys, read_extent
+from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, StoredPair, list_keys, read_extent
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,11 @@ class Contents:
         unit = Path(extent.path).stem
         return replace(extent, path=str(shard_path(self.cache.root_of(unit), unit)))
 
+    def pair(self, number: int) -> StoredPair:
+        """Return a pair, whose images are where they are nearest."""
+        pair = self.pairs[number]
+        return pair if self.cache is None else pair.moved(self.nearest)
+
     @cached_property
     def png_lows(self) -> bool:
         """True if the first low is a PNG; the others of a set are what it is."""
@@ -132,6 +137,11 @@ class Contents:
                 )
                 raise SetError(f"{where}; gloam verify both", path=self.normal_root)
         return SetPairs(low_keys, lows, normals)
+
+    def keys_of(self, numbers: Iterable[int]) -> list[str]:
+        """Return the keys of pairs, by their numbers."""
+        keys = self.pairs.keys
+        return [keys[int(number)] for number in numbers]
 
     def _extents(
         self, root: Path, layout: Layout | None, names: tuple[str, ...]
@@ -195,7 +205,7 @@ def contents_of(
         raise LoaderError(f"split {split!r}: must be one of {', '.join(SPLITS)}")
     data = open_data(data, None)
     if isinstance(data, PairSet):
-        return _of_set(data, split, live)
+        return contents_of_set(data, split, live)
     given = _normals(data) if live else _two_each(data)
     if not given:
         raise LoaderError("the list of pairs is empty")
@@ -217,16 +227,16 @@ def contents_of(
     )
 
 
-def _of_set(pairs: PairSet, split: str, live: bool) -> Contents:
+def contents_of_set(pairs: PairSet, split: str, live: bool) -> Contents:
+    """Find the pairs, or clips, of a set's split; see `contents_of`."""
     pairs.check_normals()
     root, info = pairs.root, pairs.info
     units = tuple(unit.name for unit in pairs.units(split) if unit.count)
     count = sum(info.units[unit] for unit in units)
     if not count:
-        raise LoaderError(
-            f"{root}: has no pairs in {split}; it has "
-            + ", ".join(f"{s} {n}" for s, n in info.counts.items() if s != "refused")
-        )
+        held = ", ".join(f"{s} {n}" for s, n in info.counts.items() if s != "refused")
+        what = "clips" if pairs.frames else "pairs"
+        raise LoaderError.at(root, f"has no {what} in {split}; it has {held}")
     normal_root = pairs.normals or root
     layout, normal_layout = layout_named(pairs.layout), layout_named(pairs.normal_layout)
     name = str(root)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -90,11 +90,6 @@ def label_columns(pairs: Any, contents: Contents) -> LabelColumns:
         np.concatenate([[0], np.cumsum(own.counts)]).astype(np.int64),
         (own.boxes, own.classes, own.difficult, own.crowd),
     )
-
-
-def join_labels(rows: Iterable[LabelRows]) -> LabelRows:
-    """Put the labels of several pairs together."""
-    return LabelRows(*map(np.concatenate, zip(*rows, strict=True)))
 
 
 def batch_labels(
@@ -210,7 +205,7 @@ class MovedLabels(NamedTuple):
 
 def together(labels: Sequence[MovedLabels], options: Options) -> dict[str, Any]:
     """Return the labels of a batch of pairs; see `batch_labels`."""
-    rows = join_labels(one.row for one in labels)
+    rows = LabelRows(*map(np.concatenate, zip(*(one.row for one in labels), strict=True)))
     crops = np.concatenate([one.crop for one in labels])
     masks = [one.mask for one in labels if one.mask is not None]
     return batch_labels(rows, crops, masks, labels[0].roles, options)

@@ -341,16 +341,9 @@ class Options(BaseModel):
 def check_names(given: Mapping[str, Any], kind: Any) -> None:
     """Check that there are options of these names.
 
-    Parameters
-    ----------
-    given : mapping
-    kind : TypedDict
-        `PairOptions`, say.
+    kind: TypedDict; `PairOptions`, say.
 
-    Raises
-    ------
-    LoaderError
-        Naming the option that is meant.
+    Raises LoaderError naming the option that is meant.
     """
     known = list(kind.__annotations__)
     for name in given:
@@ -372,19 +365,11 @@ def check_names(given: Mapping[str, Any], kind: Any) -> None:
 def make_options(given: Mapping[str, Any], training: bool, **found: Any) -> Options:
     """Validate the options of a loader.
 
-    Parameters
-    ----------
-    given : mapping
-        Options of `check_names`; None is the default.
-    training : bool
-        Whether the defaults are those of training.
-    **found
-        Fields of `Options` that a loader finds by itself.
+    given: options of `check_names`; None is the default.
+    training: whether the defaults are those of training.
+    **found: fields of `Options` that a loader finds by itself.
 
-    Raises
-    ------
-    LoaderError
-        Naming the option, its value and what is allowed.
+    Raises LoaderError naming the option, its value and what is allowed.
     """
     values = {
         name: value

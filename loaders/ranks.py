@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..engines.process import available_cores
 from ..errors import LoaderError
+from .options import Options
 
 _LOCAL = (
     "LOCAL_WORLD_SIZE",
@@ -43,8 +44,9 @@ class Rank:
         """
         return count * self.rank // self.world, count * (self.rank + 1) // self.world
 
-    def batches(self, count: int, batch_size: int, last_batch: str) -> int:
+    def batches(self, count: int, options: Options) -> int:
         """Return how many batches of `count` samples an epoch has; see `Options.last_batch`."""
+        batch_size, last_batch = options.batch_size, options.last_batch
         if last_batch == "drop":
             return count // self.world // batch_size
         if last_batch == "padded":
@@ -55,16 +57,16 @@ class Rank:
             own = -(-count // self.world)  # as the rank that has most
         return -(-own // batch_size)
 
-    def places(
-        self, count: int, batch_size: int, last_batch: str, batch: int
-    ) -> npt.NDArray[np.int64]:
+    def places(self, count: int, options: Options, batch: int) -> npt.NDArray[np.int64]:
         """Return the places in an epoch's order of the samples of one batch.
 
+        Of a padded batch places from `count` on are repetitions, of the sample at that place modulo
+        `count`.
+
         count: samples of all ranks.
-        last_batch: see `Options.last_batch`; of a padded batch places from `count` on are
-          repetitions, of the sample at that place modulo `count`.
         batch: from 0 to `batches` - 1.
         """
+        batch_size, last_batch = options.batch_size, options.last_batch
         if last_batch == "padded":
             start = (batch * self.world + self.rank) * batch_size
             return np.arange(start, start + batch_size)
@@ -74,7 +76,7 @@ class Rank:
         if last_batch == "even" and batch_size > 1:
             # A rank that has a sample less than others may lack their last batch: it divides its
             # own, so that one is left for each that follows.
-            follow = self.batches(count, batch_size, last_batch) - batch - 1
+            follow = self.batches(count, options) - batch - 1
             start, stop = min(start, last - follow - 1), min(stop, last - follow)
         return np.arange(start, stop)
 

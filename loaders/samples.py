@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +15,11 @@ from torch.utils.data import Dataset, get_worker_info
 
 from ..errors import GloamError
 from ..storage.stores import AT_ONCE, in_store
-from ..synth.kernels.arrays import Window
+from ..synth.kernels.arrays import Pixels, Window
 from ..synth.kernels.resize import flip_normalize, normalize, resized
-from .augment import CropFlip, check_sizes, crop_numbers, draw_crop
+from .augment import CropFlip, crop_numbers, draw_crop
 from .columns import StoredPair, fetched
-from .dataset import PairDataset
+from .dataset import PairDataset, check_one_size
 from .devices import converted
 from .given import Known, Teller, batch_known, tellers
 from .labels import MovedLabels, PairLabels, together
@@ -27,8 +27,6 @@ from .live.lows import LiveLows
 from .memory.reused import ReusedMemory
 from .memory.shared_buffers import BufferHandle, SharedBufferPool, shared
 from .options import Options
-
-Pixels = npt.NDArray[np.uint8]
 
 
 class Place(NamedTuple):
@@ -150,7 +148,8 @@ class BatchTensors:
         members: int = 2,
         rooms: SharedBufferPool | None = None,
     ) -> None:
-        check_sizes(shapes, options)
+        if not options.pad:
+            check_one_size(shapes)
         height, width = (max(sides) for sides in zip(*shapes, strict=True))
         last, padded = options.layout == "HWC", len(set(shapes)) > 1
         form = (height, width, 3) if last else (3, height, width)
@@ -173,6 +172,20 @@ class BatchTensors:
         flips = int(crop.across), int(crop.down), int(crop.turned)
         for image, into in zip(images, self._into[:, number], strict=True):
             flip_normalize(image, flips, self._shift, self._scale, self._steps, into)
+
+    @classmethod
+    def of(
+        cls,
+        options: Options,
+        samples: Sequence[tuple[Sequence[Pixels], CropFlip]],
+        rooms: SharedBufferPool | None = None,
+    ) -> Self:
+        """Write samples: the images of each, which have their size, and its crop."""
+        shapes = [turned_shape(images[0].shape, crop) for images, crop in samples]
+        batch = cls(options, shapes, len(samples[0][0]), rooms)
+        for number, (images, crop) in enumerate(samples):
+            batch.place(number, images, crop)
+        return batch
 
     def made(self) -> tuple[BufferHandle] | tuple[torch.Tensor, ...]:
         """Return the room with low and normal, or else both."""
@@ -230,11 +243,8 @@ class Collate:
 
     def __call__(self, samples: Sequence[Sample]) -> tuple[Any, ...]:
         """Return a batch of samples."""
-        shapes = [turned_shape(sample.normal.shape, sample.crop) for sample in samples]
-        batch = BatchTensors(self._options, shapes, rooms=self._rooms)
-        for number, sample in enumerate(samples):
-            batch.place(number, (sample.low, sample.normal), sample.crop)
-        made: tuple[Any, ...] = batch.made()
+        pairs = [((sample.low, sample.normal), sample.crop) for sample in samples]
+        made: tuple[Any, ...] = BatchTensors.of(self._options, pairs, self._rooms).made()
         if self._options.keys:
             made = (*made, [sample.key for sample in samples])
         labels = [sample.labels for sample in samples if sample.labels is not None]

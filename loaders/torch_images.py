@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils.data import Dataset
 
+from ..synth.kernels.arrays import Pixels
 from .augment import CropFlip, crop_numbers, draw_crop
 from .columns import StoredPair
 from .dataset import ImageDataset
@@ -15,7 +16,7 @@ from .epoch_order import epoch_order
 from .image_loader import ImageLoader
 from .memory.shared_buffers import SharedBufferPool
 from .options import Options
-from .samples import BatchTensors, Pixels, sized, turned_shape
+from .samples import BatchTensors, sized
 from .worker_loader import WorkerLoader
 
 
@@ -60,10 +61,8 @@ class CollateImages:
 
     def __call__(self, samples: Sequence[ImageSample]) -> tuple[Any, ...]:
         """Return a batch of samples."""
-        shapes = [turned_shape(sample.image.shape, sample.crop) for sample in samples]
-        batch = BatchTensors(self._options, shapes, members=1)
-        for number, sample in enumerate(samples):
-            batch.place(number, (sample.image,), sample.crop)
+        images = [((sample.image,), sample.crop) for sample in samples]
+        batch = BatchTensors.of(self._options, images)
         labels = torch.tensor([sample.label for sample in samples])
         made = (*batch.tensors(), labels)
         return (*made, [sample.key for sample in samples]) if self._options.keys else made
@@ -74,9 +73,6 @@ class TorchImages(ImageLoader, WorkerLoader):
 
     _backend = "torch"
 
-    def _reader(self, fitting: str) -> str:
-        return "torch"
-
     def _set_up(self) -> None:
         self._dataset = ImageSamples(self.contents, self._classes_of, self._asked)
         self._prepare()
@@ -85,11 +81,10 @@ class TorchImages(ImageLoader, WorkerLoader):
         return CollateImages(options)
 
     def _places(self) -> Iterator[list[ImagePlace]]:
-        epoch, count, pairs = self.epoch, self.contents.count, self.contents.pairs
+        epoch, count = self.epoch, self.contents.count
         order = epoch_order(count, self.options.seed, epoch, self.options.shuffle)
         for batch in range(self._batch, len(self)):
             numbers = order[self._places_of(batch) % count].tolist()
             yield [
-                ImagePlace(pairs[n].moved(self.contents.nearest), epoch, int(self._classes_of[n]))
-                for n in numbers
+                ImagePlace(self.contents.pair(n), epoch, int(self._classes_of[n])) for n in numbers
             ]

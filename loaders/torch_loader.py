@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 from ..errors import LoaderError
-from .columns import StoredPair
 from .dataset import DECODERS
 from .epoch_order import epoch_order
 from .index import Contents
@@ -82,7 +81,7 @@ class TorchLoader(PairLoader, WorkerLoader):
         order = epoch_order(count, self.options.seed, epoch, self.options.shuffle)
         for batch in range(self._batch, len(self)):
             numbers = order[self._places_of(batch) % count].tolist()
-            yield [Place(self._pair(n), epoch, self._labels(n)) for n in numbers]
+            yield [Place(self.contents.pair(n), epoch, self._labels(n)) for n in numbers]
 
     def _labels(self, number: int) -> PairLabels | None:
         if self._columns is None:
@@ -91,7 +90,3 @@ class TorchLoader(PairLoader, WorkerLoader):
         if mask is not None:
             mask = self.contents.nearest(mask)
         return PairLabels(self._columns.take([number]), roles, mask)
-
-    def _pair(self, number: int) -> StoredPair:
-        pair = self.contents.pairs[number]
-        return pair if self.contents.cache is None else pair.moved(self.contents.nearest)

@@ -20,7 +20,7 @@ from ..engines.process import end_with_parent, main_left_alone, prepare_own_proc
 from ..errors import GloamError, LoaderError
 from ..storage.store_requests import environment, take_environment
 from .devices import Device, converted, find_device
-from .epoch_loader import EpochLoader
+from .epoch_loader import EpochLoader, ReadyBatches
 from .memory.reused import ReusedMemory
 from .memory.shared_buffers import BufferHandle, SharedBufferPool
 from .options import Options, make_options
@@ -151,7 +151,7 @@ class WorkerLoader(EpochLoader):
             lost = isinstance(error, ConnectionError | EOFError) or (
                 self._lost() and isinstance(error, RuntimeError | OSError)
             )
-            self._let_go()
+            self._free()
             if lost:
                 raise LoaderError.at(
                     self.contents.name,
@@ -170,7 +170,7 @@ class WorkerLoader(EpochLoader):
     def _processes(self, device: torch.device) -> DataLoader[Any]:
         """Return the DataLoader, whose processes live from epoch to epoch."""
         if self._lost():
-            self._let_go()
+            self._free()
         if self._loader is None:
             workers, collate = self.num_workers, self.collate_fn
             dataset: Any = self._dataset
@@ -205,9 +205,6 @@ class WorkerLoader(EpochLoader):
         pass  # batches are made by their numbers
 
     def _free(self) -> None:
-        self._let_go()
-
-    def _let_go(self) -> None:
         """End the processes and free the shared memory."""
         if self._ending is not None:
             self._ending()
@@ -266,20 +263,10 @@ class _RestOfEpoch:
         return len(self._loader)
 
 
-class _FreshEpochs:
-    """Batch sampler for another DataLoader; each iteration is a pass of the loader."""
+class _FreshEpochs(ReadyBatches):
+    """The same of places, whose samples that DataLoader makes; each iteration is a pass."""
 
-    sampler = None  # mmengine looks for one to set the epoch of, which the loader counts by itself
-
-    def __init__(self, loader: WorkerLoader) -> None:
-        self._loader = loader
-
-    def __len__(self) -> int:
-        return len(self._loader)
-
-    def set_epoch(self, epoch: int) -> None:
-        """Set the loader's epoch; Hugging Face's Trainer calls it when it resumes in mid-epoch."""
-        self._loader.set_epoch(epoch)
+    _loader: WorkerLoader
 
     def __iter__(self) -> Iterator[list[Any]]:
         self._loader._pass = None

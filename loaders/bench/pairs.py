@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -84,7 +84,7 @@ class Asked(NamedTuple):
         start = time.perf_counter()
         try:
             with make() as loader:
-                batches = _endless(loader)
+                batches = itertools.chain.from_iterable(itertools.repeat(loader))
                 next(batches)
                 _wait()
                 first = time.perf_counter() - start
@@ -188,11 +188,6 @@ def machine_facts(asked: Asked, what: str, count: int) -> dict[str, Any]:
         "size": asked.size,
         "torch": torch.__version__,
     }
-
-
-def _endless(loader: Any) -> Iterator[Any]:
-    while True:
-        yield from loader
 
 
 def _upper_bound(asked: Asked, device: str) -> Speed:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ...errors import ImageRefused, LoaderError
 from ...manifests.clips.video import probe_video
 from ...synth.models import model_of
@@ -22,16 +20,13 @@ many of 1280 x 720."""
 def choose_decoder(
     backend: str,
     decoder: str | None,
-    device: str,
-    by_dali: Callable[[], str],
-    by_pyav: Callable[[], str],
-    pyav_is_faster: Callable[[], bool],
+    contents: ClipContents,
+    options: Options,
+    lows: LiveLows | None,
 ) -> str:
     """Return the decoder: "dali", "pyav", or "workers" (processes that make batches).
 
-    backend, decoder, device: as asked for.
-    by_dali, by_pyav: return why they cannot; "" where they can.
-    pyav_is_faster: returns whether, where both can.
+    backend, decoder: as asked for.
 
     Raises LoaderError when what is asked for cannot be.
     """
@@ -42,7 +37,7 @@ def choose_decoder(
             raise LoaderError("decoder 'dali' goes with backend='dali'", key="decoder")
         return "workers"
     if decoder == "pyav":
-        if why_not := by_pyav():
+        if why_not := not_by_pyav(contents, options, lows):
             raise LoaderError(f"decoder 'pyav' {why_not}: leave decoder out", key="decoder")
         return "pyav"
     if backend == "dali" or decoder == "dali":
@@ -53,11 +48,16 @@ def choose_decoder(
                 f" {asked} out",
                 key=asked,
             )
-        if why_not := by_dali():
+        if why_not := not_by_dali(contents, options, lows):
             raise LoaderError(f"{asked} 'dali' {why_not}: leave {asked} out", key=asked)
         return "dali"
-    pyav = not by_pyav()
-    if device != "gpu" or not is_installed() or (pyav and pyav_is_faster()) or by_dali():
+    pyav = not not_by_pyav(contents, options, lows)
+    if (
+        options.device != "gpu"
+        or not is_installed()
+        or (pyav and pyav_is_faster(contents, options))
+        or not_by_dali(contents, options, lows)
+    ):
         return "pyav" if pyav else "workers"
     return "dali"
 

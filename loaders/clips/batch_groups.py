@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from ...manifests.images.header import read_header
 from ...manifests.images.opening import MOST_PIXELS
-from ..dali.batches import check_one_size, tensor_of
+from ..dali.batches import tensor_of
+from ..dataset import check_one_size
 from .clip_bytes import read_first_normal
 from .stored_clips import StoredClip
 

@@ -13,15 +13,13 @@ from ...errors import ImageRefused
 from ...manifests.clips.segments import Cut, Segments
 from ...manifests.clips.video import probe_video
 from ...manifests.clips.windows import frame_files
-from ...manifests.sets.layouts.extents import Extent
 from ...manifests.sources import Location
 from ...manifests.sources.containers import read
-from ..columns import read_extent
+from ..columns import read_extent, read_together
+from ..read_pool import Bytes
 from .stored_clips import ClipContents, StoredClip, by_video
 from .videos.order import VideoPart
 
-Bytes = npt.NDArray[np.uint8]
-_BESIDE = 4096  # bytes between two members that are read at once
 _PICTURES = (".jpg", ".jpeg", ".png")
 _LOOKING = 8  # threads that look into videos
 
@@ -39,18 +37,12 @@ class Clip(NamedTuple):
 
 
 def read_frames(clip: StoredClip) -> list[Bytes]:
-    """Read the lows of a clip, then its normals; in a tar they lie side by side: at once."""
+    """Read the lows of a clip, then its normals."""
     if clip.place is not None:
-        return [np.frombuffer(read(file), np.uint8) for file in frame_files(clip.place) or ()]
-    places = (*clip.lows, *clip.normals)
-    begin = min(place.offset for place in places)
-    end = max(place.offset + place.size for place in places)
-    room = sum(place.size for place in places) + _BESIDE * len(places)
-    together = len({place.path for place in places}) == 1 and places[0].path
-    if not together or min(place.size for place in places) <= 0 or end - begin > room:
-        return [np.frombuffer(read_extent(place), np.uint8) for place in places]
-    data = np.frombuffer(read_extent(Extent(places[0].path, begin, end - begin)), np.uint8)
-    return [data[place.offset - begin :][: place.size] for place in places]
+        frames: Sequence[bytes] = [read(file) for file in frame_files(clip.place) or ()]
+    else:
+        frames = read_together((*clip.lows, *clip.normals))
+    return [np.frombuffer(data, np.uint8) for data in frames]
 
 
 def read_first_normal(clip: StoredClip) -> Bytes:

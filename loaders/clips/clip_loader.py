@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -14,14 +13,14 @@ from ...manifests.clips.windows import Windows
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...storage.stores import as_path
-from ..dali.batches import ReadyBatches
 from ..dataset import first_batch
+from ..epoch_loader import ReadyBatches
 from ..epoch_order import epoch_order
 from ..live.lows import is_live, live_lows
 from ..memory.shared_buffers import SharedBufferPool
 from ..options import ClipOptions, Options, check_names
 from ..worker_loader import WorkerLoader
-from .backend import choose_decoder, not_by_dali, not_by_pyav, pyav_is_faster
+from .backend import choose_decoder
 from .clip_bytes import has_videos
 from .clip_samples import ClipPlace, ClipSamples, CollateClips
 from .stored_clips import ClipContents, clips_in, clips_of_pairs, clips_of_set
@@ -91,7 +90,9 @@ class ClipLoader(WorkerLoader):
         frames, stride, step = options.get("frames"), options.get("stride"), options.get("step")
         held: PairSet | list[Any] = []
         live = True
-        windows = Windows(_given(frames, 8), _given(stride, 1), step or 0)
+        windows = Windows(
+            8 if frames is None else frames, 1 if stride is None else stride, step or 0
+        )
         if not isinstance(data, PairSet | str | Path):
             live = bool(options.get("live")) or recipe is not None or draws is not None
             if live:
@@ -121,16 +122,7 @@ class ClipLoader(WorkerLoader):
         self._dali: Any = None
         backend, decoder = options.get("backend", "auto"), options.get("decoder")
         self._falls_back = backend == "auto" and decoder is None
-        self._begin_with(
-            choose_decoder(
-                backend,
-                decoder,
-                chosen.device,
-                partial(not_by_dali, contents, chosen, lows),
-                partial(not_by_pyav, contents, chosen, lows),
-                partial(pyav_is_faster, contents, chosen),
-            )
-        )
+        self._begin_with(choose_decoder(backend, decoder, contents, chosen, lows))
 
     def _begin_with(self, reader: str) -> None:
         """Say who decodes from now on."""
@@ -216,7 +208,3 @@ class ClipLoader(WorkerLoader):
             held = {**dict(list(held.items())[-2:]), epoch: order}
             self._ordered = held
         return held[epoch]
-
-
-def _given(value: int | None, default: int) -> int:
-    return default if value is None else value

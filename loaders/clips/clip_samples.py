@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from torch.utils.data import Dataset
 
 from ...errors import ImageRefused, LoaderError
@@ -16,16 +15,15 @@ from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.header import MAX_PIXELS
 from ...manifests.sets.layouts.extents import Extent
 from ...synth.clips import frame_name, render_clip
+from ...synth.kernels.arrays import Pixels
 from ..augment import CropFlip, crop_numbers, draw_crop
 from ..columns import StoredPair, read_extent, undecodable
 from ..dataset import NumberedSamples
 from ..live.lows import LiveLows
 from ..options import Options
-from ..samples import BatchTensors, sized, turned_shape
+from ..samples import BatchTensors, sized
 from .low_pixels import low_pixels
 from .stored_clips import ClipContents, StoredClip
-
-Pixels = npt.NDArray[np.uint8]
 
 
 class ClipPlace(NamedTuple):
@@ -121,13 +119,11 @@ class CollateClips:
 
     def __call__(self, samples: Sequence[ClipSample]) -> tuple[Any, ...]:
         """Return a batch of samples."""
-        frames = len(samples[0].normals)
-        shapes = [turned_shape(one.normals[0].shape, one.crop) for one in samples]
-        batch = BatchTensors(self._options, [shape for shape in shapes for _ in range(frames)])
-        for number, one in enumerate(samples):
-            for frame, pair in enumerate(zip(one.lows, one.normals, strict=True)):
-                batch.place(number * frames + frame, pair, one.crop)
+        pairs = [
+            (pair, one.crop) for one in samples for pair in zip(one.lows, one.normals, strict=True)
+        ]
         made = tuple(
-            images.view(len(samples), frames, *images.shape[1:]) for images in batch.tensors()
+            images.view(len(samples), -1, *images.shape[1:])
+            for images in BatchTensors.of(self._options, pairs).tensors()
         )
         return (*made, [one.key for one in samples]) if self._options.keys else made

@@ -14,21 +14,23 @@ from typing import Any
 
 from ...errors import ImageRefused, LoaderError
 from ...manifests.clips.segments import Segments
+from ...manifests.images.png import SIGNATURE
 from ...storage.stores import AT_ONCE
+from ..columns import read_extent
 from ..dali.building import built
 from ..dali.failures import last_words
 from ..live.lows import LiveLows
 from ..options import Options
+from ..read_pool import Bytes
 from .batch_groups import BatchGroups, batches_per_group, largest_of, split
-from .clip_bytes import Bytes, read_frames
+from .clip_bytes import read_frames
 from .clip_samples import ClipPlace, ClipSamples
-from .frame_sources import Pictures
+from .frame_sources import Pictures, Videos
 from .live_clips import LiveClips
-from .low_pixels import first_low, is_png
 from .stored_batches import BatchesAhead, StoredBatches, numbers_of
 from .stored_clips import ClipContents
 from .videos.order import Groups
-from .videos.reading import VideoFrames, Wanted, decode_by_dali, decode_by_pyav
+from .videos.reading import Wanted, decode_by_dali, decode_by_pyav
 
 _AHEAD = 2  # rounds that are read, and whose stored lows are decoded, before DALI takes them
 
@@ -68,7 +70,7 @@ class DaliClips:
         self._pool: ThreadPoolExecutor | None = None
         self._lows: LiveClips | None = None
         self._segments = Segments(margins=options.device == "gpu")
-        self._videos: VideoFrames | None = None
+        self._videos: Videos | None = None
         # epoch and batch that come next, and their GPU; none while they are made
         self._next: tuple[int, int, int | None] | None = None
         self._largest: int | None = None  # pixels of a frame
@@ -89,8 +91,12 @@ class DaliClips:
         frames = self._contents.frames
         for number in range(batch, self._batches()):
             if self._pipeline is None or self._next != (epoch, number, device_id):
-                self._drop()
-                self._pipeline = self._begun(epoch, number, device_id)
+                self.close()
+                try:
+                    self._pipeline = self._built(epoch, number, device_id)
+                except LoaderError as error:
+                    self.close()
+                    raise DaliFailed(str(error), path=self._contents.name) from error
             self._next = None  # whoever interrupts what follows gets a new pipeline
             if not self._ready:
                 self._ready = self._run(epoch, number, device_id)
@@ -101,10 +107,6 @@ class DaliClips:
             images = (made.reshape(len(places), frames, *made.shape[1:]) for made in (low, normal))
             yield (*images, [place.clip.key for place in places])
 
-    def close(self) -> None:
-        """End the threads and processes, and let go of the pipeline."""
-        self._drop()
-
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {
             "_pipeline": None,
@@ -114,7 +116,8 @@ class DaliClips:
             "_ready": [],
         }
 
-    def _drop(self) -> None:
+    def close(self) -> None:
+        """End the threads and processes, and let go of the pipeline."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
         for one in (self._lows, self._videos):
@@ -123,18 +126,11 @@ class DaliClips:
         self._pipeline = self._pool = self._lows = self._videos = None
         self._ready = []
 
-    def _begun(self, epoch: int, batch: int, device_id: int | None) -> Any:
+    def _built(self, epoch: int, batch: int, device_id: int | None) -> Any:
         """Build the pipeline from a batch of an epoch on.
 
-        Raises DaliFailed with what DALI says.
+        Raises LoaderError with what DALI says.
         """
-        try:
-            return self._built(epoch, batch, device_id)
-        except LoaderError as error:
-            self._drop()
-            raise DaliFailed(str(error), path=self._contents.name) from error
-
-    def _built(self, epoch: int, batch: int, device_id: int | None) -> Any:
         far = AT_ONCE if self._contents.far else 1
         self._pool = pool = ThreadPoolExecutor(max(self._options.workers, far))
         own = self._options.batch_size * self._contents.frames
@@ -172,7 +168,7 @@ class DaliClips:
         """Return the pipeline of stored lows."""
         from ..dali.pipelines import external_pairs, pairs_of_decoded_lows
 
-        decoded = is_png(first_low(self._contents.clips[0]))
+        decoded = read_extent(self._contents.clips[0].lows[0]).startswith(SIGNATURE)
         batches = StoredBatches(
             pool,
             places_at,
@@ -212,7 +208,7 @@ class DaliClips:
         place: tuple[int, int],
         places_at: Callable[[int], list[ClipPlace]],
         common: dict[str, Any],
-    ) -> Pictures | VideoFrames:
+    ) -> Pictures | Videos:
         """Return the decoded normals alone, from a batch of an epoch on."""
         on_gpu, name = common["device_id"] is not None, self._contents.name
         if self._groups is not None:
@@ -237,7 +233,7 @@ class DaliClips:
         pool: ThreadPoolExecutor,
         place: tuple[int, int],
         common: dict[str, Any],
-    ) -> VideoFrames:
+    ) -> Videos:
         def numbers_of(epoch: int, batch: int) -> list[list[int]]:
             rest = (self._places_of(epoch, n) for n in range(batch, self._batches()))
             return [[place.number for place in places] for places in rest]
@@ -259,7 +255,7 @@ class DaliClips:
                 low, normal, _ = self._pipeline.run(torch.cuda.current_stream(device_id))
         except Exception as error:  # RuntimeError of DALI, or whatever a source raised
             found = self._damage(epoch, batch)
-            self._drop()
+            self.close()
             words = f"{self._contents.name}: {'DALI' if self.by_dali else 'PyAV'}: "
             words += last_words(error)
             raise found or DaliFailed(words, path=self._contents.name) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,17 +15,15 @@ from ...synth.draws.clips import frame_table
 from ...synth.draws.table import DrawTable
 from ...synth.kernels.arrays import Window
 from ..augment import draw_crops
+from ..dali.transforms.prefetch import CudaPrefetcher
+from ..live.cuda_tensors import new_camera, transformed_pairs
 from ..live.draws import EpochDraws
-from ..live.host_batch import HostBatch, pair_of
+from ..live.host_batch import pairs_batch
 from ..live.lows import LiveLows
 from ..live.stream_keepalive import StreamKeepAlive
 from ..options import Options
 from .clip_samples import ClipPlace
-from .frame_sources import Pictures
-from .videos.reading import VideoFrames
-
-if TYPE_CHECKING:
-    from ..dali.transforms.prefetch import CudaPrefetcher
+from .frame_sources import Pictures, Videos
 
 Whole = npt.NDArray[np.int64]
 _AHEAD = 2  # batches that are made while one is used
@@ -48,7 +46,7 @@ class LiveClips:
 
     def __init__(
         self,
-        source: Pictures | VideoFrames,
+        source: Pictures | Videos,
         live: LiveLows,
         options: Options,
         frames: int,
@@ -59,11 +57,12 @@ class LiveClips:
     ) -> None:
         self._source, self._live, self._options = source, live, options
         self._frames, self._places_of = frames, places_of
-        self._device = device_id
         self._pool = ThreadPoolExecutor(max(options.workers, 1))
         self._draws = None if device_id is None else EpochDraws(live, keys, options.workers)
         self._camera: Any = None
-        self._ahead: CudaPrefetcher | None = None
+        self._ahead = (
+            CudaPrefetcher(self._on_stream, _AHEAD, device_id) if device_id is not None else None
+        )
         self._held = StreamKeepAlive(_AHEAD)
         self._done = 0
 
@@ -72,14 +71,7 @@ class LiveClips:
 
         Raises LoaderError when the frames of a clip differ in size.
         """
-        if self._device is None:
-            return self._on_cpu()
-        if self._ahead is None:
-            from ..dali.transforms.prefetch import CudaPrefetcher
-
-            self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, self._device)
-        made = self._ahead.next()
-        return (*made.images, None)
+        return self._on_cpu() if self._ahead is None else self._ahead.next().outputs
 
     def close(self) -> None:
         """End the threads that make batches and draw."""
@@ -98,14 +90,11 @@ class LiveClips:
         def low_of(i: int, window: Window) -> Any:
             return maker.low(i, normals[i], window, normals[i - i % self._frames])
 
-        made = pair_of(self._options, normals, low_of)
-        batch = HostBatch(self._options, self._pool, crops, made)
+        batch = pairs_batch(self._options, self._pool, crops, normals, low_of)
         return (*batch.images(), None)
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
         """Make the next batch as torch's own tensors."""
-        from ..live.cuda_tensors import new_camera, transformed_pairs
-
         frames, places = self._source.next(stream), self._next_places()
         crops = self._crops(places, frames.sizes)
         if self._camera is None:

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-import numpy.typing as npt
-
 from ...synth.decode import decode_image
+from ...synth.kernels.arrays import Pixels
 from ...synth.kernels.png.decode import decode_pngs, png_size
 from ...synth.kernels.png.file import SIGNATURE
-from ..columns import read_extent
-from .stored_clips import StoredClip
-
-Pixels = npt.NDArray[np.uint8]
 
 
 def low_pixels(data: Pixels) -> Pixels:
@@ -21,7 +15,8 @@ def low_pixels(data: Pixels) -> Pixels:
 
     Raises ImageRefused when it is damaged.
     """
-    return decode_image(data.tobytes(), "png" if is_png(data) else "jpg")
+    encoded = data.tobytes()
+    return decode_image(encoded, "png" if encoded.startswith(SIGNATURE) else "jpg")
 
 
 def clip_lows(
@@ -40,16 +35,3 @@ def clip_lows(
         if decode_pngs(lows, made):
             return made
     return [low_pixels(low) for low in lows]
-
-
-def is_png(data: Pixels) -> bool:
-    """Return whether an encoded image is a PNG; it is a JPEG otherwise."""
-    return data[: len(SIGNATURE)].tobytes() == SIGNATURE
-
-
-def first_low(clip: StoredClip) -> Pixels:
-    """Read the first low of a set's clip; no bytes where it has none.
-
-    Raises LoaderError when it cannot be read.
-    """
-    return np.frombuffer(read_extent(clip.lows[0]) if clip.lows else b"", np.uint8)

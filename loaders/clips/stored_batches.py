@@ -10,13 +10,14 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ...synth.kernels.arrays import Pixels
 from ..augment import crop_numbers
 from ..options import Options
-from .clip_bytes import Bytes, Clip, read_frames
+from ..read_pool import Bytes
+from .clip_bytes import Clip, read_frames
 from .clip_samples import ClipPlace
 from .low_pixels import clip_lows
 
-Pixels = npt.NDArray[np.uint8]
 T = TypeVar("T")
 
 

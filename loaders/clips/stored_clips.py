@@ -15,12 +15,11 @@ from ...errors import LoaderError, SourceError
 from ...manifests.clips.listing import list_clips
 from ...manifests.clips.windows import Windows, clip_path, video_and_times
 from ...manifests.selection.keys import make_keys
-from ...manifests.sets.layouts import layout_named
 from ...manifests.sets.layouts.extents import Extent
 from ...manifests.sets.pair_set import PairSet
 from ...manifests.sources import Location
 from ...synth.clips import frame_name
-from ..index import Contents, contents_of
+from ..index import Contents, contents_of, contents_of_set
 
 
 class StoredClip(NamedTuple):
@@ -79,8 +78,7 @@ def clips_of_set(pairs: PairSet, split: str, live: bool) -> ClipContents:
     Raises LoaderError when the set holds no clips, or none in the split, or is one that clips are
     not read of.
     """
-    root, info = pairs.root, pairs.info
-    frames = pairs.frames
+    root, frames = pairs.root, pairs.frames
     if not frames:
         raise LoaderError.at(root, "holds pairs of images: PairLoader reads them")
     if pairs.layout != "shards" or pairs.lows_only:
@@ -93,17 +91,7 @@ def clips_of_set(pairs: PairSet, split: str, live: bool) -> ClipContents:
             ),
             path=root,
         )
-    units = tuple(unit.name for unit in pairs.units(split) if unit.count)
-    if not units:
-        held = ", ".join(f"{s} {n}" for s, n in info.counts.items() if s != "refused")
-        raise LoaderError.at(root, f"has no clips in {split}; it has {held}")
-    counts = tuple(info.units[unit] for unit in units)
-    layout = layout_named(pairs.layout)
-    layout.check(root, split, units, sum(counts), [])
-    return ClipContents(
-        str(root), split, layout, sum(counts), f"{info.sha256[:16]}-{split}", root, root, layout,
-        units, counts, live=live, frames=frames,
-    )  # fmt: skip
+    return ClipContents(**vars(contents_of_set(pairs, split, live)), frames=frames)
 
 
 def clips_of_pairs(pairs: Sequence[Any], split: str, windows: Windows) -> ClipContents:

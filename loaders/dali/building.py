@@ -25,7 +25,7 @@ from ..live.lows import LiveLows, normal_of
 from ..live.pool import ResidentPool, shrunk
 from ..options import Options
 from ..ranks import Rank
-from .batches import keys_of_records
+from .batches import keys_of_records, numbers_of
 from .encoded import EncodedPairs, OrderedNumbers, ReaderNumbers
 from .failures import last_words
 
@@ -89,75 +89,76 @@ class PipelineBuilder:
         self,
         epoch: int,
         checkpoint: bytes | None,
-        place: tuple[int, int],
+        done: int,
         numbers: Callable[[int], list[int]],
         crops: Callable[[Any], Any],
     ) -> Any:
         """Build the pipeline of an epoch.
 
-        Parameters
-        ----------
-        epoch : int
-            The first epoch of its shuffling.
-        checkpoint : bytes, optional
-            DALI's own state to go on from.
-        place : (epoch, batch)
-            The place of that state.
-        numbers : function of a batch's number
-            See `source_numbers`.
-        crops : function of DALI's BatchInfo
-            See `operators.Crops`.
+        epoch: the first one of its shuffling.
+        checkpoint: DALI's own state to go on from.
+        done: batches that were given before that state.
+        numbers: function of a batch's number; see `source_numbers`.
+        crops: see `operators.Crops`.
 
-        Raises
-        ------
-        LoaderError
-            With what DALI says: there is no GPU, no memory on it, ...
+        Raises LoaderError with what DALI says: there is no GPU, no memory on it, ...
         """
+        common = self.common(epoch, checkpoint)
+        if self.live is not None:
+            from .transforms.live_pipeline import LivePipeline
+
+            kind: Any = LivePipeline
+            pipeline = self.built(self._normals(epoch, numbers, common))
+        else:
+            pipeline = self.built(self._pairs(epoch, numbers, common | {"crops": crops}))
+            if not self.options.give:
+                return pipeline
+            from .transforms.giving import StoredPipeline
+
+            kind = StoredPipeline
+        return kind(
+            pipeline,
+            self.live or self.drawn,
+            self.options,
+            self.keys,
+            self.epoch_of(epoch, done),
+            self._all_keys,
+            self.device_id,
+        )
+
+    def _pairs(
+        self, epoch: int, numbers: Callable[[int], list[int]], common: dict[str, Any]
+    ) -> Any:
         from . import pipelines
 
         contents = self.contents
-        common = self.common(epoch, checkpoint)
-        if self.live is not None:
-            return self._live(self.live, common, epoch, checkpoint is not None, place, numbers)
         if self.by_number and self._decodes_lows:
             source = self.source(numbers)
-            pipeline = pipelines.pairs_of_decoded_lows(
-                source.lows, source.normals, crops=crops, **common
-            )
-        elif self.by_number:
-            pipeline = pipelines.external_pairs(self.source(numbers), crops=crops, **common)
-        elif self.reader == "webdataset":
+            return pipelines.pairs_of_decoded_lows(source.lows, source.normals, **common)
+        if self.by_number:
+            return pipelines.external_pairs(self.source(numbers), **common)
+        common["part"] = self.part(epoch)
+        if self.reader == "webdataset":
             others = contents.shards("normal") if contents.two_sets else None
-            pipeline = pipelines.webdataset_pairs(
-                *contents.shards(), **common, part=self.part(epoch), normals=others, crops=crops
-            )
-        else:
-            lists = str(contents.list_path("low")), str(contents.list_path("normal"))
-            roots = str(contents.root), str(contents.normal_root)
-            pipeline = pipelines.file_pairs(
-                roots[0],
-                *lists,
-                **common,
-                part=self.part(epoch),
-                normal_root=roots[1],
-                crops=crops,
-            )
-        if not self.options.give:
-            return self.built(pipeline)
-        from .transforms.giving import StoredPipeline
+            return pipelines.webdataset_pairs(*contents.shards(), **common, normals=others)
+        lists = str(contents.list_path("low")), str(contents.list_path("normal"))
+        roots = str(contents.root), str(contents.normal_root)
+        return pipelines.file_pairs(roots[0], *lists, **common, normal_root=roots[1])
 
-        stored = StoredPipeline(
-            self.built(pipeline),
-            self.drawn,
-            self.options,
-            self._keys,
-            self.epoch_of(epoch),
-            self.device_id,
-            self._all_keys,
-        )
-        if checkpoint is not None:
-            stored.begin_at((place[0] - epoch) * self.epoch_batches() + place[1])
-        return stored
+    def _normals(
+        self, epoch: int, numbers: Callable[[int], list[int]], common: dict[str, Any]
+    ) -> Any:
+        """Return the pipeline of normals, of which lows are made live."""
+        from . import pipelines
+
+        contents = self.contents
+        if self.by_number:
+            return pipelines.external_normals(self.source(numbers).normals, **common)
+        common["part"] = self.part(epoch)
+        if self.reader == "webdataset":
+            return pipelines.webdataset_normals(*contents.shards("normal"), **common)
+        paths = str(contents.root), str(contents.list_path("normal"))
+        return pipelines.file_normals(*paths, **common)
 
     def common(self, epoch: int, checkpoint: bytes | None) -> dict[str, Any]:
         """Return what all pipelines are given."""
@@ -205,13 +206,17 @@ class PipelineBuilder:
 
         Raises DoesNotFit when memory is too small.
         """
-        from .transforms.resident_pipeline import ResidentOnGpu, ResidentOrder, ResidentPipeline
+        from .transforms.resident_pipeline import ResidentOnGpu, ResidentPipeline
 
         contents, live, options = self.contents, self.live, self.options
-        batches = self.epoch_batches()
-        order = lru_cache(maxsize=2)(self._own_order)  # asked for by each batch
-        course = ResidentOrder(order, place[0] * batches + place[1], batches, options.batch_size)
+        batches, size = self.epoch_batches(), options.batch_size
         first, last = self.rank.slice(contents.count)
+
+        def places(batch: int) -> Any:
+            return np.minimum(np.arange(batch * size, (batch + 1) * size), last - first - 1)
+
+        numbers = OrderedNumbers(self._own_order, places, 0, batches, size)
+        done = place[0] * batches + place[1]
         if self.device_id is None:
             if "host" not in pools:
                 pools["host"] = ResidentPool(
@@ -222,18 +227,18 @@ class PipelineBuilder:
                     contents.name,
                 )
             drawn = self.drawn
-            return ResidentPipeline(pools["host"], contents.pairs, live, drawn, options, course)
+            return ResidentPipeline(pools["host"], contents, live, drawn, options, numbers, done)
         if "gpu" not in pools:
             pools["gpu"] = self._filled(first, last)
-        keys = [contents.pairs.keys[number] for number in range(first, last)]
         return ResidentOnGpu(
             pools["gpu"],
-            keys,
+            contents.keys_of(range(first, last)),
             first,
             live=live,
             drawn=self.drawn,
             options=options,
-            course=course,
+            numbers=numbers,
+            done=done,
             device_id=self.device_id,
         )
 
@@ -241,8 +246,7 @@ class PipelineBuilder:
         """Return how many batches a pipeline has for an epoch."""
         options = self.options
         if self._ordered:
-            last = str(options.last_batch)
-            return self.rank.batches(self.contents.count, options.batch_size, last)
+            return self.rank.batches(self.contents.count, options)
         # DALI pads every rank's part to whole batches, as many as the largest part has.
         largest = -(-self.contents.count // self.rank.world)
         return -(-largest // options.batch_size)
@@ -265,10 +269,13 @@ class PipelineBuilder:
         others = self.rank.world > 1 and self.options.last_batch in ("even", "padded")
         return self.reader == "external" or others
 
-    def epoch_of(self, base: int) -> Callable[[int], int]:
-        """Return what tells the epoch of a pipeline's batch, by its number from epoch `base` on."""
+    def epoch_of(self, base: int, before: int = 0) -> Callable[[int], int]:
+        """Return what tells the epoch of a batch, by its number.
+
+        base, before: counted from so many batches after the beginning of an epoch.
+        """
         batches = self.epoch_batches()
-        return lambda done: base + done // batches
+        return lambda done: base + (before + done) // batches
 
     def part(self, epoch: int) -> Any:
         """Return what DALI's own readers are told of ranks and order: `pipelines.RankPart`."""
@@ -283,8 +290,8 @@ class PipelineBuilder:
         return epoch_order(self.contents.count, options.seed, epoch, options.shuffle)
 
     def _places(self, batch: int) -> Any:
-        count, options = self.contents.count, self.options
-        return self.rank.places(count, options.batch_size, str(options.last_batch), batch) % count
+        count = self.contents.count
+        return self.rank.places(count, self.options, batch) % count
 
     def _own_order(self, epoch: int) -> Any:
         """Return the numbers of the pairs that this rank holds, in an epoch's order."""
@@ -294,10 +301,10 @@ class PipelineBuilder:
 
     def crops(self, epoch: int, numbers: Callable[[int], list[int]]) -> Callable[[Any], Any]:
         """Return what draws the crops of a pipeline's batches, by the keys of their pairs."""
-        epoch_of, names = self.epoch_of(epoch), self.contents.pairs.keys
+        epoch_of = self.epoch_of(epoch)
 
         def drawn(info: Any) -> list[Any]:
-            keys = [names[number] for number in numbers(info.iteration)]
+            keys = self.contents.keys_of(numbers(info.iteration))
             return list(crop_numbers(self.options, epoch_of(info.iteration), keys))
 
         return drawn
@@ -306,8 +313,7 @@ class PipelineBuilder:
         """Return what reads a pipeline's pairs, where gloam does."""
         far, given = self.contents.far, self.contents.layout is None
         threads = max(self.options.workers, AT_ONCE) if far else self.options.workers
-        where = self.contents.pairs, self.contents.nearest
-        return EncodedPairs(*where, numbers, threads, far, given)
+        return EncodedPairs(self.contents.pair, numbers, threads, far, given)
 
     def source_numbers(
         self, epoch: int, start: tuple[int, bytes] | None = None
@@ -346,57 +352,17 @@ class PipelineBuilder:
         """Build a DALI pipeline."""
         return built(pipeline, self.contents.name)
 
-    def _live(
-        self,
-        live: LiveLows,
-        common: dict[str, Any],
-        epoch: int,
-        resumed: bool,
-        place: tuple[int, int],
-        numbers: Callable[[int], list[int]],
-    ) -> Any:
-        """Build the pipelines of live lows."""
-        from . import pipelines
-        from .transforms.live_pipeline import LivePipeline
-
-        contents, options = self.contents, self.options
-        if self.by_number:
-            normals = pipelines.external_normals(self.source(numbers).normals, **common)
-        elif self.reader == "webdataset":
-            normals = pipelines.webdataset_normals(
-                *contents.shards("normal"), **common, part=self.part(epoch)
-            )
-        else:
-            paths = str(contents.root), str(contents.list_path("normal"))
-            normals = pipelines.file_normals(*paths, **common, part=self.part(epoch))
-        batches = self.epoch_batches()
-        pipeline = LivePipeline(
-            self.built(normals),
-            live,
-            options,
-            self._keys,
-            self.epoch_of(epoch),
-            self._all_keys,
-            self.device_id,
-        )
-        if resumed:
-            pipeline.begin_at((place[0] - epoch) * batches + place[1])
-        return pipeline
-
     @property
     def _all_keys(self) -> list[str]:
         """The keys of all pairs, on a GPU, which has the draws of an epoch."""
         on_gpu = self.options.device == "gpu"
-        names = self.contents.pairs.keys
-        return [names[i] for i in range(self.contents.count)] if on_gpu else []
+        return self.contents.keys_of(range(self.contents.count)) if on_gpu else []
 
-    def _keys(self, labels: Any) -> list[str]:
+    def keys(self, labels: Any) -> list[str]:
         """Return the keys of a whole batch, by its labels."""
         if self.reader == "webdataset" and not self.by_number:
             return keys_of_records(labels, len(labels))
-        numbers = np.array(labels.as_cpu().as_tensor()).ravel()
-        names = self.contents.pairs.keys
-        return [names[number] for number in numbers.tolist()]
+        return self.contents.keys_of(numbers_of(labels).tolist())
 
     def _decoded(self, pair: StoredPair) -> tuple[Any, ...]:
         """Decode what stays in host memory of a pair."""
@@ -414,8 +380,11 @@ class PipelineBuilder:
         from . import pipelines
 
         options, batches = self.options, -(-(last - first) // _FILLING)
-        places = partial(Rank().places, last - first, _FILLING, "partial")
-        numbers = OrderedNumbers(partial(_in_order, first, last), places, 0, batches, _FILLING)
+
+        def places(batch: int) -> Any:
+            return np.arange(batch * _FILLING, min((batch + 1) * _FILLING, last - first))
+
+        numbers = OrderedNumbers(lambda _: np.arange(first, last), places, 0, batches, _FILLING)
         source = self.source(numbers)
         live = self.live is not None
         pipeline = self.built(
@@ -439,7 +408,3 @@ class PipelineBuilder:
         del pipeline, decoded
         pipelines.release_memory()
         return pool
-
-
-def _in_order(first: int, last: int, epoch: int) -> Any:
-    return np.arange(first, last)

@@ -13,11 +13,10 @@ from ...errors import LoaderError
 from ..backend import is_installed
 from ..dataset import first_batch
 from ..devices import Device, find_device, has_torch
-from ..epoch_loader import EpochLoader
+from ..epoch_loader import EpochLoader, ReadyBatches
 from ..index import Contents
 from ..options import Options, make_options
 from ..ranks import decoder_load, usable_cores
-from .batches import ReadyBatches
 from .building import PipelineBuilder
 from .encoded import ReaderNumbers
 from .failures import explained
@@ -55,7 +54,13 @@ class DaliLoader(EpochLoader):
 
         Raises LoaderError when there is no such device, or an option is wrong.
         """
-        check_installed(self._gives_tensors)
+        if not is_installed():
+            raise LoaderError(
+                "backend='dali' needs NVIDIA DALI, which runs on Linux: pip install"
+                " nvidia-dali-cuda120; backend='torch' does not"
+            )
+        if self._gives_tensors and not has_torch():
+            raise LoaderError("batches are torch tensors: pip install 'gloam[torch]'")
         device = given.get("device", "auto")
         self._wanted = find_device(device)
         if self._wanted.kind == "mps" and device == "auto":
@@ -278,20 +283,6 @@ class DaliLoader(EpochLoader):
         ahead = range(first, first + self.options.prefetch + 1)
         own = list(dict.fromkeys(number for batch in ahead for number in numbers(batch)))
         return [(self.contents, own)]
-
-
-def check_installed(torch_too: bool) -> None:
-    """Check that DALI is installed, and torch where tensors are handed out.
-
-    Raises LoaderError.
-    """
-    if not is_installed():
-        raise LoaderError(
-            "backend='dali' needs NVIDIA DALI, which runs on Linux: pip install"
-            " nvidia-dali-cuda120; backend='torch' does not"
-        )
-    if torch_too and not has_torch():
-        raise LoaderError("batches are torch tensors: pip install 'gloam[torch]'")
 
 
 def _as_text(state: bytes | None) -> str:

@@ -20,7 +20,7 @@ from ...errors import ImageRefused
 from ...manifests.images.header import read_header
 from ...manifests.images.opening import MOST_PIXELS
 from ...manifests.sets.layouts.extents import Extent
-from ..columns import Pairs
+from ..columns import StoredPair
 from ..dataset import check_one_shape, decoded_member
 from ..read_pool import Bytes, ReadPool
 
@@ -49,14 +49,18 @@ class OrderedNumbers:
         batches: int,
         batch_size: int,
     ) -> None:
-        self._orders, self._places = lru_cache(maxsize=2)(orders), places
+        self.order, self._places = lru_cache(maxsize=2)(orders), places
         self._base, self._batches, self._batch_size = base, batches, batch_size
 
     def __call__(self, done: int) -> list[int]:
         """Return the numbers of a batch, counted from the first epoch on."""
-        epoch, batch = divmod(done, self._batches)
-        numbers: list[int] = self._orders(self._base + epoch)[self._places(batch)].tolist()
+        order, batch = self.order(self.epoch(done)), done % self._batches
+        numbers: list[int] = order[self._places(batch)].tolist()
         return numbers + numbers[-1:] * (self._batch_size - len(numbers))
+
+    def epoch(self, done: int) -> int:
+        """Return the epoch of a batch, counted so."""
+        return self._base + done // self._batches
 
 
 class ReaderNumbers:
@@ -123,7 +127,7 @@ def _number(label: Any) -> int:
 class EncodedPairs:
     """The function of an external source: encoded batches by number, epoch after epoch.
 
-    nearest: function of an Extent; returns where its bytes are nearest.
+    pair: function of a number; returns the pair, whose images are where they are nearest.
     numbers: function of a batch's number; returns those of its pairs.
     threads: number of those that decode, and that read where files are far.
     far: whether they are known to be.
@@ -133,15 +137,13 @@ class EncodedPairs:
 
     def __init__(
         self,
-        pairs: Pairs,
-        nearest: Callable[[Extent], Extent],
+        pair: Callable[[int], StoredPair],
         numbers: Callable[[int], list[int]],
         threads: int,
         far: bool,
         given: bool,
     ) -> None:
-        self._pairs, self._nearest, self._numbers = pairs, nearest, numbers
-        self._given = given
+        self._pair, self._numbers, self._given = pair, numbers, given
         self._pool, self._decoding = ReadPool(threads, far), ThreadPoolExecutor(threads)
         self._ahead: dict[int, tuple[list[int], Iterator[Any]]] = {}  # by a batch's number
         self._asked = 0  # batches of lows
@@ -184,18 +186,17 @@ class EncodedPairs:
         return numbers, list(found)
 
     def _extents(self, number: int) -> tuple[Extent, Extent]:
-        pair = self._pairs[number].moved(self._nearest)
+        pair = self._pair(number)
         return pair.low, pair.normal
 
     def _check(self, number: int, images: list[Bytes]) -> None:
         sizes = [_upright_size(image) for image in images]
         if all(sizes):
-            check_one_shape(self._pairs[number], *sizes)
+            check_one_shape(self._pair(number), *sizes)
 
     def _low(self, number: int, by_kernels: bool) -> Any:
         """Decode the low of a pair."""
-        pair = self._pairs[number].moved(self._nearest)
-        return decoded_member(pair, "low", "opencv", not self._given, by_kernels)
+        return decoded_member(self._pair(number), "low", "opencv", not self._given, by_kernels)
 
 
 def _upright_size(data: Bytes) -> tuple[int, ...]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..options import Options
-from .pipelines import ALL, NORMAL, RankPart, pipeline_def, reader_options, reading, shard_paths
-from .transforms.operators import Crops, decoded, fn, processed, types
+from .pipelines import ALL, NORMAL, RankPart, file_reader, pipeline_def, shard_reader
+from .transforms.operators import BATCHES, Crops, decoded, fn, processed, types
 
 
 @pipeline_def(enable_conditionals=True)
@@ -18,13 +18,8 @@ def file_images(
     crops: Crops | None = None,
 ) -> tuple[Any, ...]:
     """Read image files; yields images and the files' numbers."""
-    data, number = fn.readers.file(
-        files=list(paths),
-        labels=list(range(len(paths))),
-        name="reader",
-        stick_to_shard=True,
-        **reading(options, part),
-    )
+    labels = list(range(len(paths)))
+    data, number = fn.readers.file(files=list(paths), labels=labels, **file_reader(options, part))
     return transform_image(data, options, crops), number
 
 
@@ -37,11 +32,7 @@ def webdataset_images(
     crops: Crops | None = None,
 ) -> tuple[Any, ...]:
     """Read the normals of a set's shards, in the order of `pipelines.webdataset_normals`."""
-    data = fn.readers.webdataset(
-        ext=[NORMAL],
-        **shard_paths(paths, index_paths),
-        **reader_options(options, part, paths[0].startswith("s3://")),
-    )
+    data = fn.readers.webdataset(ext=[NORMAL], **shard_reader(paths, index_paths, options, part))
     return transform_image(data, options, crops), fn.constant(idata=0, dtype=types.INT32)
 
 
@@ -50,7 +41,7 @@ def external_images(
     source: Callable[[Any], tuple[Any, ...]], options: Options, crops: Crops | None = None
 ) -> tuple[Any, ...]:
     """Take encoded images and their numbers from a function of DALI's BatchInfo."""
-    data, number = fn.external_source(source=source, num_outputs=2, batch=True, batch_info=True)
+    data, number = fn.external_source(source=source, num_outputs=2, **BATCHES)
     return transform_image(data, options, crops), number
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..dataset import ImageDataset
 from ..image_loader import ImageLoader
-from .batches import tensor_of
+from .batches import numbers_of, tensor_of
 from .dali_loader import DaliLoader
 from .transforms.host_images import HostImages
 
@@ -38,20 +38,19 @@ class DaliImages(ImageLoader, DaliLoader):
         pipeline = builder.built(made)
         if self.options.device == "gpu":
             return pipeline
-        before = (self.epoch - epoch) * builder.epoch_batches() + self._batch
         return HostImages(
             pipeline,
             self.options,
             self._numbers,
-            lambda numbers: [self.contents.pairs[int(number)].key for number in numbers],
+            self.contents.keys_of,
             builder.epoch_of(epoch),
-            before if checkpoint is not None else 0,
+            0 if checkpoint is None else self._done,
         )
 
     def _numbers(self, done: int, given: Any) -> Any:
         """Return the numbers of a batch's images, which shards do not tell."""
         if self._paths or self.reader != "webdataset" or self._builder.by_number:
-            return np.array(given.as_cpu().as_tensor()).ravel()
+            return numbers_of(given)
         return self._source(done)
 
     def _handed_out(self, outputs: tuple[Any, ...], count: int, done: int) -> tuple[Any, ...]:
@@ -64,4 +63,4 @@ class DaliImages(ImageLoader, DaliLoader):
         labels = torch.from_numpy(self._classes_of[chosen]).to(tensor.device, non_blocking=True)
         if not self.options.keys:
             return tensor, labels
-        return tensor, labels, [self.contents.pairs[int(number)].key for number in chosen]
+        return tensor, labels, self.contents.keys_of(chosen)

@@ -6,14 +6,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ...errors import LoaderError
 from ..dataset import PairDataset
 from ..index import Contents
 from ..live.pool import DoesNotFit
 from ..pair_loader import PairLoader
-from .batches import keys_of_records, tensor_of
+from .batches import keys_of_records, numbers_of, tensor_of
 from .dali_loader import DaliLoader
 from .labelled import LabelSource
 
@@ -33,7 +31,16 @@ class DaliPairs(PairLoader, DaliLoader):
             raise LoaderError("resident_side goes with resident=True")
         if given.get("decoder") is not None:
             raise LoaderError("decoder goes with backend='torch': leave it out")
-        return _reader("external" if resident else given.get("reader", "auto"), contents)
+        reader = "external" if resident else given.get("reader", "auto")
+        if reader == "auto":
+            return contents.reader
+        if reader not in READERS:
+            raise LoaderError(f"reader {reader!r}: must be auto or one of {', '.join(READERS)}")
+        if reader not in (contents.reader, "external"):
+            raise LoaderError(
+                f"reader {reader!r} cannot read {contents.name}; use reader={contents.reader!r}"
+            )
+        return str(reader)
 
     def _set_up(self, given: Mapping[str, Any]) -> None:
         self._resident = given.get("resident", False)
@@ -46,18 +53,16 @@ class DaliPairs(PairLoader, DaliLoader):
 
     def _build(self, epoch: int, checkpoint: bytes | None) -> Any:
         """Build the pipeline of an epoch."""
-        place = self.epoch, self._batch
         builder = self._builder
         numbers = self._source_numbers(epoch, checkpoint)
         crops = builder.crops(epoch, numbers)
         if self._columns is not None:
-            pairs = self.contents.pairs
             self._labels = LabelSource(
                 self._columns,
                 self.options,
                 numbers,
                 builder.epoch_of(epoch),
-                lambda numbers: [pairs.keys[number] for number in numbers],
+                self.contents.keys_of,
             )
             crops = self._labels.ahead_of(crops)
         if self._resident and self.options.last_batch == "padded":
@@ -67,13 +72,14 @@ class DaliPairs(PairLoader, DaliLoader):
             )
         if self._resident:
             try:
-                return builder.build_resident(place, self._pools)
+                return builder.build_resident((self.epoch, self._batch), self._pools)
             except DoesNotFit as error:
                 if self._resident != "auto":
                     raise
                 print(f"{error}; loading it batch by batch", file=sys.stderr)
                 self._resident = False
-        return builder.build(epoch, checkpoint, place, numbers, crops)
+        done = 0 if checkpoint is None else self._done
+        return builder.build(epoch, checkpoint, done, numbers, crops)
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"_pools": {}, "_labels": None}
@@ -100,17 +106,14 @@ class DaliPairs(PairLoader, DaliLoader):
 
     def _batch_of(self, outputs: Sequence[Any], count: int) -> tuple[Any, ...]:
         low, normal, *labels = outputs
-        by_number = self._builder.by_number
-        if self.reader == "file" and self.live is None and not by_number:
-            numbers = [np.array(label.as_cpu().as_tensor()).ravel() for label in labels]
-            if (numbers[0] != numbers[1]).any():
+        keys: list[str] = []
+        if len(labels) == 2 and self.reader == "file":
+            if (numbers_of(labels[0]) != numbers_of(labels[1])).any():
                 raise LoaderError.at(
                     self.contents.name,
                     "the lists of lows and normals are out of step; gloam verify the set",
                 )
-        keys: list[str] = []
-        own = self.reader == "webdataset" and not by_number
-        if own and self.contents.two_sets and self.live is None:
+        elif len(labels) == 2:
             keys, others = (keys_of_records(label, count) for label in labels)
             if keys != others:
                 where = f"{self.contents.name} and the normals of {self.contents.normal_root}"
@@ -118,21 +121,4 @@ class DaliPairs(PairLoader, DaliLoader):
         images = tuple(tensor_of(images)[:count] for images in (low, normal))
         if not self.options.keys:
             return images
-        if own:
-            return (*images, keys or keys_of_records(labels[0], count))
-        names = self.contents.pairs.keys
-        if self._resident:
-            return (*images, [names[int(number)] for number in labels[0][:count]])
-        places = np.array(labels[0].as_cpu().as_tensor()).ravel()[:count]
-        return (*images, [names[int(place)] for place in places])
-
-
-def _reader(reader: str, contents: Contents) -> str:
-    fitting = contents.reader
-    if reader == "auto":
-        return fitting
-    if reader not in READERS:
-        raise LoaderError(f"reader {reader!r}: must be auto or one of {', '.join(READERS)}")
-    if reader not in (fitting, "external"):
-        raise LoaderError(f"reader {reader!r} cannot read {contents.name}; use reader={fitting!r}")
-    return reader
+        return (*images, keys or self._builder.keys(labels[0])[:count])

@@ -92,15 +92,14 @@ def webdataset_pairs(
         raise LoaderError(
             f"{len(paths)} shards, {len(index_paths)} indexes: each shard needs its own"
         )
-    common = reader_options(options, part, True in remote)
-    here = shard_paths(paths, index_paths)
+    here = shard_reader(paths, index_paths, options, part)
     if normals is not None:
-        there = {"paths": list(normals[0]), "index_paths": list(normals[1])}
-        record, low = fn.readers.webdataset(ext=["json", LOW], **here, **common)
-        other, normal = fn.readers.webdataset(ext=["json", NORMAL], **there, **common)
+        there = shard_reader(*normals, options, part) | {"name": None}
+        record, low = fn.readers.webdataset(ext=["json", LOW], **here)
+        other, normal = fn.readers.webdataset(ext=["json", NORMAL], **there)
         images = processed([low, normal], options, crops)
         return (*images[:2], fn.pad(record), fn.pad(other), *images[2:])
-    record, low, normal = fn.readers.webdataset(ext=["json", LOW, NORMAL], **here, **common)
+    record, low, normal = fn.readers.webdataset(ext=["json", LOW, NORMAL], **here)
     images = processed([low, normal], options, crops)
     named = options.keys or options.give
     label = fn.pad(record) if named else fn.constant(idata=0, dtype=types.INT32)
@@ -126,12 +125,10 @@ def file_pairs(
     low_list, normal_list: files of lines `path label`.
     normal_root: folder of the normals, where they lie in another set.
     """
-    common = {**reading(options, part), "stick_to_shard": True}
-    low, low_label = fn.readers.file(
-        file_root=file_root, file_list=low_list, name="reader", **common
-    )
+    common = file_reader(options, part)
+    low, low_label = fn.readers.file(file_root=file_root, file_list=low_list, **common)
     normal, normal_label = fn.readers.file(
-        file_root=normal_root or file_root, file_list=normal_list, **common
+        file_root=normal_root or file_root, file_list=normal_list, **common | {"name": None}
     )
     images = processed([low, normal], options, crops)
     return (*images[:2], low_label, normal_label, *images[2:])
@@ -146,7 +143,7 @@ def webdataset_numbers(
 ) -> Any:
     """Yield the names of what `write_numbers` wrote, in the order of pairs of the set's shards."""
     nothing = fn.readers.webdataset(
-        ext=["number"], **shard_paths(paths, index_paths), **reader_options(options, part, False)
+        ext=["number"], **shard_reader(paths, index_paths, options, part)
     )
     return fn.get_property(nothing, key="source_info")
 
@@ -180,25 +177,30 @@ def file_labels(
     part: RankPart = ALL,
 ) -> Any:
     """Read the labels alone of the pairs that `file_pairs` gives, in the same order."""
-    common = {**reading(options, part), "stick_to_shard": True}
-    return fn.readers.file(file_root=file_root, file_list=low_list, name="reader", **common)[1]
+    common = file_reader(options, part)
+    return fn.readers.file(file_root=file_root, file_list=low_list, **common)[1]
 
 
 @plain
-def shard_paths(paths: Sequence[str], index_paths: Sequence[str]) -> dict[str, Any]:
-    """Return the arguments of the first shard reader: paths and indexes."""
-    return {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
+def file_reader(options: Options, part: RankPart) -> dict[str, Any]:
+    """Return the arguments of the first file reader besides its files."""
+    return {**reading(options, part), "stick_to_shard": True, "name": "reader"}
 
 
 @plain
-def reader_options(options: Options, part: RankPart, remote: bool) -> dict[str, Any]:
-    """Return the arguments common to all shard readers."""
+def shard_reader(
+    paths: Sequence[str], index_paths: Sequence[str], options: Options, part: RankPart
+) -> dict[str, Any]:
+    """Return the arguments of the first shard reader besides what it takes of a shard."""
     # Whole shards are shuffled, equally on all ranks, which take turns at the parts. Those differ
     # by a sample, which only whole batches do not mind; otherwise each rank keeps its part.
     reshuffled = options.shuffle and options.last_batch == "drop"
     # A missing component would otherwise be an empty tensor, and nothing would say so.
     return {
         **reading(options, part),
+        "paths": list(paths),
+        "index_paths": list(index_paths),
+        "name": "reader",
         "missing_component_behavior": "error",
         **(
             {"shuffle_after_epoch": True, "shuffle_after_epoch_seed": part.shuffle_seed}
@@ -206,7 +208,7 @@ def reader_options(options: Options, part: RankPart, remote: bool) -> dict[str, 
             else {}
         ),
         "stick_to_shard": not reshuffled,
-        "dont_use_mmap": remote,
+        "dont_use_mmap": paths[0].startswith("s3://"),
     }
 
 
@@ -276,11 +278,8 @@ def webdataset_normals(
 
     They are decoded and whole; yields them, room for as many lows, and their records.
     """
-    record, normal = fn.readers.webdataset(
-        ext=["json", NORMAL],
-        **shard_paths(paths, index_paths),
-        **reader_options(options, part, paths[0].startswith("s3://")),
-    )
+    reader = shard_reader(paths, index_paths, options, part)
+    record, normal = fn.readers.webdataset(ext=["json", NORMAL], **reader)
     normal = decoded_by_two(normal, options)
     return normal, room_for(normal, options), fn.pad(record)
 
@@ -293,10 +292,8 @@ def file_normals(
     part: RankPart = ALL,
 ) -> tuple[Any, ...]:
     """Read the normals alone of the pairs that `file_pairs` gives, in the same order."""
-    common = {**reading(options, part), "stick_to_shard": True}
-    normal, label = fn.readers.file(
-        file_root=file_root, file_list=normal_list, name="reader", **common
-    )
+    common = file_reader(options, part)
+    normal, label = fn.readers.file(file_root=file_root, file_list=normal_list, **common)
     normal = decoded_by_two(normal, options)
     return normal, room_for(normal, options), label
 
@@ -304,7 +301,7 @@ def file_normals(
 @pipeline_def(enable_conditionals=True)
 def external_normals(source: Callable[[Any], tuple[Any, ...]], options: Options) -> tuple[Any, ...]:
     """Take encoded normals and their numbers from a function of DALI's BatchInfo."""
-    normal, label = fn.external_source(source=source, num_outputs=2, batch=True, batch_info=True)
+    normal, label = fn.external_source(source=source, num_outputs=2, **BATCHES)
     normal = decoded_by_two(normal, options)
     return normal, room_for(normal, options), label
 
@@ -326,9 +323,7 @@ def whole_pairs(
 
     Images whose longer side is longer than `options.resident_side` are made smaller.
     """
-    *encoded, label = fn.external_source(
-        source=source, num_outputs=2 if live else 3, batch=True, batch_info=True
-    )
+    *encoded, label = fn.external_source(source=source, num_outputs=2 if live else 3, **BATCHES)
     images = [decoded(image, options) for image in encoded]
     if options.resident_side is not None:
         shape = fn.peek_image_shape(encoded[-1])

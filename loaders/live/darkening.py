@@ -12,14 +12,13 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ...synth.image_types import image_of
+from ...synth.kernels.arrays import Pixels
 from ...synth.models import LowMaker, draw_many, low_maker
 from ...synth.recipes.load import DEFAULT, Overrides, Recipe, load_recipe
 from ..ranks import find_rank
 
-Pixels = npt.NDArray[np.uint8]
 _AHEAD = 64  # calls whose parameters are drawn at once, at a tenth of the time
 
 

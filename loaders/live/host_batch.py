@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...synth.kernels.arrays import Window
+from ...synth.kernels.arrays import Pixels, Window
 from ..augment import CropFlip
 from ..given import Known, Teller, batch_known
 from ..options import Options
 from ..samples import BatchTensors, sized, turned_shape
-
-Pixels = npt.NDArray[np.uint8]
 
 
 class HostBatch:
@@ -64,26 +62,26 @@ class HostBatch:
         return None if self._told is None else self._told(i, crop)
 
 
-def pair_of(
-    options: Options, normals: Sequence[Pixels], low_of: Callable[[int, Window], Pixels]
-) -> Callable[[int, CropFlip], Sequence[Pixels]]:
-    """Return what makes low and normal of a pair for a `HostBatch`.
+def pairs_batch(
+    options: Options,
+    pool: Executor,
+    crops: npt.NDArray[np.int32],
+    normals: Sequence[Pixels],
+    low_of: Callable[[int, Window], Pixels],
+    told: Sequence[Teller] = (),
+) -> HostBatch:
+    """Return a `HostBatch` of low and normal of pairs.
 
     normals: sequence of uint8 arrays (H, W, 3).
     low_of: function of a number and a Window; returns that window of a pair's low, uint8.
+    told: what tells what is known of each sample; empty where nobody asks.
     """
 
     def made(i: int, crop: CropFlip) -> Sequence[Pixels]:
         low = sized(low_of(i, crop.window), crop.within(), options)
         return low, sized(normals[i], crop, options)
 
-    return made
+    def known(i: int, crop: CropFlip) -> Known:
+        return told[i](normals[i], crop)
 
-
-def told_of(
-    tellers: Sequence[Teller], normals: Sequence[Pixels]
-) -> Callable[[int, CropFlip], Known] | None:
-    """Return what tells a `HostBatch` what is known of its samples; None where nobody asks."""
-    if not tellers:
-        return None
-    return lambda i, crop: tellers[i](normals[i], crop)
+    return HostBatch(options, pool, crops, made, told=known if told else None)

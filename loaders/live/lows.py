@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-
 from ...errors import ImageRefused, LoaderError
 from ...manifests.images.decode import decode, decode_as_rgb
 from ...manifests.images.header import read_header
 from ...manifests.sets.pair_set import PairSet
 from ...storage.atomic import sha256_bytes
-from ...synth.kernels.arrays import Window
+from ...synth.kernels.arrays import Pixels, Window
 from ...synth.models import (
     MODEL,
     Draw,
@@ -29,7 +26,6 @@ from ...synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_yaml, rec
 from ..columns import StoredPair, read_extent, undecodable
 from ..epoch_order import epoch_seed
 
-Pixels = npt.NDArray[np.uint8]
 Draws = Literal["fresh", "set"]
 _PNG = b"\x89PNG"
 

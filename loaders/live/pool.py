@@ -13,12 +13,11 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import LoaderError
+from ...synth.kernels.arrays import Pixels
 from ..columns import Pairs, StoredPair
 
-Pixels = npt.NDArray[np.uint8]
 _KEPT_FREE = 0.9  # of the memory that is free, what a pool may take
 
 

@@ -7,28 +7,21 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import LoaderError
 from ..epoch_order import epoch_order, epoch_seed
+from ..options import Options
 from ..ranks import Rank
 from .mixture import MOST_SAMPLES, at
-from .shares import SPAN, Shares
-
-Whole = npt.NDArray[np.int64]
+from .shares import SPAN, Shares, Whole
 
 
 class Segment(NamedTuple):
     """Samples of equal weights.
 
-    Attributes
-    ----------
-    step : int
-        The first one of it.
-    place : int
-        Its first sample, counted from the training's first.
-    counts : tuple of int
-        Samples of each component before it.
+    step: the first one of it.
+    place: number of its first sample, counted from the training's first.
+    counts: samples of each component before it.
     """
 
     step: int
@@ -39,13 +32,8 @@ class Segment(NamedTuple):
 class Course:
     """Which sample of which component comes at which place.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Names of K components.
-    weights : sequence of dict of step to float
-    seed : int
-    shuffle : bool
+    names: of K components.
+    weights: of each, a dict of step to float.
     """
 
     def __init__(
@@ -73,11 +61,7 @@ class Course:
     def advance(self, step: int, place_of: Callable[[int], int]) -> None:
         """Find out where weights change up to a step.
 
-        Parameters
-        ----------
-        step : int
-        place_of : function of a step
-            Returns the place of its first sample.
+        place_of: function of a step; returns the place of its first sample.
         """
         for begin in self._steps:
             last = self.segments[-1]
@@ -146,8 +130,9 @@ class SteppedRank(Rank):
     So that what is left of an epoch does not depend on how many ranks there are.
     """
 
-    def batches(self, count: int, batch_size: int, last_batch: str) -> int:
+    def batches(self, count: int, options: Options) -> int:
         """Return how many batches of `count` samples an epoch has."""
+        batch_size, last_batch = options.batch_size, options.last_batch
         steps, left = divmod(count, self.world * batch_size)
         if last_batch == "drop":
             return steps
@@ -155,10 +140,11 @@ class SteppedRank(Rank):
             return steps + (left > 0)
         return steps + (left > self.rank * batch_size)
 
-    def places(self, count: int, batch_size: int, last_batch: str, batch: int) -> Whole:
+    def places(self, count: int, options: Options, batch: int) -> Whole:
         """Return the places in an epoch's order of the samples of one batch."""
+        batch_size, last_batch = options.batch_size, options.last_batch
         if last_batch == "even" and batch_size > 1:
-            first, last = (self.done(count, batch_size, last_batch, batch + i) for i in (0, 1))
+            first, last = (self.done(count, options, batch + i) for i in (0, 1))
             own = [first + (last - first) * (self.rank + i) // self.world for i in (0, 1)]
             if own[0] == own[1]:  # fewer samples are left than ranks: this one repeats another
                 own = [count, count + 1]
@@ -167,11 +153,12 @@ class SteppedRank(Rank):
         stop = start + batch_size
         return np.arange(start, stop if last_batch == "padded" else min(stop, count))
 
-    def done(self, count: int, batch_size: int, last_batch: str, batch: int) -> int:
+    def done(self, count: int, options: Options, batch: int) -> int:
         """Return how many samples all ranks have taken before a step."""
-        if last_batch == "even" and batch_size > 1:
+        taken = batch * self.world * options.batch_size
+        if options.last_batch == "even" and options.batch_size > 1:
             # The last step needs a sample for each rank. Whole batches come first, so that what is
             # left after any of them is divided as it was.
-            follow = self.batches(count, batch_size, last_batch) - batch
-            return max(min(batch * self.world * batch_size, count - follow * self.world), 0)
-        return min(batch * self.world * batch_size, count)
+            follow = self.batches(count, options) - batch
+            return max(min(taken, count - follow * self.world), 0)
+        return min(taken, count)

@@ -20,18 +20,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ...manifests.sets.layouts.extents import Extent
+from ...synth.kernels.arrays import Pixels
 from ...synth.parameters.columns import Keys
 from ..augment import CropFlip, crops_of, draw_crops, group_numbers
-from ..dataset import Pixels, check_one_shape
+from ..dataset import check_one_shape
 from ..live.host_batch import HostBatch
 from ..options import Options
 from ..read_pool import Bytes, ReadPool
 from ..samples import sized
 from .epochs import Batch, Sample
 from .mixture import at
-from .parts import Part, nearest_pair
+from .parts import Part
+from .shares import Whole
 
-Whole = npt.NDArray[np.int64]
 _AHEAD = 2  # batches that are read before DALI asks for them
 
 
@@ -44,8 +45,7 @@ class PartKeys(NamedTuple):
     @classmethod
     def of(cls, part: Part) -> PartKeys:
         """Return those of a component."""
-        keys = part.contents.pairs.keys
-        names = [keys[i] for i in range(part.contents.count)]
+        names = part.contents.keys_of(range(part.contents.count))
         return cls(names, Keys(names))
 
 
@@ -124,9 +124,9 @@ class MixedSource:
 
     def _extents(self, sample: Sample) -> tuple[Extent, ...]:
         part = self._parts[sample.part]
-        pair = part.pair(sample.number)
+        pair = part.contents.pair(sample.number)
         if part.bright is not None and sample.bright is not None:
-            return pair.normal, nearest_pair(part.bright, sample.bright[0]).normal
+            return pair.normal, part.bright.pair(sample.bright[0]).normal
         return (pair.normal,) if part.live else (pair.low, pair.normal)
 
 
@@ -189,7 +189,7 @@ class MixedPipeline:
             one = batch.samples[row]
             if one.bright is None:
                 shapes = (tuple(sizes[own[row]].tolist()) for own in (batch.low, batch.normal))
-                check_one_shape(self._parts[one.part].pair(one.number), *shapes)
+                check_one_shape(self._parts[one.part].contents.pair(one.number), *shapes)
         return decoded, batch, sizes
 
     def _crops(

@@ -53,7 +53,7 @@ class MixedDali(MixedEpochs, DaliLoader):
         from ..dali import pipelines
 
         options = self.options
-        far = any(one.far for one in self._contents_of_parts())
+        far = any(one.far for one in self._sources())
         threads = max(options.workers, AT_ONCE) if far else options.workers
         source = MixedSource(self.parts, self._batches_ahead(), threads, far)
         on_gpu = options.device == "gpu"
@@ -81,12 +81,7 @@ class MixedDali(MixedEpochs, DaliLoader):
         return [PartKeys.of(part) for part in self.parts]
 
     def pipeline(self, epoch: int = 0) -> Any:
-        """Refuse to be one pipeline of DALI.
-
-        Raises
-        ------
-        LoaderError
-        """
+        """Refuse to be one pipeline of DALI: raises LoaderError."""
         raise LoaderError("a mixture is no single pipeline of DALI: take the loader's batches")
 
     def _handed_out(self, outputs: tuple[Any, ...], count: int, done: int) -> tuple[Any, ...]:

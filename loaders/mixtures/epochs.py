@@ -120,16 +120,13 @@ class MixedEpochs(PairLoader):
         return self._count_batches(self.contents.count - begun.offset)
 
     def _count_batches(self, count: int) -> int:
-        options = self.options
-        return self.rank.batches(count, options.batch_size, str(options.last_batch))
+        return self.rank.batches(count, self.options)
 
     def _taken(self, begun: Begun, batch: int) -> int:
         """Return how many samples of an epoch all ranks have taken before a batch."""
-        options = self.options
-        left = self.contents.count - begun.offset
         rank = cast(SteppedRank, self.rank)
-        last = str(options.last_batch)
-        return begun.offset + rank.done(left, options.batch_size, last, batch)
+        left = self.contents.count - begun.offset
+        return begun.offset + rank.done(left, self.options, batch)
 
     def _span(self, begun: Begun) -> int:
         """Return how many samples an epoch takes of the order: none of those that are dropped."""
@@ -139,8 +136,7 @@ class MixedEpochs(PairLoader):
 
     def _steps(self, count: int) -> int:
         """Return how many batches of `count` samples the rank has that has most."""
-        options, first = self.options, SteppedRank(0, self.rank.world)
-        return first.batches(count, options.batch_size, str(options.last_batch))
+        return SteppedRank(0, self.rank.world).batches(count, self.options)
 
     def _of_epoch(self, epoch: int) -> Begun:
         """Return where an epoch begins."""
@@ -164,10 +160,9 @@ class MixedEpochs(PairLoader):
 
     def _places_of(self, batch: int) -> Any:
         """Return the places of a batch's samples in the epoch; of repetitions beyond its end."""
-        begun, options = self._of_epoch(self.epoch), self.options
+        begun = self._of_epoch(self.epoch)
         left = self.contents.count - begun.offset
-        last = str(options.last_batch)
-        return begun.offset + self.rank.places(left, options.batch_size, last, batch)
+        return begun.offset + self.rank.places(left, self.options, batch)
 
     def _samples_of(self, places: npt.NDArray[np.int64], step: int) -> list[Sample]:
         """Return the samples at places of an epoch."""
@@ -257,18 +252,6 @@ class MixedEpochs(PairLoader):
             "size": {str(step): one.fingerprint()["size"] for step, one in self._sizes.items()},
         }
 
-    def _copy_ahead(self) -> None:
-        for contents in self._contents_of_parts():
-            if contents.cache is not None:
-                contents.cache.begin()
-
-    def close(self) -> None:
-        """Free what the loader holds, and end its processes; it cannot be used afterwards."""
-        super().close()
-        for contents in self._contents_of_parts():
-            if contents.cache is not None:
-                contents.cache.close()
-
-    def _contents_of_parts(self) -> list[Contents]:
+    def _sources(self) -> list[Contents]:
         both = ((part.contents, part.bright) for part in self.parts)
         return [one for pair in both for one in pair if one is not None]

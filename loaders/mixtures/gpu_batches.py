@@ -17,16 +17,17 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from ...synth.models import model_of
-from ..dali.transforms.lows_on_gpu import LowsOnGpu
+from ..dali.transforms.lows_on_gpu import LowsOnGpu, OnGpu
 from ..dali.transforms.prefetch import CudaPrefetcher
 from ..dali.transforms.transform_pipeline import AHEAD, StartedBatch, TransformPipeline
 from ..live.cuda_tensors import addresses
 from ..live.lows import LiveLows
 from ..live.stream_keepalive import StreamKeepAlive
 from ..options import Options
-from .dali_batches import Group, MixedBatch, MixedPipeline, MixedSource, PartKeys, Whole
+from .dali_batches import Group, MixedBatch, MixedPipeline, MixedSource, PartKeys
 from .mixture import at
 from .parts import IdentityLows, Part
+from .shares import Whole
 
 _AHEAD = 2  # batches that are made while one is used
 _HELD = 4  # batches whose images may still be read
@@ -68,7 +69,7 @@ class MixedOnGpu(MixedPipeline):
         self._device = device_id
         self._cameras: dict[Any, LowsOnGpu] = {}
         self._transforms: dict[Any, TransformPipeline] = {}
-        self._ahead: CudaPrefetcher | None = None
+        self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, device_id)
         self._begun: deque[_Started] = deque()
         self._decoding = ThreadPoolExecutor(
             1, initializer=torch.cuda.set_device, initargs=(device_id,)
@@ -78,15 +79,11 @@ class MixedOnGpu(MixedPipeline):
 
     def run(self, stream: Any = None) -> tuple[Any, ...]:
         """Make the next batch."""
-        if self._ahead is None:
-            self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, self._device)
-        made = self._ahead.next()
-        return (*made.images, made.labels)
+        return self._ahead.next().outputs
 
     def close(self) -> None:
         """End the threads that read, decode, draw and make batches."""
-        if self._ahead is not None:
-            self._ahead.close()
+        self._ahead.close()
         self._decoding.shutdown(wait=False, cancel_futures=True)
         for camera in self._cameras.values():
             camera.close()
@@ -124,8 +121,9 @@ class MixedOnGpu(MixedPipeline):
             normals = [decoded[int(i)] for i in batch.normal[group.rows]]
             own = sizes[batch.normal[group.rows]]
             if camera is not None and options.size is not None:
-                places = group.numbers, group.turn, own, addresses(normals)
-                begun.made.append((group.rows, camera.pairs(*places, crops[group.rows])))
+                there = OnGpu(group.numbers, own, addresses(normals))
+                pairs = camera.pairs(there, group.turn, crops[group.rows])
+                begun.made.append((group.rows, pairs))
                 continue
             rest += rows
             tensors = [from_dlpack(normal) for normal in normals]
@@ -158,7 +156,7 @@ class MixedOnGpu(MixedPipeline):
         """Return whole lows; those of a recipe that no kernel draws are made on the CPU."""
         if camera is not None:
             lows = [torch.empty_like(normal) for normal in normals]
-            camera.whole(group.numbers, group.turn, sizes, addresses(normals), lows)
+            camera.whole(OnGpu(group.numbers, sizes, addresses(normals)), group.turn, lows)
             return lows
         maker = live.maker([self._keys[group.part].names[i] for i in group.numbers], group.turn)
         arrays = [normal.cpu().numpy() for normal in normals]

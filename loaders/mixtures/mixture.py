@@ -137,10 +137,7 @@ def mixture_in(path: Path) -> Mixture:
 
     Paths in it are relative to its folder.
 
-    Raises
-    ------
-    LoaderError
-        When it is none.
+    Raises LoaderError when it is none.
     """
     try:
         values = load_yaml(path)
@@ -187,10 +184,7 @@ def _component(name: Any, given: Any) -> Component:
 def source_of(data: Any) -> Any:
     """Return the source of a component: a set, or lists; of unpaired ones (dark, bright).
 
-    Raises
-    ------
-    GloamError
-        When folders do not hold what they should.
+    Raises GloamError when folders do not hold what they should.
     """
     if not isinstance(data, Mapping):
         return data
@@ -216,10 +210,7 @@ def source_of(data: Any) -> Any:
 def schedule(value: Any) -> dict[int, Any]:
     """Return what holds from which step on, in order; a plain value from step 0.
 
-    Raises
-    ------
-    ValueError
-        When steps are none, or 0 is missing.
+    Raises ValueError when steps are none, or 0 is missing.
     """
     if not isinstance(value, Mapping):
         return {0: value}
@@ -238,10 +229,7 @@ def as_mixture(data: Any, options: Mapping[str, Any]) -> Mixture | None:
 
     Unpaired lists, and schedules of a single source, are mixtures of one component.
 
-    Raises
-    ------
-    LoaderError
-        When a file holds none.
+    Raises LoaderError when a file holds none.
     """
     if isinstance(data, Mixture):
         return data

@@ -13,12 +13,10 @@ import numpy.typing as npt
 
 from ...errors import GloamError, LoaderError
 from ...manifests.sets.pair_set import PairSet
-from ...synth.kernels.arrays import Window
+from ...synth.kernels.arrays import Pixels, Window
 from ...synth.models import LowMaker
 from ...synth.recipes.load import DEFAULT, load_recipe
 from ..augment import CropFlip, crop_numbers, draw_crop
-from ..columns import StoredPair
-from ..dataset import Pixels
 from ..given import Known
 from ..index import Contents, cached_in, contents_of, open_data
 from ..live.lows import LiveLows, is_live, live_lows, stored_draws
@@ -52,10 +50,6 @@ class Part:
         """Return how lows are made at a step; None where they are stored."""
         return at(self.live, step) if self.live else None
 
-    def pair(self, number: int) -> StoredPair:
-        """Return where a sample's images lie."""
-        return nearest_pair(self.contents, number)
-
     def samples(self, options: Options, decoder: str, step: int) -> Samples:
         """Return what makes samples of a step."""
         kind = UnpairedSamples if self.bright is not None else Samples
@@ -70,12 +64,6 @@ class Part:
             "weight": {str(step): weight for step, weight in own.weight.items()},
             "live": {str(step): lows.fingerprint() for step, lows in self.live.items()},
         }
-
-
-def nearest_pair(contents: Contents, number: int) -> StoredPair:
-    """Return where a pair's images lie, in copies of shards where there are some."""
-    pair = contents.pairs[number]
-    return pair if contents.cache is None else pair.moved(contents.nearest)
 
 
 def open_parts(
@@ -151,10 +139,6 @@ def _list_of(pictures: Any) -> Sequence[Any]:
 class IdentityLows(LiveLows):
     """Lows that are their normals."""
 
-    def low(self, normal: Pixels, key: str, epoch: int, window: Window | None = None) -> Pixels:
-        """Return the normal, or a window of it."""
-        return _IdentityMaker(()).low(0, normal, window)
-
     def maker(self, keys: Sequence[str], epoch: int) -> LowMaker:
         """Return what gives normals for lows."""
         return _IdentityMaker(())
@@ -199,13 +183,8 @@ class UnpairedSamples(Samples):
         dark, bright = self.normal(place.pair), self.normal(place.bright.pair)
         other = crop_numbers(self._options, place.bright.epoch, [place.bright.pair.key])[0]
         other[4:] = numbers[4:]
-        crops = (
-            draw_crop(self._options, row, *image.shape[:2])
-            for image, row in ((dark, numbers), (bright, other))
-        )
-        images = zip((dark, bright), crops, strict=True)
-        (low, _), (normal, crop) = (
-            (sized(image, crop, self._options), crop) for image, crop in images
-        )
+        low = sized(dark, draw_crop(self._options, numbers, *dark.shape[:2]), self._options)
+        crop = draw_crop(self._options, other, *bright.shape[:2])
+        normal = sized(bright, crop, self._options)
         told = None if known is None else known(bright, crop)
         return Sample(low, normal, crop, place.pair.key, None, told)

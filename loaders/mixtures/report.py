@@ -35,10 +35,8 @@ def report_mixture(
     Its first `pairs` samples by the weights of step 0 are measured whole, lows made live. Unpaired
     components are left out, as their pictures have nothing in common.
 
-    Raises
-    ------
-    LoaderError
-        When the file holds no mixture, a component cannot be opened, or all are unpaired.
+    Raises LoaderError when the file holds no mixture, a component cannot be opened, or all are
+    unpaired.
     """
     name = "mixture" if isinstance(mixture, Mixture) else Path(mixture).stem
     mixture = mixture if isinstance(mixture, Mixture) else mixture_in(Path(mixture))

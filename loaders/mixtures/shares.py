@@ -28,15 +28,8 @@ class Shares:
     that they have a right to lie on a circle, one after the other, which is gone around in steps
     of little more than one sample, so that none is met twice before the pattern repeats.
 
-    Parameters
-    ----------
-    weights : sequence of float
-        At least 0, not all of them 0.
-
-    Attributes
-    ----------
-    exact : list of Fraction
-        The shares.
+    weights: at least 0, not all of them 0.
+    exact: list of Fraction, the shares.
     """
 
     def __init__(self, weights: Sequence[float]) -> None:

@@ -14,7 +14,7 @@ from ..samples import Place, Sample, Samples
 from ..torch_loader import TorchLoader
 from .epochs import MixedEpochs
 from .mixture import at
-from .parts import Part, nearest_pair
+from .parts import Part
 
 
 class MixedPlace(NamedTuple):
@@ -57,7 +57,7 @@ class MixedSamples(Dataset[Any]):
         left = place_of(place, sum(part.count for part in self._parts))
         for number, part in enumerate(self._parts):
             if left < part.contents.count:
-                return self._of(number, 0).decoded(part.pair(left))
+                return self._of(number, 0).decoded(part.contents.pair(left))
             left -= part.contents.count
         raise IndexError(place)
 
@@ -108,7 +108,7 @@ class MixedTorch(MixedEpochs, TorchLoader):
                     one.part,
                     step,
                     Place(
-                        self.parts[one.part].pair(one.number),
+                        self.parts[one.part].contents.pair(one.number),
                         one.turn,
                         bright=self._bright(one.part, one.bright),
                     ),
@@ -120,4 +120,4 @@ class MixedTorch(MixedEpochs, TorchLoader):
         contents = self.parts[part].bright
         if own is None or contents is None:
             return None
-        return Place(nearest_pair(contents, own[0]), own[1])
+        return Place(contents.pair(own[0]), own[1])

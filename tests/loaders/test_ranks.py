@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gloam.errors import LoaderError
+from gloam.loaders.options import Options
 from gloam.loaders.ranks import Rank, find_rank
 
 
@@ -32,10 +33,11 @@ sizes = st.integers(1, 20)
 def epoch(count: int, world: int, size: int, last_batch: str) -> list[list[list[int]]]:
     """The places of every batch of every rank."""
     ranks = [Rank(number, world) for number in range(world)]
+    options = Options(batch_size=size, last_batch=last_batch)
     return [
         [
-            rank.places(count, size, last_batch, batch).tolist()
-            for batch in range(rank.batches(count, size, last_batch))
+            rank.places(count, options, batch).tolist()
+            for batch in range(rank.batches(count, options))
         ]
         for rank in ranks
     ]

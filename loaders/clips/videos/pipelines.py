@@ -11,6 +11,7 @@ from typing import Any
 
 from nvidia.dali import fn, pipeline_def
 
+from ...dali.transforms.operators import BATCHES
 from ...options import Options
 from .order import Runs, VideoPart
 
@@ -64,9 +65,7 @@ def external_clips(source: Callable[[Any], tuple[Any, ...]], options: Options) -
     It returns lists of files (uint8 arrays), of numbers of frames, and of heights and widths (int32
     arrays). Yields sequences of frames (F, H, W, 3), without the margins that files for a GPU have.
     """
-    video, frames, size = fn.external_source(
-        source=source, num_outputs=3, batch=True, batch_info=True
-    )
+    video, frames, size = fn.external_source(source=source, num_outputs=3, **BATCHES)
     device = "mixed" if options.device == "gpu" else "cpu"
     decoded = fn.decoders.video(video, frames=frames, device=device)
     return fn.slice(decoded, start=(0, 0), shape=size, axes=(1, 2))

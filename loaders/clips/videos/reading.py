@@ -8,22 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ....errors import ImageRefused, LoaderError
 from ....manifests.clips.segments import Segments
-from ....manifests.clips.video import decode_frames
 from ...dali.building import built
 from ..clip_bytes import bytes_of
-from ..frame_sources import Frames, Videos, check_against_pyav
+from ..frame_sources import PIPELINES, Videos, check_against_pyav
 from ..stored_clips import ClipContents
 from .decoding import DecodedParts
 from .order import Groups, Runs, Schedule
 from .processes import VideoProcesses
-
-RECENT = 4  # runs of a pipeline that may be under way
-PIPELINES = 4
-"""DALI pipelines that decode videos on a GPU in parallel: one alone waits after each frame until
-all of its decoders have finished, and gives 3,700 frames of 480 x 270 a second on an H200, with 8
-decoders as with 24."""
 
 
 @dataclass(frozen=True)
@@ -51,50 +43,20 @@ class Wanted:
         return Runs(*self.place, schedule_of)
 
 
-class VideoFrames:
-    """The frames of batches of clips of videos.
-
-    name: what they are read from.
-    end: ends the processes that decode or cut.
-    """
-
-    def __init__(self, name: str, videos: Videos, runs: Runs, end: Callable[[], None]) -> None:
-        self._name, self._videos, self._runs, self._end = name, videos, runs, end
-
-    def next(self, stream: Any = None) -> Frames:
-        """Return the frames of the next batch."""
-        return self._videos.next(stream)
-
-    def close(self) -> None:
-        """End the processes."""
-        self._end()
-
-    def damage(self) -> LoaderError | None:
-        """Return what is wrong with a part of a video of the runs that may have been begun."""
-        for part in self._runs.recent(RECENT * PIPELINES):
-            try:
-                decode_frames(part.video, part.times)
-            except ImageRefused as refusal:
-                name = part.video.member
-                words = f"{self._name}: {name}: {refusal}; gloam build passes such clips"
-                return LoaderError(f"{words} over, and ClipLoader reads the set", key=name)
-        return None
-
-
-def decode_by_pyav(wanted: Wanted, workers: int, device_id: int | None) -> VideoFrames:
+def decode_by_pyav(wanted: Wanted, workers: int, device_id: int | None) -> Videos:
     """Let worker processes decode; copy to a GPU if its number is given.
 
     Raises LoaderError when they cannot be started.
     """
     runs = wanted.runs(wanted.groups.at_once)
     parts = DecodedParts(runs, wanted.groups, workers, device_id)
-    videos = Videos([parts], device_id is not None, runs)
-    return VideoFrames(wanted.contents.name, videos, runs, parts.close)
+    on_gpu, name = device_id is not None, wanted.contents.name
+    return Videos([parts], on_gpu, runs, name=name, end=parts.close)
 
 
 def decode_by_dali(
     wanted: Wanted, workers: int, segments: Segments, pool: Executor, common: dict[str, Any]
-) -> VideoFrames:
+) -> Videos:
     """Let DALI decode the segments that worker processes cut.
 
     workers: processes; with 0 this one cuts.
@@ -114,5 +76,6 @@ def decode_by_dali(
     cut = None if processes is None else partial(processes.cut, margins=on_gpu)
     given = partial(bytes_of, segments=segments, cut=cut)
     made = pipelines_of(runs, count, pool, given, **common | {"batch_size": at_once})
-    videos = Videos([built(one, name) for one in made], on_gpu, runs, check_against_pyav)
-    return VideoFrames(name, videos, runs, lambda: None if processes is None else processes.close())
+    pipelines = [built(one, name) for one in made]
+    end = None if processes is None else processes.close
+    return Videos(pipelines, on_gpu, runs, check_against_pyav, name=name, end=end)

@@ -14,12 +14,12 @@ from ....synth.models import model_of
 from ...augment import CropFlip, draw_crops
 from ...devices import converted
 from ...given import Known, batch_known, drawn_columns, drawn_facts, tellers
+from ...live.cuda_tensors import Whole, addresses
 from ...live.lows import LiveLows
 from ...live.stream_keepalive import StreamKeepAlive
 from ...options import Options
 from .lows_on_gpu import LowsOnGpu, OnGpu
 
-Whole = npt.NDArray[np.integer[Any]]
 _HELD = 4  # batches whose maps may be under way
 
 
@@ -85,10 +85,9 @@ class StoredPipeline:
     pairs: yields lows, normals, labels, and where there are draws and maps are asked for, whole
       normals; built.
     keys_of: function of labels; returns the keys of a batch.
-    epoch_of: function of a batch's number; returns the epoch that a batch belongs to, counted from
-      the pipeline's beginning.
-    device_id: number of the GPU.
+    epoch_of: function of a batch's number, counted from here; returns its epoch.
     keys: those of all pairs that may come, on a GPU.
+    device_id: number of the GPU.
     """
 
     def __init__(
@@ -98,8 +97,8 @@ class StoredPipeline:
         options: Options,
         keys_of: Callable[[Any], list[str]],
         epoch_of: Callable[[int], int],
-        device_id: int | None,
         keys: Sequence[str],
+        device_id: int | None,
     ) -> None:
         self._pairs, self._drawn, self._options = pairs, drawn, options
         self._keys_of, self._epoch_of, self._done = keys_of, epoch_of, 0
@@ -117,10 +116,6 @@ class StoredPipeline:
     def checkpoint(self) -> Any:
         """Return the state of the pipeline of pairs."""
         return self._pairs.checkpoint()
-
-    def begin_at(self, done: int) -> None:
-        """Say how many batches the pipeline that a checkpoint is of had given."""
-        self._done = done
 
     def run(self, *stream: Any) -> tuple[Any, ...]:
         """Make the next batch: lows, normals, labels, what is known."""
@@ -176,8 +171,6 @@ def sizes_of(images: Any) -> npt.NDArray[np.int64]:
 
 def addresses_of(images: Any) -> npt.NDArray[np.uint64]:
     """Return where images of DALI lie (N)."""
-    from ...live.cuda_tensors import addresses
-
     return addresses([images[i] for i in range(len(images))])
 
 

@@ -13,12 +13,11 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from ....synth.kernels.arrays import Pixels
 from ...augment import CropFlip, draw_crops
 from ...live.host_batch import HostBatch
 from ...options import Options
 from ...samples import sized
-
-Pixels = npt.NDArray[np.uint8]
 
 
 class HostImages:

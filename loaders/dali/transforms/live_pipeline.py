@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,16 +22,14 @@ from ....synth.kernels.arrays import Window
 from ....synth.models import model_of
 from ...augment import draw_crops
 from ...given import tellers
-from ...live.host_batch import HostBatch, pair_of, told_of
+from ...live.host_batch import pairs_batch
 from ...live.lows import LiveLows
 from ...live.stream_keepalive import StreamKeepAlive
 from ...options import Options
 from .giving import Giver, addresses_of, device_of, sizes_of
 from .lows_on_gpu import LowsOnGpu, OnGpu
+from .prefetch import CudaPrefetcher
 from .transform_pipeline import AHEAD, StartedBatch, TransformPipeline
-
-if TYPE_CHECKING:
-    from .prefetch import CudaPrefetcher
 
 _AHEAD = 2  # batches that are made while one is used
 _HELD = 4  # batches whose lows may be under way
@@ -42,8 +40,7 @@ class LivePipeline:
 
     normals: yields decoded normals and labels, built.
     keys_of: function of labels; returns the keys of a batch.
-    epoch_of: function of a batch's number; returns the epoch that a batch belongs to, counted from
-      the pipeline's beginning.
+    epoch_of: function of a batch's number, counted from here; returns its epoch.
     device_id: number of the GPU.
     keys: those of all pairs that may come.
     """
@@ -63,35 +60,27 @@ class LivePipeline:
         self._pool = ThreadPoolExecutor(max(options.workers, 1))
         by_gpu = options.device == "gpu" and model_of(live.recipe) == "camera"
         self._on_gpu = LowsOnGpu(live, options, keys) if by_gpu else None
-        self._transform = TransformPipeline(options, device_id) if device_id is not None else None
+        self._transform = TransformPipeline(options, device_id)
         self._done = 0
-        self._device = device_id
-        self._ahead: CudaPrefetcher | None = None
-        self._state: Any = None
+        self._ahead = (
+            CudaPrefetcher(self._on_stream, _AHEAD, device_id) if device_id is not None else None
+        )
+        self._state: Any = None  # of the batch that was given last, where some are made ahead
         self._begun: deque[StartedBatch] = deque()
         self._held = StreamKeepAlive(_HELD)
         self._giver = Giver(options, live, self._pool, device_of(device_id), self._on_gpu)
 
     def checkpoint(self) -> Any:
         """Return the state of the reader, at the last batch that was given."""
-        return self._normals.checkpoint() if self._ahead is None else self._state
-
-    def begin_at(self, done: int) -> None:
-        """Say how many batches the pipeline that a checkpoint is of had given."""
-        self._done = done
+        return self._normals.checkpoint() if self._state is None else self._state
 
     def run(self, stream: Any = None) -> tuple[Any, ...]:
         """Make the next batch: lows, normals, labels, and what is known where that is asked."""
-        if self._device is None:
-            return self._on_cpu()
         if self._ahead is None:
-            from .prefetch import CudaPrefetcher
-
-            self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, self._device)
+            return self._on_cpu()
         made = self._ahead.next()
         self._state = made.state
-        low, normal, *given = made.images
-        return (low, normal, made.labels, *given)
+        return made.outputs
 
     def close(self) -> None:
         """End the threads that make batches and draw."""
@@ -106,15 +95,13 @@ class LivePipeline:
         keys, epoch = self._read(labels)
         crops = draw_crops(self._options, epoch, keys, sizes_of(normals))
         arrays = [np.asarray(normals.at(i)) for i in range(len(keys))]
-
         maker = self._live.maker(keys, epoch)
 
         def low_of(i: int, window: Window) -> Any:
             return maker.low(i, arrays[i], window)
 
-        made = pair_of(self._options, arrays, low_of)
-        told = told_of(tellers(self._options, self._live, keys, epoch, maker), arrays)
-        batch = HostBatch(self._options, self._pool, crops, made, told=told)
+        told = tellers(self._options, self._live, keys, epoch, maker)
+        batch = pairs_batch(self._options, self._pool, crops, arrays, low_of, told)
         return (*batch.images(), labels, *batch.given())
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
@@ -122,7 +109,6 @@ class LivePipeline:
         while len(self._begun) <= AHEAD:
             self._begun.append(self._begin(stream))
         first = self._begun.popleft()
-        assert self._transform is not None
         self._transform.finish(first, stream)
         self._held.keep(first.inputs, stream)
         return (*first.images, *first.given), first.labels, first.state
@@ -144,15 +130,13 @@ class LivePipeline:
             places = self._on_gpu.draws.numbers(keys)
             known = self._on_gpu.draws.keys.take(places)
             crops = draw_crops(self._options, epoch, known, sizes)
-            at = addresses_of(normals)
-            own = OnGpu(places, sizes, at)
+            own = OnGpu(places, sizes, addresses_of(normals))
             if self._options.size is not None:
-                begun.images = self._on_gpu.pairs(places, epoch, sizes, at, crops)
+                begun.images = self._on_gpu.pairs(own, epoch, crops)
                 begun.given = self._giver.given(keys, epoch, crops, own)  # of the same light
                 return begun
             begun.given = self._giver.given(keys, epoch, crops, own)
-            self._on_gpu.whole(places, epoch, sizes, at, [lows[i] for i in range(len(keys))])
-        assert self._transform is not None
+            self._on_gpu.whole(own, epoch, [lows[i] for i in range(len(keys))])
         self._transform.begin(begun, lows, normals, crops, stream)
         return begun
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from ...live.cuda_tensors import Whole, addresses, moved_maps, new_camera, transformed_pairs
 from ...live.draws import EpochDraws
 from ...live.lows import LiveLows
 from ...options import Options
-
-Whole = npt.NDArray[np.integer[Any]]
 
 
 class OnGpu(NamedTuple):
@@ -36,26 +32,18 @@ class LowsOnGpu:
         self._camera: Any = None
         self._loaded: Any = None
 
-    def whole(
-        self, places: Whole, epoch: int, sizes: Whole, normals: Whole, lows: Sequence[Any]
-    ) -> None:
-        """Fill whole lows of pairs, by their places among all keys."""
-        from ...live.cuda_tensors import addresses
+    def whole(self, normals: OnGpu, epoch: int, lows: Sequence[Any]) -> None:
+        """Fill whole lows."""
+        places, sizes, at = normals
+        self._ready(epoch).launch(sizes, at, addresses(lows), numbers=places)
 
-        self._ready(epoch).launch(sizes, normals, addresses(lows), numbers=places)
-
-    def pairs(
-        self, places: Whole, epoch: int, sizes: Whole, normals: Whole, crops: Whole
-    ) -> tuple[Any, Any]:
+    def pairs(self, normals: OnGpu, epoch: int, crops: Whole) -> tuple[Any, Any]:
         """Make lows and normals of a size; see `cuda_tensors.transformed_pairs`."""
-        from ...live.cuda_tensors import transformed_pairs
-
-        return transformed_pairs(self._ready(epoch), sizes, normals, crops, self._options, places)
+        places, sizes, at = normals
+        return transformed_pairs(self._ready(epoch), sizes, at, crops, self._options, places)
 
     def maps(self, normals: OnGpu, epoch: int, crops: Whole, options: Options) -> dict[str, Any]:
         """Make maps of pairs; see `cuda_tensors.moved_maps`."""
-        from ...live.cuda_tensors import moved_maps
-
         places, sizes, at = normals
         return moved_maps(self._ready(epoch), sizes, at, crops, options, places)
 
@@ -66,8 +54,6 @@ class LowsOnGpu:
     def _ready(self, epoch: int) -> Any:
         """Return the camera, with an epoch's draws loaded."""
         if self._camera is None:
-            from ...live.cuda_tensors import new_camera
-
             self._camera = new_camera()
         table = self.draws.table(epoch)
         if table is not self._loaded:

@@ -17,7 +17,7 @@ types: Any = dali.types
 
 Crops = Callable[[Any], Any]
 """Of DALI's BatchInfo: returns a row of `augment.crop_numbers` for each image of a batch."""
-BATCHES = {"batch": True, "batch_info": True}
+BATCHES: dict[str, Any] = {"batch": True, "batch_info": True}
 """How DALI is to call a function for a batch."""
 MATH = SimpleNamespace(
     floor=dali.math.floor, sqrt=dali.math.sqrt, minimum=dali.math.min, maximum=dali.math.max

@@ -27,9 +27,15 @@ class PrefetchedBatch(NamedTuple):
     event: Any = None
     error: BaseException | None = None
 
+    @property
+    def outputs(self) -> tuple[Any, ...]:
+        """Low and normal, labels, and what else was made."""
+        low, normal, *more = self.images
+        return (low, normal, self.labels, *more)
+
 
 class CudaPrefetcher:
-    """Batches of a function, a few of them made ahead.
+    """Batches of a function, a few of them made ahead once the first one is asked for.
 
     make: method of a CUDA stream; returns (images, labels, state) of the next batch; images are
       torch tensors on that stream, and dicts of them.
@@ -43,13 +49,18 @@ class CudaPrefetcher:
         self._device = device
         # The thread holds no reference to whoever makes, or to this object: dropping them ends it.
         arguments = weakref.WeakMethod(make), self._made, self._stop, device
-        threading.Thread(target=_work, args=arguments, daemon=True).start()
+        self._begin: Callable[[], None] | None = threading.Thread(
+            target=_work, args=arguments, daemon=True
+        ).start
 
     def next(self) -> PrefetchedBatch:
         """Return the next batch, on torch's current stream.
 
         Raises what went wrong when it was made.
         """
+        if self._begin is not None:
+            self._begin()
+            self._begin = None
         made = self._made.get()
         if made.error is not None:
             raise made.error

@@ -17,6 +17,7 @@ from gloam.cli.main import gloam as command
 from gloam.errors import LoaderError
 from gloam.loaders.clips import backend, clip_bytes, dali_clips
 from gloam.loaders.clips.videos import reading
+from gloam.loaders.options import Options
 from gloam.manifests.clips.video import decode_frames
 from gloam.manifests.clips.windows import video_and_times
 from gloam.synth.clips import frames_of, render_clip
@@ -229,10 +230,11 @@ def test_tools_that_skip_batches_get_those_of_dali(made):
 def test_who_decodes(monkeypatch, asked, decoder, dali, pyav, device, installed, expected):
     monkeypatch.setattr(backend, "is_installed", lambda: installed)
     faster = pyav == "faster"
-    found = backend.choose_decoder(
-        asked, decoder, device, lambda: dali, lambda: "" if faster else pyav, lambda: faster
-    )
-    assert found == expected
+    monkeypatch.setattr(backend, "not_by_dali", lambda *_: dali)
+    monkeypatch.setattr(backend, "not_by_pyav", lambda *_: "" if faster else pyav)
+    monkeypatch.setattr(backend, "pyav_is_faster", lambda *_: faster)
+    options = Options(batch_size=1, device=device)
+    assert backend.choose_decoder(asked, decoder, None, options, None) == expected
 
 
 def test_many_pyav_is_faster_at_small_frames(videos):

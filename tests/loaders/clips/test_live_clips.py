@@ -15,7 +15,6 @@ from gloam.loaders.clips.clip_samples import ClipPlace
 from gloam.loaders.clips.frame_sources import Pictures
 from gloam.loaders.clips.live_clips import LiveClips
 from gloam.loaders.clips.stored_clips import StoredClip
-from gloam.loaders.live import cuda_tensors
 from gloam.loaders.live.lows import LiveLows
 from gloam.loaders.options import Options
 from gloam.synth.clips import frame_draw
@@ -23,6 +22,7 @@ from gloam.synth.draws.table import table_of_records
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
 
+MODULE = LiveClips.__module__
 FRAMES = 3
 RECIPE = load_recipe("even:0.5,uneven:0.5", ["mixture.even.video.drift_ev=uniform(-1, 1)"])
 OPTIONS = Options(batch_size=2, size=(24, 32), crop="random", augment=True, workers=1)
@@ -77,8 +77,10 @@ def live_clips(decoded, options=OPTIONS, draws="fresh"):
 def test_kernels_get_frames_windows_and_the_draws_of_frames(monkeypatch, draws):
     given = []
     camera = SimpleNamespace(load=given.append)
-    monkeypatch.setattr(cuda_tensors, "new_camera", lambda: camera)
-    monkeypatch.setattr(cuda_tensors, "transformed_pairs", lambda *rest: given.append(rest))
+    monkeypatch.setattr(f"{MODULE}.new_camera", lambda: camera)
+    monkeypatch.setattr(
+        f"{LiveClips.__module__}.transformed_pairs", lambda *rest: given.append(rest)
+    )
     decoded = Decoded()
     clips = live_clips(decoded, draws=draws)
     for _ in range(3):
@@ -110,8 +112,12 @@ def test_kernels_get_frames_windows_and_the_draws_of_frames(monkeypatch, draws):
 
 def test_without_crops_frames_are_whole(monkeypatch):
     given = []
-    monkeypatch.setattr(cuda_tensors, "new_camera", lambda: SimpleNamespace(load=given.append))
-    monkeypatch.setattr(cuda_tensors, "transformed_pairs", lambda *rest: given.append(rest))
+    monkeypatch.setattr(
+        f"{LiveClips.__module__}.new_camera", lambda: SimpleNamespace(load=given.append)
+    )
+    monkeypatch.setattr(
+        f"{LiveClips.__module__}.transformed_pairs", lambda *rest: given.append(rest)
+    )
     clips = live_clips(Decoded(), Options(batch_size=2, size=(24, 32), workers=1))
     clips._on_stream(Stream())
     clips.close()

@@ -9,6 +9,7 @@ import pytest
 
 from gloam.loaders.mixtures.course import Course, SteppedRank
 from gloam.loaders.mixtures.shares import Shares
+from gloam.loaders.options import Options
 
 
 @pytest.mark.parametrize(
@@ -41,17 +42,17 @@ def test_samples_are_a_function_of_their_place():
 def test_what_is_left_of_an_epoch_is_divided_as_it_was(last_batch):
     for world, size, count in itertools.product((1, 2, 3, 4), (1, 2, 3, 5), (4, 5, 9, 24, 25, 37)):
         own = SteppedRank(world - 1, world)
-        for step in range(own.batches(count, size, last_batch)):
-            done = own.done(count, size, last_batch, step)
+        options = Options(batch_size=size, last_batch=last_batch)
+        for step in range(own.batches(count, options)):
+            done = own.done(count, options, step)
             left = count - done
-            assert own.batches(left, size, last_batch) == (
-                own.batches(count, size, last_batch) - step
-            )
-            places = own.places(count, size, last_batch, step)
-            assert (own.places(left, size, last_batch, 0) + done).tolist() == places.tolist()
+            assert own.batches(left, options) == own.batches(count, options) - step
+            places = own.places(count, options, step)
+            assert (own.places(left, options, 0) + done).tolist() == places.tolist()
             assert 0 < len(places) <= size
 
 
 def test_where_fewer_samples_are_left_than_ranks_some_are_repeated():
-    places = [SteppedRank(rank, 3).places(2, 4, "even", 0).tolist() for rank in range(3)]
+    options = Options(batch_size=4, last_batch="even")
+    places = [SteppedRank(rank, 3).places(2, options, 0).tolist() for rank in range(3)]
     assert sorted(place for one in places for place in one) == [0, 1, 2]  # 2 is the first one again

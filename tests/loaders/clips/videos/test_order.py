@@ -9,11 +9,10 @@ import pytest
 import torch
 
 from gloam.loaders.clips.clip_bytes import bytes_of
-from gloam.loaders.clips.frame_sources import Videos, frame_places
+from gloam.loaders.clips.frame_sources import PIPELINES, RECENT, Videos, frame_places
 from gloam.loaders.clips.stored_clips import clips_in
 from gloam.loaders.clips.videos import order as video_order
 from gloam.loaders.clips.videos.order import Groups, Runs, Schedule, group_clips
-from gloam.loaders.clips.videos.reading import PIPELINES, RECENT
 from gloam.manifests.clips.segments import Segments
 from gloam.manifests.clips.video import decode_frames, frame_times
 from gloam.manifests.clips.windows import Windows, video_and_times
