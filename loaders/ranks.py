@@ -60,7 +60,7 @@ class Rank:
     def places(self, count: int, options: Options, batch: int) -> npt.NDArray[np.int64]:
         """Return the places in an epoch's order of the samples of one batch.
 
-        Of a padded batch places from `count` on are repetitions, of the sample at that place modulo
+        In a padded batch places from `count` on are repetitions, of the sample at that place modulo
         `count`.
 
         count: samples of all ranks.
