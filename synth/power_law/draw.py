@@ -12,7 +12,6 @@ from ..parameters.columns import Columns, KeyedColumns
 from ..parameters.drawing import Drawn, Off, draw_section, nothing_of
 from .recipe import PowerLawRecipe
 
-
 _NO_DEGRADATIONS = Off(nothing_of(LastDegradationsDraw))
 
 
