@@ -28,7 +28,7 @@ _NEIGHBOURS = {
     "diagonal": ("along diagonals", [(1, 1), (1, -1)]),
     "two": ("two pixels apart along rows", [(0, 2)]),
 }
-"""Where neighbours lie, in words, and by how many rows and columns."""
+"""Places of neighbours: in words, and by how many rows and columns they are away."""
 
 NOISE_LABELS = {
     "correlation_rb": "correlation of noise, R-B",

@@ -75,8 +75,11 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
         here = usable & (level >= a) & (level < b)
         count = int(here.sum())
         if count:
-            means = (float(values[here].mean()) for values in (level, noise**2, expected))
-            points.append(TransferPoint(draw.camera.name, draw.camera.iso, *means, count))
+            mean, measured, wanted = (
+                float(values[here].mean()) for values in (level, noise**2, expected)
+            )
+            own = draw.camera.name, draw.camera.iso
+            points.append(TransferPoint(*own, mean, measured, wanted, count))
     return points
 
 

@@ -38,7 +38,7 @@ FOLDER = "gloam"
 """Folder of a published set that has its plan, recipe and tables."""
 _MOST_SAID = 20  # odd names and numbers of one file
 Note = dict[str, Any]
-"""What is to be known of a unit's files, as JSON values; `sums` has the SHA-256 of each by path."""
+"""Facts of a unit's files, as JSON values; `sums` has the SHA-256 of each by its path."""
 Writer = Callable[[Unit, Path], Note]
 """Writes a unit below a folder, from which its files are moved when all units are there."""
 
