@@ -78,7 +78,7 @@ The rest is what `Exposure`, `Sensor`, `Colour`, `Pattern` and `ChannelNoise` ho
 
 DrawRow: Any = namedtuple("DrawRow", DRAW.names or ())  # type: ignore[misc]
 """One row of DRAW as Python has it: numbers of float32 and uint32 keep their type."""
-_FIRST_WORD = (DRAW.fields or {})[_UINT32[0]][1] // 4
+_FIRST_WORD = 2 * (len(_FLOAT64) + 1) + len(_INT32)  # of those of uint32, in words of 32 bits
 
 
 def draw_row(record: Any) -> Any:

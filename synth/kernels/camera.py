@@ -5,7 +5,7 @@
         -> demosaic_row -> develop -> encode -> low
                                    -> split -> planes -> reduce_chroma -> low
 
-A few rows at a time, so that buffers stay in cache. The same steps on a GPU: `batch.pixels`.
+A few rows at a time, so that buffers stay in cache. The same steps on a GPU: `batch`.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from .types import f64, i32
 
 FloatArray = npt.NDArray[np.float64]
 
-DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
+DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
 
 SRGB_TOE = 0.055
 """a of sRGB's transfer function, 1.055 x^(1/2.4) - .055."""
@@ -122,11 +122,12 @@ def _light_of_levels(tone: float, gamma: float) -> FloatArray:
 
 
 @kernel
-def _log_squares(logs):
-    """Fill `logs` (N) with log2 of (i / (N - 1))^2, i from 1 on; the first is nobody's."""
-    logs[0] = 0.0
-    for i in range(1, logs.shape[0]):
-        logs[i] = 2.0 * log2(f64(i) / (logs.shape[0] - 1))
+def _log_squares(count):
+    """Return log2 of (i / (count - 1))^2, i from 1 on; the first is nobody's."""
+    logs = np.zeros(count)
+    for i in range(1, count):
+        logs[i] = 2.0 * log2(f64(i) / (count - 1))
+    return logs
 
 
 @lru_cache(maxsize=1)
@@ -135,8 +136,7 @@ def log_light() -> FloatArray:
 
     The first, which is dark, has 0.
     """
-    logs = np.empty(ENCODE_CELLS)
-    _log_squares(logs)
+    logs: FloatArray = _log_squares(ENCODE_CELLS)
     logs.flags.writeable = False
     return logs
 
@@ -162,11 +162,12 @@ def rounded(value, scale):
 
 
 @kernel
-def _encode(log_light, contrast, tone, gamma, toe, values):
-    """Fill `values` (N) with encoded light whose log2 is `log_light` (N); the first is dark."""
-    values[0] = 0.0
+def _encode(log_light, contrast, tone, gamma, toe):
+    """Return encoded light whose log2 is `log_light` (N); the first is dark."""
+    values = np.zeros(log_light.shape[0])
     for i in range(1, values.shape[0]):
         values[i] = encoded(log_light[i], contrast, tone, gamma, toe)
+    return values
 
 
 def encoding(contrast: float, tone: float, gamma: float = 0.0, toe: float = SRGB_TOE) -> FloatArray:
@@ -175,9 +176,7 @@ def encoding(contrast: float, tone: float, gamma: float = 0.0, toe: float = SRGB
     The steps are contrast exponent, sRGB transfer with a toe of such an a (or a plain gamma), tone
     curve.
     """
-    values = np.empty(ENCODE_CELLS)
-    _encode(log_light(), float(contrast), float(tone), float(gamma), toe_of(toe), values)
-    return values
+    return _encode(log_light(), float(contrast), float(tone), float(gamma), toe_of(toe))
 
 
 def encode_table(

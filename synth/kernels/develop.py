@@ -1,7 +1,4 @@
-"""From the sensor's samples to encoded pixels: black, white balance, colour matrix, encoding.
-
-Scalar functions of one pixel, which a GPU compiles from the same source, and loops over rows.
-"""
+"""From the sensor's samples to encoded pixels: black, white balance, colour matrix, encoding."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""From 8-bit pixels to the light on the sensor.
-
-Scalar functions of one pixel, which a GPU compiles from the same source, and loops over rows of
-pixels.
-"""
+"""From 8-bit pixels to the light on the sensor."""
 
 from __future__ import annotations
 
@@ -18,8 +14,6 @@ from .types import f32, i32, i64
 _CHOOSES_BYTES = has_byte_permutations()
 _PER_KNEE = f32(1 / 0.4)
 _SIXTH = f32(1 / 6)
-
-
 KNEE = 0.6
 """Share of white from which on light counts as highlights."""
 

@@ -28,7 +28,7 @@ _LOG2_GREY = math.log2(0.18)  # of light that cameras expose for
 _NEAREST = 1e-30  # squared distance whose logarithm is still taken
 
 
-DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
+DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
 
 
 class Lights(NamedTuple):
@@ -140,9 +140,17 @@ def mean_luminance(pixels, channel_light, cells):
                 + channel_light[2, pixels[y, x, 2]]
             )
             cells[i // SAMPLES, j // SAMPLES] += light
+    cells /= SAMPLES * SAMPLES
+
+
+@kernel
+def mean_of(cells):
+    """Return the mean of cells (32, 32), summed in order."""
+    total = 0.0
     for i in range(CELLS):
         for j in range(CELLS):
-            cells[i, j] /= SAMPLES * SAMPLES
+            total += cells[i, j]
+    return total / (CELLS * CELLS)
 
 
 @kernel
@@ -218,9 +226,7 @@ def sum_field(luminance, parts, places, field, pools):
         _light_pools(luminance, parts.lights, y, x, pools)
         light[:] = 1.0
         for k in range(pools.shape[0]):
-            for i in range(CELLS):
-                for j in range(CELLS):
-                    light[i, j] += pools[k, i, j]
+            light += pools[k]
         for i in range(CELLS):
             for j in range(CELLS):
                 field[i, j] += lights_ev(light[i, j])
@@ -234,23 +240,7 @@ def sum_field(luminance, parts, places, field, pools):
         for j in range(CELLS):
             square = y[i] * y[i] + x[j] * x[j]
             field[i, j] += slope_ev(y[i], x[j], parts.gradient) - vignette_ev(square, corner)
-    total = 0.0
-    for i in range(CELLS):
-        for j in range(CELLS):
-            total += field[i, j]
-    for i in range(CELLS):
-        for j in range(CELLS):
-            field[i, j] -= total / (CELLS * CELLS)
-
-
-@kernel
-def mean_of(cells):
-    """Return the mean of cells (32, 32), summed in order."""
-    total = 0.0
-    for i in range(CELLS):
-        for j in range(CELLS):
-            total += cells[i, j]
-    return total / (CELLS * CELLS)
+    field -= mean_of(field)
 
 
 @kernel

@@ -33,28 +33,19 @@ _ZERO, _ONE = f32(0), f32(1)
 class SiteNoise(NamedTuple):
     """Scatter of sites, and what pixels take of it.
 
-    Attributes
-    ----------
-    gain : float
-        DN per electron.
-    shared : float32 array (5)
-        Variance that all sites of red, green and blue have beside shot noise, then of what sites of
-        a row share, and of a column, DN^2.
-    fourth : float
-        Fourth cumulant of the first, DN^4.
-    squares : float32 array (2, 2, 3, 3, 5)
-        By the parity of a pixel's row and column, covariance of two of its channels for each
-        variance of those five; see `render.mosaic_noise.site_weights`.
-    powers : float32 array (2, 2, 2, 3, 3)
-        Likewise the third and fourth cumulant of a channel's linear light, for those of a site of
-        red, green and blue.
+    shared: variance that all sites of red, green and blue have beside shot noise, then of what
+      sites of a row share, and of a column, DN^2.
+    squares: by the parity of a pixel's row and column, covariance of two of its channels for each
+      variance of those five; see `render.mosaic_noise.site_weights`.
+    powers: likewise the third and fourth cumulant of a channel's linear light, for those of a site
+      of red, green and blue.
     """
 
-    gain: Any
-    shared: npt.NDArray[np.float32]
-    fourth: Any
-    squares: npt.NDArray[np.float32]
-    powers: npt.NDArray[np.float32]
+    gain: Any  # float, DN per electron
+    shared: npt.NDArray[np.float32]  # (5)
+    fourth: Any  # float, fourth cumulant of the first, DN^4
+    squares: npt.NDArray[np.float32]  # (2, 2, 3, 3, 5)
+    powers: npt.NDArray[np.float32]  # (2, 2, 2, 3, 3)
 
 
 @scalar
@@ -275,19 +266,16 @@ def pixel_at(values, y, x):
 def pixel_moments(means, counts, site, colour, channels, curve, out):
     """Fill moments of the pixels of a window from their mean electrons (3, h, w).
 
-    Parameters
-    ----------
-    counts : float32 array (3, h, w)
-        Mean electrons of the sites of red, green and blue that scatter there.
-    site : SiteNoise
-    colour : Colour
-    channels : ChannelNoise and a float32 array (3, 3, LIGHTS)
-        Noise of channels and its levels; see `fill_channel_levels`.
-    curve : levels (ENCODE_CELLS), nodes and weights for a standard normal distribution
-    out : float32 arrays (3, h, w)
-        Light; its variance; level; its variance; that without what follows the light in a straight
-        line; covariances of that of red and green, green and blue, red and blue; and the slope of
-        that line, in levels for each unit of light, or each deviation of noise of channels.
+    counts: float32 array (3, h, w), mean electrons of the sites of red, green and blue that scatter
+      there.
+    site, colour: SiteNoise and Colour.
+    channels: ChannelNoise and a float32 array (3, 3, LIGHTS), its levels; see
+      `fill_channel_levels`.
+    curve: levels (ENCODE_CELLS), nodes and weights for a standard normal distribution.
+    out: float32 arrays (3, h, w): light; its variance; level; its variance; that without what
+      follows the light in a straight line; covariances of that of red and green, green and blue,
+      red and blue; and the slope of that line, in levels for each unit of light, or each deviation
+      of noise of channels.
     """
     lights, light_variances, clean, variances, rests, covariances, slopes = out
     for y in range(means.shape[1]):

@@ -1,7 +1,6 @@
 """The sensor's sites: loops from mean electrons to whole DN.
 
-Each does one thing and is plain enough for the compiler to vectorise; the arithmetic of one site
-stands in scalar functions, which a GPU compiles from the same source.
+Each does one thing and is plain enough for the compiler to vectorise.
 """
 
 from __future__ import annotations

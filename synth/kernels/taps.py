@@ -11,7 +11,7 @@ import numpy as np
 from .compiling.compile import scalar
 from .types import f32, f64, i64
 
-DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
+DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
 
 
 @scalar

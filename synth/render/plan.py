@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -141,20 +140,14 @@ def plan_batch(
     return BatchPlan(images, {name: places for name, places in steps.items() if places}, total)
 
 
-@lru_cache(maxsize=1)
-def all_cubic_weights() -> npt.NDArray[np.float64]:
-    """Return what of its nodes each cell takes, for each number of them a side: (17, 32, 16)."""
-    weights = np.zeros((MAX_CELLS + 1, CELLS, MAX_CELLS))
-    for n in range(1, MAX_CELLS + 1):
-        weights[n, :, :n] = cubic_weights(n)
-    return weights
-
-
 def upload_tables(upload: Upload) -> dict[str, Any]:
     """Bring the arrays that all batches share to where kernels are to find them."""
+    cubic = np.zeros((MAX_CELLS + 1, CELLS, MAX_CELLS))  # for each number of nodes a side
+    for n in range(1, MAX_CELLS + 1):
+        cubic[n, :, :n] = cubic_weights(n)
     tables: dict[str, npt.NDArray[Any]] = {
         "alias": poisson_alias_table(),
-        "cubic": all_cubic_weights(),
+        "cubic": cubic,
         "binomial": blur_weights(),
         "channel_light": CHANNEL_LIGHT,
         "log_light": log_light(),

@@ -16,6 +16,7 @@ from ..power_law.draw import PowerLawDraw
 from ..power_law.render import curve_table
 from .mosaic_noise import demosaic_weights, demosaiced
 from .noise_map import NoiseMap, as_rounded, lights_of_levels, quadrature
+from .window import cut
 
 
 def power_law_map(
@@ -50,7 +51,6 @@ def power_law_map(
         light = srgb_to_linear(table)[normal]
     variances = variances + ROUNDING
     in_light = np.sqrt(variances) * lights_of_levels(levels)[np.rint(clean).astype(np.uint8)]
-    rows = slice(window.top, window.top + window.height)
-    columns = slice(window.left, window.left + window.width)
+    whole = Window(0, 0, *normal.shape[:2])
     maps = clean, light, np.sqrt(variances), in_light, np.full(normal.shape[:2], np.nan)
-    return NoiseMap(*(np.asarray(one[rows, columns], np.float32) for one in maps))
+    return NoiseMap(*(np.asarray(cut(one, whole, window), np.float32) for one in maps))

@@ -121,15 +121,12 @@ def _fault(device: str, lows: Sequence[Pixels], known: Sequence[str], joined: bo
     differ = sum(digest_of(low) != one for low, one in zip(lows, known, strict=True))
     if not differ and not joined:
         return ""
-    why = (
-        "its compiler joins multiplications and additions"
-        if joined
-        else "perhaps its compiler joins multiplications and additions"
-    )
+    perhaps = "" if joined else "perhaps "
     return (
-        f"{differ} of {len(known)} known lows differ on this {device}: {why}, so that lows made"
-        f" here are not those of other machines (numba {_version('numba')}, llvmlite"
-        f" {_version('llvmlite')}); install the versions of gloam's constraints.txt"
+        f"{differ} of {len(known)} known lows differ on this {device}: {perhaps}its compiler joins"
+        " multiplications and additions, so that lows made here are not those of other machines"
+        f" (numba {_version('numba')}, llvmlite {_version('llvmlite')}); install the versions of"
+        " gloam's constraints.txt"
     )
 
 

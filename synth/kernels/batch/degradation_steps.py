@@ -14,7 +14,7 @@ from ..emitters import per_light, shine
 from ..exposure import row_above
 from ..illumination import CELLS
 from ..types import f32, i32, u32, u64
-from .image_state import GAUSSIAN
+from .image_state import GAUSSIAN, row_and_column
 from .pixel_steps import column_left, grid_value
 
 
@@ -32,9 +32,8 @@ def sensor_place(image, draw, place):
     A mosaic's lie `BORDER` further.
     """
     border = 2 * BORDER if draw.method >= BILINEAR else 0
-    columns = u32(image.span_columns + border)
-    row = u32(place // columns)
-    return i32(row) + image.span_top, i32(place - u32(row * columns)) + image.span_left
+    row, column = row_and_column(place, u32(image.span_columns + border))
+    return i32(row) + image.span_top, i32(column) + image.span_left
 
 
 @scalar

@@ -30,7 +30,7 @@ from ..illumination import (
 from ..types import f32, f64, i16, u8, u64
 from .arrays import FIELD
 
-DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
+DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
 
 
 _RED, _GREEN, _BLUE = (float(share) for share in LUMINANCE)

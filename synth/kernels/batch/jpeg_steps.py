@@ -24,6 +24,7 @@ from ..degradations.jpeg import (
     y_of,
 )
 from ..types import f32, u32, u64
+from .image_state import row_and_column
 
 
 @scalar
@@ -46,15 +47,15 @@ def sample_at(image, draw, place):
     rows, columns = padded(image.made_rows), padded(image.made_columns)
     bright = u32(rows * columns)
     if place < bright:
-        row = u32(place // columns)
-        return u32(0), u32(0), columns, row, u32(place - row * columns)
+        row, column = row_and_column(place, columns)
+        return u32(0), u32(0), columns, row, column
     share = u32(2 if draw.halved > 0 else 1)
     width = u32(columns // share)
     size = u32(u32(rows // share) * width)
     plane = u32(u32(1) + u32(place - bright) // size)
     begin = u32(bright + u32(plane - u32(1)) * size)
-    row = u32(u32(place - begin) // width)
-    return plane, begin, width, row, u32(place - begin - row * width)
+    row, column = row_and_column(u32(place - begin), width)
+    return plane, begin, width, row, column
 
 
 @scalar
@@ -170,10 +171,9 @@ def decode_thread_count(image, draw, beside):
 def decode_step(number, place, batch):
     """Make a pixel of the low of its samples."""
     image = batch.images[number]
-    columns = u32(image.columns)
-    row = u32(place // columns)
+    row, column = row_and_column(place, u32(image.columns))
     y = u32(row + u32(image.top - image.made_top))
-    x = u32(u32(place - u32(row * columns)) + u32(image.left - image.made_left))
+    x = u32(column + u32(image.left - image.made_left))
     rows, width = padded(image.made_rows), padded(image.made_columns)
     size = u32(rows * width)
     bright = batch.samples[image.coded + u64(u32(y * width + x))]

@@ -1,6 +1,6 @@
 """The windows of a batch's pairs, resized, flipped and turned, as what a model trains on.
 
-It is what `forms` does to one image, with the same samples.
+It is what `resize` does to one image, with the same samples.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..compiling.compile import fma, scalar
 from ..taps import fill_taps, tap_count
 from ..types import f32, i32, i64, u32, u64
+from .image_state import row_and_column
 
 
 class OutputLayout(NamedTuple):
@@ -55,9 +56,7 @@ def flip_thread_count(image, draw, forms):
 @scalar
 def _taken_from(image, place, rows, columns):
     """Return which pixel (y, x) of a picture comes to a place, flipped and turned."""
-    across = u32(rows if image.turned else columns)
-    y = u32(place // across)
-    x = u32(place - u32(y * across))
+    y, x = row_and_column(place, u32(rows if image.turned else columns))
     if image.turned:
         y, x = x, y
     if image.down:
@@ -133,12 +132,11 @@ def resized_step(number, place, batch, forms, resizing):
     Pixels are counted as they lie before the picture is turned: threads that are neighbours then
     read neighbours, of which each reads more than it writes.
 
-    It is of sums down, which `forms` has for a whole row, sums across. Both pictures are summed in
+    It is of sums down, which `resize` has for a whole row, sums across. Both pictures are summed in
     one loop, whose places are of 32 bits within a picture: filters and edges are found once.
     """
     image = batch.images[number]
-    y = u32(place // u32(resizing.columns))
-    x = u32(place - u32(y * u32(resizing.columns)))
+    y, x = row_and_column(place, u32(resizing.columns))
     rows, columns = u64(resizing.rows), u64(resizing.columns)
     at, most = u64(number) * (rows + columns), u64(resizing.most)
     down, beside = at * most + u64(y), (at + rows) * most + u64(x)

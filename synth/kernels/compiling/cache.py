@@ -34,16 +34,6 @@ class KernelCache:
         self._written = None if found.writable is None else made(function, found.writable)
         self._read = [made(function, folder) for folder in found.readable]
 
-    @property
-    def cache_path(self) -> str:
-        """The folder that new machine code goes to."""
-        return str(places().writable or "")
-
-    def flush(self) -> None:
-        """Forget what is kept."""
-        if self._written is not None:
-            self._written.flush()
-
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the compiled function, or None."""
         for cache in (*self._read, self._written):

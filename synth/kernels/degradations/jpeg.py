@@ -6,8 +6,6 @@
 as ITU-T T.81 and T.871 (JFIF) define it, chroma brought back by a triangle filter as libjpeg does.
 Nothing is entropy coded, which would change no sample. All arithmetic is float32 in a fixed order,
 with the same bits on every CPU and GPU; an encoder's library and version decide nothing.
-
-Scalar functions, which a GPU compiles from the same source, and loops over planes of whole blocks.
 """
 
 from __future__ import annotations

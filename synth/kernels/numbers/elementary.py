@@ -13,7 +13,7 @@ import numpy as np
 from ..compiling.compile import scalar
 from ..types import f64, i64
 
-DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
+DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
 
 _ROOT_HALF = i64(np.float64(math.sqrt(0.5)).view(np.int64))
 _MANTISSA_BITS, _BIAS = i64(52), i64(1023)
