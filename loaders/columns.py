@@ -34,14 +34,6 @@ class StoredPair:
             self._key = key_in(self._key)
         return self._key
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, StoredPair):
-            return NotImplemented
-        return (self.key, self.low, self.normal) == (other.key, other.low, other.normal)
-
-    def __hash__(self) -> int:
-        return hash((self.low, self.normal))
-
     def moved(self, nearest: Callable[[Extent], Extent]) -> StoredPair:
         """Return the pair with the location of its images mapped by a function."""
         return StoredPair(self._key, nearest(self.low), nearest(self.normal))

@@ -59,12 +59,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The findings of `doctor`.
-
-    Attributes
-    ----------
-    findings : tuple of Finding
-    """
+    """The findings of `doctor`."""
 
     findings: tuple[Finding, ...]
 
@@ -167,17 +162,12 @@ def _dali() -> Finding:
 def _decode_by_dali() -> None:
     import numpy as np
     import simplejpeg
-    from nvidia.dali import Pipeline, fn
+
+    from .dali.pipelines import one_by_one
+    from .options import Options
 
     data = simplejpeg.encode_jpeg(np.full((16, 16, 3), 128, np.uint8))
-    pipeline = Pipeline(batch_size=1, num_threads=1, device_id=None)
-    with pipeline:
-        source = fn.external_source(
-            lambda: [np.frombuffer(data, np.uint8)], batch=True, device="cpu"
-        )
-        pipeline.set_outputs(fn.decoders.image(source))
-    pipeline.build()
-    (images,) = pipeline.run()
+    (images,) = one_by_one([data], Options(batch_size=1)).run()
     if np.array(images[0]).shape != (16, 16, 3):
         raise RuntimeError("decodes a JPEG to another shape")
 
@@ -210,38 +200,28 @@ def _limits() -> Iterator[Finding]:
             free = shutil.disk_usage(_SHARED_MEMORY).free
         except OSError:
             free = 0
-        yield Finding(
-            str(_SHARED_MEMORY),
-            "ok" if free >= _LEAST_SHARED else "wrong",
-            f"{free / 1e9:.1f} GB free",
-            "" if free >= _LEAST_SHARED else "docker run --shm-size=8g, or fewer workers",
-        )
+        remedy = "docker run --shm-size=8g, or fewer workers"
+        enough = free >= _LEAST_SHARED
+        yield _checked(str(_SHARED_MEMORY), enough, f"{free / 1e9:.1f} GB free", remedy)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     enough = soft == resource.RLIM_INFINITY or soft >= _LEAST_FILES
-    yield Finding(
-        "open files",
-        "ok" if enough else "wrong",
-        f"{soft:,} allowed",
-        "" if enough else f"ulimit -n {hard if hard > 0 else 65536}",
-    )
+    remedy = f"ulimit -n {hard if hard > 0 else 65536}"
+    yield _checked("open files", enough, f"{soft:,} allowed", remedy)
 
 
 def _kernels() -> Finding:
     folder = places().writable
     state = "compiled" if are_compiled() else "not compiled yet"
-    if folder is None:
-        return Finding(
-            "kernels",
-            "wrong",
-            f"{state}; no folder to keep them",
-            f"NUMBA_CACHE_DIR names one; {os.environ.get('XDG_CACHE_HOME', '~/.cache')}"
-            " cannot be written",
-        )
-    return Finding("kernels", "ok", f"{state}; kept in {folder}")
+    kept = "no folder to keep them" if folder is None else f"kept in {folder}"
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    remedy = f"NUMBA_CACHE_DIR names one; {cache} cannot be written"
+    return _checked("kernels", folder is not None, f"{state}; {kept}", remedy)
 
 
 def _lows(device: str, fault_of: Callable[[], str]) -> Finding:
     fault = fault_of()
-    if fault:
-        return Finding(f"lows of the {device}", "wrong", fault)
-    return Finding(f"lows of the {device}", "ok", "known lows have the known bits")
+    return _checked(f"lows of the {device}", not fault, fault or "known lows have the known bits")
+
+
+def _checked(subject: str, fine: bool, found: str, remedy: str = "") -> Finding:
+    return Finding(subject, "ok" if fine else "wrong", found, "" if fine else remedy)

@@ -14,38 +14,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Self
 
 from ..errors import LoaderError
-from .dataset import ReadyBatch
+from ..manifests.sets.info import differences
+from .dataset import ReadyBatch, first_batch
 from .devices import converted, converter
 from .index import Contents
 from .live.lows import LiveLows
 from .options import Options
 from .ranks import Rank, find_rank, in_process_group
-from .state import check_state, fingerprint
+
+STATE_VERSION = 1
 
 
 class EpochLoader:
     """An iterable over batches of pairs; each pass is one epoch.
 
-    Attributes
-    ----------
-    contents : Contents
-    options : Options
-        The options in force for the next batch; see `Options.last_batch`.
-    reader : str
-        Name of the reader, as states record it.
-    live : LiveLows, optional
-        Recipe and draws of lows that are not stored.
-    epoch : int
-        Number of the epoch that is running, or of the next one.
-    dataset : sized
-        The pairs of all ranks; `len` counts them.
-    num_workers : int
-        Processes that read beside this one.
-    end_of_dataloader : bool
-        True after the last batch of an epoch; Accelerate's `accumulate` reads it.
-    padded : int
-        Number of pairs at the end of the latest batch that repeat pairs of this epoch: leave them
-        out of metrics. See `Options.last_batch`.
+    reader: name of the reader, as states record it.
+    live: LiveLows; recipe and draws of lows that are not stored.
+    epoch: number of the epoch that is running, or of the next one.
+    end_of_dataloader: True after the last batch of an epoch; Accelerate's `accumulate` reads it.
+    padded: number of pairs at the end of the latest batch that repeat pairs of this epoch: leave
+      them out of metrics. See `Options.last_batch`.
     """
 
     # What a torch DataLoader has besides, and trainers look for.
@@ -77,7 +65,7 @@ class EpochLoader:
 
     @property
     def options(self) -> Options:
-        """The options in force for the next batch."""
+        """The options in force for the next batch; see `Options.last_batch`."""
         if self._asked.last_batch is not None:
             return self._asked
         last_batch = "partial"
@@ -127,7 +115,7 @@ class EpochLoader:
     @property
     def num_workers(self) -> int:
         """Processes that read beside this one."""
-        raise NotImplementedError
+        return 0
 
     @property
     def dataset(self) -> Any:
@@ -136,20 +124,23 @@ class EpochLoader:
 
     @property
     def batch_sampler(self) -> Any:
-        """Iterable over an epoch's batches, for tools that skip some (`skip_first_batches`)."""
-        raise NotImplementedError
+        """Iterable over an epoch's batches, for tools that skip some (`skip_first_batches`).
+
+        It begins the epoch, and gives what `dataset` and `collate_fn` make the batches of.
+        """
+        return ReadyBatches(self)
+
+    @property
+    def collate_fn(self) -> Any:
+        """The function that makes a batch of an item of `batch_sampler`."""
+        return first_batch
 
     def __len__(self) -> int:
         """Return the number of batches in an epoch of this rank."""
         return self.rank.batches(self.contents.count, self.options)
 
     def __getitem__(self, number: Any) -> Any:
-        """Refuse indexing: a loader is no map-style dataset for a DataLoader.
-
-        Raises
-        ------
-        LoaderError
-        """
+        """Refuse indexing by LoaderError: a loader is no map-style dataset for a DataLoader."""
         name = self._name
         raise LoaderError(
             f"{name} hands out batches by itself, `for batch in loader`: no DataLoader goes around"
@@ -168,6 +159,11 @@ class EpochLoader:
         """Set the number of the next epoch, which otherwise counts up by itself.
 
         The number of a state that was just loaded keeps the position in it. A running pass ends.
+
+        With DALI a jump builds a new pipeline (seconds, on a GPU), whose shuffling begins anew: the
+        order of the webdataset and file readers is a function of the seed, of the epoch that one
+        jumped to, and of the epochs since; that of the external reader and of backend="torch", of
+        (seed, epoch) alone. So does the epoch after one that was left before its end.
         """
         self._pass = None
         self._end_epoch()
@@ -187,11 +183,8 @@ class EpochLoader:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume, with the next pass, the position of a loader of the same set, options and rank.
 
-        Raises
-        ------
-        LoaderError
-            When the state is of another set, of other options or of another rank; it names the
-            difference.
+        Raises LoaderError when the state is of another set, of other options or of another rank; it
+        names the difference.
         """
         check_state(state, self._fingerprint())
         self._pass = None
@@ -257,8 +250,7 @@ class EpochLoader:
         return [self.contents]
 
     def _moved(self) -> None:
-        """Drop prefetched batches: the position has changed."""
-        raise NotImplementedError
+        """Drop prefetched batches, if there are some: the position has changed."""
 
     def _abandoned(self, left: int) -> None:
         """Drop prefetched batches: the last epoch was left `left` batches before its end."""
@@ -268,7 +260,18 @@ class EpochLoader:
         raise NotImplementedError
 
     def _fingerprint(self) -> dict[str, Any]:
-        own = fingerprint(self.contents, self.options, self.rank, self.reader)
+        """Return the facts that two loaders must share for their states to be exchanged."""
+        contents, rank = self.contents, self.rank
+        own = {
+            "version": STATE_VERSION,
+            "data": contents.identity,
+            "split": contents.split,
+            "pairs": contents.count,
+            "reader": self.reader,
+            "rank": rank.rank,
+            "world_size": rank.world,
+            "options": self.options.fingerprint(),
+        }
         return own | ({"live": self.live.fingerprint()} if self.live else {})
 
     def _check_share(self, rank: Rank) -> None:
@@ -334,6 +337,18 @@ class EpochLoader:
     def _places_of(self, batch: int) -> Any:
         """Return the places of a batch's pairs in the epoch's order; see `Rank.places`."""
         return self.rank.places(self.contents.count, self.options, batch)
+
+
+def check_state(state: dict[str, Any], own: dict[str, Any]) -> None:
+    """Check that a state is of a loader whose fingerprint is `own`.
+
+    Raises LoaderError with everything that differs.
+    """
+    if not isinstance(state, dict) or "fingerprint" not in state:
+        raise LoaderError("not a state of a gloam loader")
+    found = differences(state["fingerprint"], own)
+    if found:
+        raise LoaderError("the state is of another loader: " + "; ".join(found))
 
 
 class _Pass:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,7 +13,8 @@ import torch
 
 from ..synth.draws.record import CameraDraw
 from ..synth.kernels.arrays import Pixels
-from ..synth.models import Draw, DrawColumns, LowMaker
+from ..synth.models import DrawColumns, LowMaker
+from ..synth.parameters.columns import Ragged
 from ..synth.parameters.drawing import records_of
 from ..synth.render.emitters import emitter_light, emitter_mask
 from .augment import CropFlip
@@ -22,18 +23,20 @@ from .options import GIVEN_MAPS, Options
 
 Maps = dict[str, npt.NDArray[np.float32]]
 _CHANNELS = {"light": 1, "mask": 1}
+_OF_EMITTERS: dict[str, Callable[..., Any]] = {"mask": emitter_mask, "emitter-light": emitter_light}
 
 
 class Known(NamedTuple):
     """Facts of a sample that its draw knows.
 
-    draw: none where nothing was drawn: of lists and of real pairs.
+    drawn: columns of this one sample; none where nothing was drawn, as of lists and of real pairs,
+      or nobody asks.
     maps: dict of name to float32 array (h, w, 3 or 1); those that were asked for and are there.
     shape: (h, w); of the sample's images.
     component: name, in a mixture.
     """
 
-    draw: Draw | None
+    drawn: DrawColumns | None
     maps: Maps
     shape: tuple[int, int]
     component: str = ""
@@ -55,18 +58,35 @@ def tellers(
     drawn: how the lows were drawn; None where nothing was.
     maker: maker of the lows, where there is one already.
     """
-    draws: list[Any] = [None] * len(keys) if options.give else []
-    if drawn is not None and options.give:
+    if not options.give:
+        return []
+    draws: list[DrawColumns | None] = [None] * len(keys)
+    if drawn is not None:
         maker = maker or drawn.maker(keys, epoch)
-        if {"draw", "ev", "mask", "emitter-light"} & set(options.give):
-            draws = drawn.draws_of(keys, epoch)
+        if {"draw", "ev", *_OF_EMITTERS} & set(options.give):
+            draws = _apart(drawn.columns_of(keys, epoch), len(keys))
     return [partial(known_of, maker, i, one, options) for i, one in enumerate(draws)]
+
+
+def _apart(parts: Sequence[DrawColumns], count: int) -> list[DrawColumns | None]:
+    """Return the columns of each sample of a batch."""
+    found: list[DrawColumns | None] = [None] * count
+    for kind, places, columns in parts:
+        for row, place in enumerate(places.tolist()):
+            own = {
+                path: Ragged(*(one[row : row + 1] for one in column))
+                if isinstance(column, Ragged)
+                else column[row : row + 1]
+                for path, column in columns.items()
+            }
+            found[place] = DrawColumns(kind, places[row : row + 1], own)
+    return found
 
 
 def known_of(
     maker: LowMaker | None,
     number: int,
-    draw: Draw | None,
+    drawn: DrawColumns | None,
     options: Options,
     normal: Pixels,
     crop: CropFlip,
@@ -75,6 +95,7 @@ def known_of(
 
     maker: maker of its batch's lows; None where it has none.
     number: its draw among the maker's.
+    drawn: columns of this one sample.
     normal: uint8 array (H, W, 3).
     """
     shape = options.size or (crop.height, crop.width)
@@ -85,19 +106,16 @@ def known_of(
         whole = found._asdict() if found is not None else {}
         whole = {name.replace("_", "-"): one for name, one in whole.items()}
         maps = {name: moved(whole[name], crop, shape) for name in wanted if name in whole}
-    if "mask" in options.give and draw is not None:
-        mask = np.zeros((crop.height, crop.width), np.float32)
-        if isinstance(draw, CameraDraw):
-            mask = emitter_mask(normal, draw, crop.window).astype(np.float32)
-        maps["mask"] = moved(mask, crop, shape)
-    if "emitter-light" in options.give and draw is not None:
-        light = np.zeros((crop.height, crop.width, 3), np.float32)
-        if isinstance(draw, CameraDraw):
-            light = emitter_light(normal, draw, crop.window)
-        maps["emitter-light"] = moved(light, crop, shape)
+    for name, made_by in _OF_EMITTERS.items():
+        if name in options.give and drawn is not None:
+            shown = np.zeros((crop.height, crop.width, _CHANNELS.get(name, 3)), np.float32)
+            (draw,) = records_of(drawn.kind, drawn.columns)
+            if isinstance(draw, CameraDraw):
+                shown = made_by(normal, draw, crop.window).astype(np.float32)
+            maps[name] = moved(shown, crop, shape)
     if crop.turned:
         shape = shape[::-1]
-    return Known(draw, maps, shape)
+    return Known(drawn, maps, shape)
 
 
 def moved(
@@ -117,17 +135,18 @@ def moved(
 
 def batch_known(known: Sequence[Known], options: Options) -> dict[str, Any]:
     """Return what is known of a batch; see `options.PairOptions.give`."""
-    made: dict[str, Any] = {}
-    for name in options.give:
-        if name == "component":
-            made[name] = [one.component for one in known]
-        elif name == "ev":
-            made[name] = torch.tensor([_ev(one.draw) for one in known], dtype=torch.float32)
-        elif name == "draw":
-            made[name] = _draws([one.draw for one in known])
-        else:
-            made[name] = _together(name, known, options)
-    return made
+    parts = [
+        one.drawn._replace(places=np.array([i]))
+        for i, one in enumerate(known)
+        if one.drawn is not None
+    ]
+    made = drawn_facts(options, parts, len(known))
+    if "component" in made:
+        made["component"] = [one.component for one in known]
+    if "draw" in made:
+        made["draw"]["records"] = list(made["draw"]["records"])
+    maps = {name: _together(name, known, options) for name in options.maps}
+    return {name: (made | maps)[name] for name in options.give}
 
 
 def drawn_columns(
@@ -211,33 +230,6 @@ def first_of(given: Any, count: int) -> Any:
     if isinstance(given, dict):
         return {name: first_of(value, count) for name, value in given.items()}
     return given.first(count) if isinstance(given, Records) else given[:count]
-
-
-def _ev(draw: Any) -> float:
-    exposure = getattr(draw, "exposure", None)
-    return float("nan") if exposure is None else float(exposure.ev)
-
-
-def _draws(draws: Sequence[Draw | None]) -> dict[str, Any]:
-    """Return records, and numbers of all of them as columns by their paths, NaN where none is."""
-    records = [None if one is None else one.model_dump(mode="json") for one in draws]
-    leaves = [{} if one is None else dict(_numbers(one)) for one in records]
-    names = sorted({name for one in leaves for name in one})
-    table = {
-        name: torch.tensor([one.get(name, float("nan")) for one in leaves], dtype=torch.float64)
-        for name in names
-    }
-    return {"records": records, "table": table}
-
-
-def _numbers(record: Mapping[str, Any], where: str = "") -> list[tuple[str, float]]:
-    found = []
-    for name, value in record.items():
-        if isinstance(value, Mapping):
-            found += _numbers(value, f"{where}{name}.")
-        elif isinstance(value, int | float) and name != "pixel_seed":  # more than a double holds
-            found.append((f"{where}{name}", float(value)))
-    return found
 
 
 def _together(name: str, known: Sequence[Known], options: Options) -> torch.Tensor:

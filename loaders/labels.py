@@ -181,31 +181,24 @@ class PairLabels(NamedTuple):
     """The labels of one pair, to be moved where its images are decoded.
 
     row: of this pair alone.
+    mask: where it lies; once it is moved, uint8 array (H, W).
     """
 
     row: LabelRows
     roles: tuple[str, ...]
-    mask: Extent | None
+    mask: Extent | npt.NDArray[np.uint8] | None
 
-    def moved(self, crop: CropFlip, options: Options) -> MovedLabels:
+    def moved(self, crop: CropFlip, options: Options) -> PairLabels:
         """Read and move the mask, if there is one; boxes are moved with those of the batch."""
-        drawn = np.array([crop], np.int64)
-        mask = None if self.mask is None else move_mask(self.mask, drawn[0], options)
-        return MovedLabels(self.row, self.roles, drawn, mask)
+        if not isinstance(self.mask, Extent):
+            return self
+        return self._replace(mask=move_mask(self.mask, np.array(crop, np.int64), options))
 
 
-class MovedLabels(NamedTuple):
-    """The labels of one pair, and the crop (1, 7) of its images."""
-
-    row: LabelRows
-    roles: tuple[str, ...]
-    crop: npt.NDArray[np.int64]
-    mask: npt.NDArray[np.uint8] | None
-
-
-def together(labels: Sequence[MovedLabels], options: Options) -> dict[str, Any]:
+def together(
+    labels: Sequence[PairLabels], crops: Sequence[CropFlip], options: Options
+) -> dict[str, Any]:
     """Return the labels of a batch of pairs; see `batch_labels`."""
     rows = LabelRows(*map(np.concatenate, zip(*(one.row for one in labels), strict=True)))
-    crops = np.concatenate([one.crop for one in labels])
-    masks = [one.mask for one in labels if one.mask is not None]
-    return batch_labels(rows, crops, masks, labels[0].roles, options)
+    masks = [one.mask for one in labels if isinstance(one.mask, np.ndarray)]
+    return batch_labels(rows, np.array(crops, np.int64), masks, labels[0].roles, options)

@@ -321,11 +321,17 @@ class Options(BaseModel):
         return self.cuts or self.augment
 
     @property
-    def levels_to_values(self) -> tuple[float, float]:
-        """Shift and scale: a level, 0 to 255, becomes (level - shift) * scale."""
+    def mean_and_std(self) -> tuple[float, float]:
+        """Mean and deviation: a level, 0 to 255, becomes (level - mean) / std."""
         if self.dtype == "uint8":
             return 0.0, 1.0
-        return (127.5, 1 / 127.5) if self.value_range[0] < 0 else (0.0, 1 / 255)
+        return (127.5, 127.5) if self.value_range[0] < 0 else (0.0, 255.0)
+
+    @property
+    def levels_to_values(self) -> tuple[float, float]:
+        """Shift and scale: a level, 0 to 255, becomes (level - shift) * scale."""
+        mean, std = self.mean_and_std
+        return mean, 1 / std
 
     def fingerprint(self) -> dict[str, Any]:
         """Return the options that decide which samples come in which order and form.

@@ -116,5 +116,4 @@ class PairLoader(EpochLoader):
         raise NotImplementedError
 
     def _set_up(self, given: Mapping[str, Any]) -> None:
-        """Set up what makes batches."""
-        raise NotImplementedError
+        """Set up what makes batches, if it is not built when the first one is wanted."""

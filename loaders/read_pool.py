@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..manifests.images.npy import MAGIC
 from ..manifests.sets.layouts.extents import Extent
+from ..storage.stores import AT_ONCE
 from .columns import read_together
 
 Bytes = npt.NDArray[np.uint8]
 _Item = TypeVar("_Item")
+_Begun = TypeVar("_Begun")
 _CHUNK = 32  # items that a thread reads, one after the other
 _MOST = 1 << 28  # bytes of a file that is read beside others
 
@@ -24,11 +26,12 @@ class ReadPool:
     """A pool of threads that read.
 
     threads: number of them.
-    far: whether files are in a store, where each is waited for.
+    far: whether files are in a store, where each is waited for: there are `AT_ONCE` then, at least.
     """
 
     def __init__(self, threads: int, far: bool = False) -> None:
-        self._pool, self._chunk = ThreadPoolExecutor(threads), 1 if far else _CHUNK
+        self._pool = ThreadPoolExecutor(max(threads, AT_ONCE) if far else threads)
+        self._chunk = 1 if far else _CHUNK
 
     def map(
         self,
@@ -57,6 +60,27 @@ class ReadPool:
     def close(self) -> None:
         """End the threads."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class BatchesAhead(Generic[_Begun]):
+    """Work on successive batches, which is begun a few batches ahead.
+
+    begin: function of a batch's number; begins the work, and returns what it is taken from.
+    ahead: number of batches.
+    """
+
+    def __init__(self, begin: Callable[[int], _Begun], ahead: int) -> None:
+        self._begin, self._ahead = begin, ahead
+        self._begun: dict[int, _Begun] = {}
+
+    def of(self, number: int) -> _Begun:
+        """Return what a batch is taken from, and drop that of earlier batches."""
+        for past in [one for one in self._begun if one < number]:
+            del self._begun[past]
+        for one in range(number, number + 1 + self._ahead):
+            if one not in self._begun:
+                self._begun[one] = self._begin(one)
+        return self._begun[number]
 
 
 def read_extents(groups: Sequence[Sequence[Extent]]) -> list[list[Bytes]]:

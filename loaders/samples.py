@@ -22,7 +22,7 @@ from .columns import StoredPair, fetched
 from .dataset import PairDataset, check_one_size
 from .devices import converted
 from .given import Known, Teller, batch_known, tellers
-from .labels import MovedLabels, PairLabels, together
+from .labels import PairLabels, together
 from .live.lows import LiveLows
 from .memory.reused import ReusedMemory
 from .memory.shared_buffers import BufferHandle, SharedBufferPool, shared
@@ -56,7 +56,8 @@ class Samples(PairDataset, Dataset[Any]):
         """Return the samples of a batch of one epoch; out of a store they are read side by side."""
         if not all(isinstance(place, Place) for place in places):
             return [super(Samples, self).__getitem__(place) for place in places]
-        if self._contents.far and any(_far(place.pair) for place in places):
+        images = (one for place in places for one in (place.pair.low, place.pair.normal))
+        if self._contents.far and any(in_store(one.path) for one in images):  # and not in copies
             with ThreadPoolExecutor(AT_ONCE) as pool:
                 read = list(pool.map(fetched, [place.pair for place in places]))
             places = [place._replace(pair=pair) for place, pair in zip(places, read, strict=True)]
@@ -96,11 +97,6 @@ class Samples(PairDataset, Dataset[Any]):
         return Sample(*sizes, crop, pair.key, labels, told)
 
 
-def _far(pair: StoredPair) -> bool:
-    """Return whether an image of a pair lies in a store, and not in a copy of its shard."""
-    return any(in_store(one.path) for one in (pair.low, pair.normal))
-
-
 class Sample(NamedTuple):
     """A pair that has the size of its batch, but not its flips, layout and type yet.
 
@@ -112,7 +108,7 @@ class Sample(NamedTuple):
     normal: Pixels
     crop: CropFlip
     key: str
-    labels: MovedLabels | None = None
+    labels: PairLabels | None = None
     known: Known | None = None
 
 
@@ -224,34 +220,27 @@ def _memory(shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:
     return torch.empty(shape, dtype=kind)
 
 
-class Collate:
-    """Samples to (low, normal), or (low, normal, keys, labels), of tensors.
+def collate_pairs(
+    options: Options,
+    rooms: SharedBufferPool | None,
+    asked: Options,
+    samples: Sequence[Sample],
+) -> tuple[Any, ...]:
+    """Return a batch: (low, normal), or (low, normal, keys, labels, what is known), of tensors.
 
-    With `rooms` (of a loader whose own processes it works in, and of uint8) a room is in place of
-    low and normal, while there is one.
-
+    rooms: of a loader whose own processes it works in, and of uint8: a room is in place of low and
+      normal, while there is one.
     asked: options as they were given, where `options` are of levels that values are made of later.
     """
-
-    def __init__(
-        self,
-        options: Options,
-        rooms: SharedBufferPool | None = None,
-        asked: Options | None = None,
-    ) -> None:
-        self._options, self._rooms, self._asked = options, rooms, asked or options
-
-    def __call__(self, samples: Sequence[Sample]) -> tuple[Any, ...]:
-        """Return a batch of samples."""
-        pairs = [((sample.low, sample.normal), sample.crop) for sample in samples]
-        made: tuple[Any, ...] = BatchTensors.of(self._options, pairs, self._rooms).made()
-        if self._options.keys:
-            made = (*made, [sample.key for sample in samples])
-        labels = [sample.labels for sample in samples if sample.labels is not None]
-        if labels:
-            made = (*made, together(labels, self._options))
-        known = [sample.known for sample in samples if sample.known is not None]
-        return (*made, batch_known(known, self._asked)) if known else made
+    pairs = [((sample.low, sample.normal), sample.crop) for sample in samples]
+    made: tuple[Any, ...] = BatchTensors.of(options, pairs, rooms).made()
+    if options.keys:
+        made = (*made, [sample.key for sample in samples])
+    labels = [sample.labels for sample in samples if sample.labels is not None]
+    if labels:
+        made = (*made, together(labels, [sample.crop for sample in samples], options))
+    known = [sample.known for sample in samples if sample.known is not None]
+    return (*made, batch_known(known, asked)) if known else made
 
 
 class ToldSamples(Dataset[Any]):
@@ -275,24 +264,16 @@ class ToldSamples(Dataset[Any]):
             return refusal
 
 
-class ToldBatches:
-    """Makes batches of them: a refusal again, or a batch.
+def told_batch(collate: Callable[[Any], tuple[Any, ...]], samples: Any) -> Any:
+    """Return a batch of what `ToldSamples` gives, or a refusal.
 
     A batch that shared memory has no room for goes through a pipe, as NumPy's arrays do.
-
-    collate: function of samples.
     """
-
-    def __init__(self, collate: Callable[[Any], tuple[Any, ...]]) -> None:
-        self._collate = collate
-
-    def __call__(self, samples: Any) -> Any:
-        """Return a batch of samples, or a refusal."""
-        if isinstance(samples, GloamError):
-            return samples
-        try:
-            batch = self._collate(samples)
-        except GloamError as refusal:
-            return refusal
-        kept = isinstance(batch[0], BufferHandle) or batch[0].is_shared()
-        return batch if kept else converted(batch, np.asarray)
+    if isinstance(samples, GloamError):
+        return samples
+    try:
+        batch = collate(samples)
+    except GloamError as refusal:
+        return refusal
+    kept = isinstance(batch[0], BufferHandle) or batch[0].is_shared()
+    return batch if kept else converted(batch, np.asarray)

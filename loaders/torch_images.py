@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -53,19 +54,12 @@ class ImageSamples(ImageDataset, Dataset[Any]):
         return ImageSample(sized(image, crop, self._options), crop, key, place.label)
 
 
-class CollateImages:
-    """Samples to (images, labels), or (images, labels, keys), of tensors."""
-
-    def __init__(self, options: Options) -> None:
-        self._options = options
-
-    def __call__(self, samples: Sequence[ImageSample]) -> tuple[Any, ...]:
-        """Return a batch of samples."""
-        images = [((sample.image,), sample.crop) for sample in samples]
-        batch = BatchTensors.of(self._options, images)
-        labels = torch.tensor([sample.label for sample in samples])
-        made = (*batch.tensors(), labels)
-        return (*made, [sample.key for sample in samples]) if self._options.keys else made
+def collate_images(options: Options, samples: Sequence[ImageSample]) -> tuple[Any, ...]:
+    """Return a batch: (images, labels), or (images, labels, keys), of tensors."""
+    images = [((sample.image,), sample.crop) for sample in samples]
+    labels = torch.tensor([sample.label for sample in samples])
+    made = (*BatchTensors.of(options, images).tensors(), labels)
+    return (*made, [sample.key for sample in samples]) if options.keys else made
 
 
 class TorchImages(ImageLoader, WorkerLoader):
@@ -78,7 +72,7 @@ class TorchImages(ImageLoader, WorkerLoader):
         self._prepare()
 
     def _collate(self, options: Options, rooms: SharedBufferPool | None) -> Any:
-        return CollateImages(options)
+        return partial(collate_images, options)
 
     def _places(self) -> Iterator[list[ImagePlace]]:
         epoch, count = self.epoch, self.contents.count

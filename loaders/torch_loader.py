@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from .labels import PairLabels
 from .memory.shared_buffers import SharedBufferPool
 from .options import Options
 from .pair_loader import PairLoader
-from .samples import Collate, Place, Samples
+from .samples import Place, Samples, collate_pairs
 from .worker_loader import WorkerLoader
 
 _OF_DALI = ("reader", "resident", "resident_side")
@@ -62,7 +63,7 @@ class TorchLoader(PairLoader, WorkerLoader):
         return self.options.size
 
     def _collate(self, options: Options, rooms: SharedBufferPool | None) -> Any:
-        return Collate(options, rooms, self.options)
+        return partial(collate_pairs, options, rooms, self.options)
 
     def _buffers_for(self, device: torch.device) -> SharedBufferPool | None:
         """Return rooms for batches of one size that values are made of, as those are copies."""
@@ -72,7 +73,7 @@ class TorchLoader(PairLoader, WorkerLoader):
         size = 2 * options.batch_size * 3 * math.prod(sides)
         try:
             return SharedBufferPool(size, self.num_workers, options.prefetch)
-        except RuntimeError:  # of torch: /dev/shm is small, as in containers; see `ToldBatches`
+        except RuntimeError:  # of torch: /dev/shm is small, as in containers; see `told_batch`
             return None
 
     def _places(self) -> Iterator[list[Place]]:

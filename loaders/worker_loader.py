@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing.util
 import os
-import signal
 import weakref
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from ..engines.forkserver import prepare_workers
-from ..engines.process import end_with_parent, main_left_alone, prepare_own_process
+from ..engines.process import begin_child, main_left_alone, prepare_own_process
 from ..errors import GloamError, LoaderError
 from ..storage.store_requests import environment, take_environment
 from .devices import Device, converted, find_device
@@ -25,7 +24,7 @@ from .memory.reused import ReusedMemory
 from .memory.shared_buffers import BufferHandle, SharedBufferPool
 from .options import Options, make_options
 from .ranks import decoder_load, usable_cores
-from .samples import ToldBatches, ToldSamples, values_of
+from .samples import ToldSamples, told_batch, values_of
 
 
 class WorkerLoader(EpochLoader):
@@ -75,10 +74,7 @@ class WorkerLoader(EpochLoader):
 
     @property
     def batch_sampler(self) -> Any:
-        """An iterable that begins an epoch.
-
-        It gives for each batch what `dataset` takes in place of numbers.
-        """
+        """Iterable over an epoch's batches: of each what `dataset` takes in place of numbers."""
         return _FreshEpochs(self)
 
     @property
@@ -179,7 +175,7 @@ class WorkerLoader(EpochLoader):
                 levels = self.options.model_copy(update={"dtype": "uint8"})
                 self._rooms = self._buffers_for(device)
                 collate = self._collate(levels, self._rooms)
-                dataset, collate = ToldSamples(dataset), ToldBatches(collate)
+                dataset, collate = ToldSamples(dataset), partial(told_batch, collate)
             self._loader = DataLoader(
                 dataset,
                 batch_sampler=_RestOfEpoch(self),
@@ -200,9 +196,6 @@ class WorkerLoader(EpochLoader):
     def _buffers_for(self, device: torch.device) -> SharedBufferPool | None:
         """Return shared memory for batches of one size; None if batches are sent otherwise."""
         return None
-
-    def _moved(self) -> None:
-        pass  # batches are made by their numbers
 
     def _free(self) -> None:
         """End the processes and free the shared memory."""
@@ -233,8 +226,7 @@ def _prepare_worker(variables: dict[str, str], number: int) -> None:
     The worker ignores Ctrl-C and ends with the loader's process.
     """
     prepare_own_process()
-    end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    begin_child()
     take_environment(variables)
     multiprocessing.util.Finalize(None, os._exit, (0,), exitpriority=-100)
 

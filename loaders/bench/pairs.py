@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import torch
 
@@ -21,8 +21,6 @@ from ..index import contents_of
 from ..mixtures.mixture import Mixture, at, mixture_in
 from ..pair_loader import PairLoader
 from ..torch_loader import TorchLoader
-
-Reader = Literal["auto", "webdataset", "file", "external"]
 
 
 @dataclass(frozen=True)
@@ -53,11 +51,7 @@ class Bench:
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values."""
-        return {
-            "machine": self.machine,
-            "speeds": [asdict(speed) for speed in self.speeds],
-            "advice": self.advice,
-        }
+        return asdict(self) | {"advice": self.advice}
 
 
 class Asked(NamedTuple):
@@ -117,10 +111,9 @@ def bench_pairs(asked: Asked) -> Bench:
         "world_size": 1,
     }
     live = open_set(root).live
-    readers = cast(tuple[Reader, ...], tuple(dict.fromkeys((contents.reader, "external"))))
     ways: list[tuple[str, dict[str, Any]]] = [
         (f"DALI, {reader} reader{', live' if live else ''}", {"reader": reader})
-        for reader in readers
+        for reader in dict.fromkeys((contents.reader, "external"))
     ]
     if not live:
         ways.append(("DALI, live", {"live": True}))
@@ -130,18 +123,16 @@ def bench_pairs(asked: Asked) -> Bench:
     if device == "cuda":
         resident = {"live": True, "resident": True, "crop": "random"}
         ways.append(("resident, live, random crops", resident))
+    plain: dict[str, dict[str, Any]] = {name: {"decoder": name} for name in ("opencv", "pillow")}
+    if not live:
+        plain["live"] = {"live": True}
+    for (name, options), processes in itertools.product(plain.items(), asked.workers):
+        options = {"backend": "torch", "workers": processes, **options}
+        ways.append((f"DataLoader, {name}, {processes} workers", options))
     speeds = []
     for name, options in ways:
         how = {"backend": "dali", **common, **options}
         speeds.append(asked.timed(name, partial(PairLoader, root, split, **how)))
-    decoders: tuple[Literal["opencv", "pillow"], ...] = ("opencv", "pillow")
-    plain = partial(TorchLoader, root, split, **common)
-    for decoder, processes in itertools.product(decoders, asked.workers):
-        name = f"DataLoader, {decoder}, {processes} workers"
-        speeds.append(asked.timed(name, partial(plain, workers=processes, decoder=decoder)))
-    for processes in () if live else asked.workers:
-        name = f"DataLoader, live, {processes} workers"
-        speeds.append(asked.timed(name, partial(plain, workers=processes, live=True)))
     speeds.append(_upper_bound(asked, device))
     return Bench(machine_facts(asked, "pairs", contents.count), speeds)
 

@@ -96,9 +96,11 @@ def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
         return ""
     if not all(map(is_of_video, clips)):
         return "reads JPEGs and PNGs, or videos, but not both, nor other files"
+    from nvidia.dali import fn
+
     from .videos import pipelines
 
-    if not pipelines.decodes_videos():
+    if not hasattr(fn.decoders, "video"):
         return "of this version does not decode videos out of memory"
     codecs = pipelines.GPU_CODECS if on_gpu else pipelines.CPU_CODECS
     videos, segments = by_video(clips), Segments(margins=on_gpu)

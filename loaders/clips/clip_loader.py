@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -22,7 +23,7 @@ from ..options import ClipOptions, Options, check_names
 from ..worker_loader import WorkerLoader
 from .backend import choose_decoder
 from .clip_bytes import has_videos
-from .clip_samples import ClipPlace, ClipSamples, CollateClips
+from .clip_samples import ClipPlace, ClipSamples, collate_clips
 from .stored_clips import ClipContents, clips_in, clips_of_pairs, clips_of_set
 from .videos.order import group_clips
 
@@ -155,7 +156,7 @@ class ClipLoader(WorkerLoader):
         return super().collate_fn if self._dali is None else first_batch
 
     def _collate(self, options: Options, rooms: SharedBufferPool | None) -> Any:
-        return CollateClips(options)
+        return partial(collate_clips, options)
 
     def _begin(self) -> Iterator[tuple[Any, ...]]:
         if self._dali is None:

@@ -111,19 +111,13 @@ class ClipSamples(NumberedSamples, Dataset[Any]):
         return frames
 
 
-class CollateClips:
-    """Samples to (low, normal) or (low, normal, keys), of tensors (N, T, C, H, W)."""
-
-    def __init__(self, options: Options) -> None:
-        self._options = options
-
-    def __call__(self, samples: Sequence[ClipSample]) -> tuple[Any, ...]:
-        """Return a batch of samples."""
-        pairs = [
-            (pair, one.crop) for one in samples for pair in zip(one.lows, one.normals, strict=True)
-        ]
-        made = tuple(
-            images.view(len(samples), -1, *images.shape[1:])
-            for images in BatchTensors.of(self._options, pairs).tensors()
-        )
-        return (*made, [one.key for one in samples]) if self._options.keys else made
+def collate_clips(options: Options, samples: Sequence[ClipSample]) -> tuple[Any, ...]:
+    """Return a batch: (low, normal) or (low, normal, keys), of tensors (N, T, C, H, W)."""
+    pairs = [
+        (pair, one.crop) for one in samples for pair in zip(one.lows, one.normals, strict=True)
+    ]
+    made = tuple(
+        images.view(len(samples), -1, *images.shape[1:])
+        for images in BatchTensors.of(options, pairs).tensors()
+    )
+    return (*made, [one.key for one in samples]) if options.keys else made

@@ -12,6 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+import torch
+
 from ...errors import ImageRefused, LoaderError
 from ...manifests.clips.segments import Segments
 from ...manifests.images.png import SIGNATURE
@@ -21,13 +23,13 @@ from ..dali.building import built
 from ..dali.failures import last_words
 from ..live.lows import LiveLows
 from ..options import Options
-from ..read_pool import Bytes
+from ..read_pool import BatchesAhead, Bytes
 from .batch_groups import BatchGroups, batches_per_group, largest_of, split
 from .clip_bytes import read_frames
 from .clip_samples import ClipPlace, ClipSamples
 from .frame_sources import Pictures, Videos
 from .live_clips import LiveClips
-from .stored_batches import BatchesAhead, StoredBatches, numbers_of
+from .stored_batches import StoredBatches, numbers_of
 from .stored_clips import ClipContents
 from .videos.order import Groups
 from .videos.reading import Wanted, decode_by_dali, decode_by_pyav
@@ -212,7 +214,12 @@ class DaliClips:
         """Return the decoded normals alone, from a batch of an epoch on."""
         on_gpu, name = common["device_id"] is not None, self._contents.name
         if self._groups is not None:
-            self._videos = self._of_videos(self._groups, pool, place, common)
+            wanted = Wanted(self._contents, self._groups, place, self._numbers_from)
+            workers = self._options.workers
+            if self.by_dali:
+                self._videos = decode_by_dali(wanted, workers, self._segments, pool, common)
+            else:
+                self._videos = decode_by_pyav(wanted, workers, common["device_id"])
             return self._videos
         from ..dali import pipelines
 
@@ -222,37 +229,21 @@ class DaliClips:
         read = BatchesAhead(begin, _AHEAD)
 
         def source(info: Any) -> tuple[list[Bytes], Any]:
-            frames = [data for clip in read.of(info.iteration) for data in clip]
+            frames = [data for clip in read.of(info.iteration) for data in clip.result()]
             return frames, numbers_of(len(frames))
 
         return Pictures(built(pipelines.external_normals(source, **common), name), on_gpu)
 
-    def _of_videos(
-        self,
-        groups: Groups,
-        pool: ThreadPoolExecutor,
-        place: tuple[int, int],
-        common: dict[str, Any],
-    ) -> Videos:
-        def numbers_of(epoch: int, batch: int) -> list[list[int]]:
-            rest = (self._places_of(epoch, n) for n in range(batch, self._batches()))
-            return [[place.number for place in places] for places in rest]
-
-        wanted = Wanted(self._contents, groups, place, numbers_of)
-        workers = self._options.workers
-        if self.by_dali:
-            return decode_by_dali(wanted, workers, self._segments, pool, common)
-        return decode_by_pyav(wanted, workers, common["device_id"])
+    def _numbers_from(self, epoch: int, batch: int) -> list[list[int]]:
+        """Return the numbers of the clips of an epoch's batches from one on."""
+        rest = (self._places_of(epoch, n) for n in range(batch, self._batches()))
+        return [[place.number for place in places] for places in rest]
 
     def _run(self, epoch: int, batch: int, device_id: int | None) -> list[tuple[Any, Any]]:
         """Return lows and normals of the batches of the round that begins with one."""
         try:
-            if device_id is None:
-                low, normal, _ = self._pipeline.run()
-            else:
-                import torch
-
-                low, normal, _ = self._pipeline.run(torch.cuda.current_stream(device_id))
+            stream = () if device_id is None else (torch.cuda.current_stream(device_id),)
+            low, normal, _ = self._pipeline.run(*stream)
         except Exception as error:  # RuntimeError of DALI, or whatever a source raised
             found = self._damage(epoch, batch)
             self.close()

@@ -16,7 +16,7 @@ from ...synth.draws.table import DrawTable
 from ...synth.kernels.arrays import Window
 from ..augment import draw_crops
 from ..dali.transforms.prefetch import CudaPrefetcher
-from ..live.cuda_tensors import new_camera, transformed_pairs
+from ..live.cuda_tensors import OnGpu, new_camera, transformed_pairs
 from ..live.draws import EpochDraws
 from ..live.host_batch import pairs_batch
 from ..live.lows import LiveLows
@@ -100,15 +100,9 @@ class LiveClips:
         if self._camera is None:
             self._camera = new_camera()
         self._camera.load(self._drawn(places))
-        images = transformed_pairs(
-            self._camera,
-            frames.sizes,
-            frames.at,
-            crops,
-            self._options,
-            np.arange(len(frames.sizes)),
-            np.repeat(frames.at[:: self._frames], self._frames),
-        )
+        normals = OnGpu(np.arange(len(frames.sizes)), frames.sizes, frames.at)
+        firsts = np.repeat(frames.at[:: self._frames], self._frames)
+        images = transformed_pairs(self._camera, normals, crops, self._options, firsts)
         self._held.keep(frames.held, stream)
         return images, None, None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,33 +13,10 @@ import numpy.typing as npt
 from ...synth.kernels.arrays import Pixels
 from ..augment import crop_numbers
 from ..options import Options
-from ..read_pool import Bytes
+from ..read_pool import BatchesAhead, Bytes
 from .clip_bytes import Clip, read_frames
 from .clip_samples import ClipPlace
 from .low_pixels import clip_lows
-
-T = TypeVar("T")
-
-
-class BatchesAhead(Generic[T]):
-    """Results of successive batches' tasks, which are started a few batches ahead.
-
-    begin: function of a batch's number that starts its tasks.
-    ahead: number of batches.
-    """
-
-    def __init__(self, begin: Callable[[int], list[Future[T]]], ahead: int) -> None:
-        self._begin, self._ahead = begin, ahead
-        self._begun: dict[int, list[Future[T]]] = {}
-
-    def of(self, number: int) -> list[T]:
-        """Return the results of a batch's tasks, and drop those of earlier batches."""
-        for past in [one for one in self._begun if one < number]:
-            del self._begun[past]
-        for one in range(number, number + 1 + self._ahead):
-            if one not in self._begun:
-                self._begun[one] = self._begin(one)
-        return [task.result() for task in self._begun[number]]
 
 
 class StoredBatches:
@@ -76,21 +53,23 @@ class StoredBatches:
 
     def pairs(self, info: Any) -> tuple[list[Bytes], list[Bytes], Any]:
         """Return encoded lows and normals, and numbers, of a batch."""
-        clips = self._clips.of(info.iteration)
-        lows = [low for clip in clips for low in clip.lows]
-        return lows, *self._normals(clips)
+        clips = self._read(info)
+        return [low for clip in clips for low in clip.lows], *self._normals(clips)
 
     def normals(self, info: Any) -> tuple[list[Bytes], Any]:
         """Return encoded normals, and numbers, of a batch."""
-        return self._normals(self._clips.of(info.iteration))
+        return self._normals(self._read(info))
 
     def lows(self, info: Any) -> Any:
         """Return decoded lows of a batch, uint8 (H, W, 3): one array if all have one size."""
-        clips = self._clips.of(info.iteration)
+        clips = self._read(info)
         for past in [one for one in self._buffers if one < info.iteration]:
             self._buffers.pop(past).give_back()
         lows: Any = self._buffers[info.iteration].all_of([clip.lows for clip in clips])
         return [low for clip in clips for low in clip.lows] if lows is None else lows
+
+    def _read(self, info: Any) -> list[Clip]:
+        return [task.result() for task in self._clips.of(info.iteration)]
 
     @staticmethod
     def _normals(clips: Sequence[Clip]) -> tuple[list[Bytes], Any]:

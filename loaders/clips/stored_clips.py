@@ -119,11 +119,7 @@ def clips_of_pairs(pairs: Sequence[Any], split: str, windows: Windows) -> ClipCo
             f"list of pairs: none of its {len(sequences)} folders holds {windows.frames} frames",
             key="frames",
         )
-    digest = hashlib.sha256(repr([(c.key, *windows.numbers(0)) for c in given]).encode())
-    return ClipContents(
-        "list of pairs", split, None, len(given), digest.hexdigest()[:16], given=given,
-        frames=windows.frames,
-    )  # fmt: skip
+    return _listed("list of pairs", split, given, windows, live=False)
 
 
 def clips_in(path: str | Path, windows: Windows) -> ClipContents:
@@ -139,10 +135,16 @@ def clips_in(path: str | Path, windows: Windows) -> ClipContents:
         raise LoaderError(str(error), path=path) from None
     names, paths = [one.name for one in found], [one.path for one in found]
     keys = make_keys(["clips"] * len(found), names, paths)
-    digest = hashlib.sha256(repr([(key, *windows.numbers(0)) for key in keys]).encode())
     given = [StoredClip(key, (), (), one.location) for key, one in zip(keys, found, strict=True)]
+    return _listed(str(path), "train", given, windows, live=True)
+
+
+def _listed(
+    name: str, split: str, given: Sequence[StoredClip], windows: Windows, *, live: bool
+) -> ClipContents:
+    digest = hashlib.sha256(repr([(c.key, *windows.numbers(0)) for c in given]).encode())
     return ClipContents(
-        str(path), "train", None, len(given), digest.hexdigest()[:16], given=given, live=True,
+        name, split, None, len(given), digest.hexdigest()[:16], given=given, live=live,
         frames=windows.frames,
     )  # fmt: skip
 

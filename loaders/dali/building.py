@@ -9,20 +9,20 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...errors import LoaderError
-from ...storage.stores import AT_ONCE
 from ..augment import crop_numbers
 from ..columns import StoredPair
 from ..dataset import decoded_pair
 from ..epoch_order import epoch_order, epoch_seed
 from ..index import Contents
 from ..live.lows import LiveLows, normal_of
-from ..live.pool import ResidentPool, shrunk
+from ..live.pool import decode_all, shrunk
 from ..options import Options
 from ..ranks import Rank
 from .batches import keys_of_records, numbers_of
@@ -120,8 +120,7 @@ class PipelineBuilder:
             pipeline,
             self.live or self.drawn,
             self.options,
-            self.keys,
-            self.epoch_of(epoch, done),
+            self._reading(epoch, done),
             self._all_keys,
             self.device_id,
         )
@@ -133,10 +132,10 @@ class PipelineBuilder:
 
         contents = self.contents
         if self.by_number and self._decodes_lows:
-            source = self.source(numbers)
-            return pipelines.pairs_of_decoded_lows(source.lows, source.normals, **common)
+            source = self.source(numbers, "normal")
+            return pipelines.pairs_of_decoded_lows(source.lows, source, **common)
         if self.by_number:
-            return pipelines.external_pairs(self.source(numbers), **common)
+            return pipelines.external_pairs(self.source(numbers, "low", "normal"), **common)
         common["part"] = self.part(epoch)
         if self.reader == "webdataset":
             others = contents.shards("normal") if contents.two_sets else None
@@ -153,7 +152,7 @@ class PipelineBuilder:
 
         contents = self.contents
         if self.by_number:
-            return pipelines.external_normals(self.source(numbers).normals, **common)
+            return pipelines.external_normals(self.source(numbers, "normal"), **common)
         common["part"] = self.part(epoch)
         if self.reader == "webdataset":
             return pipelines.webdataset_normals(*contents.shards("normal"), **common)
@@ -211,20 +210,14 @@ class PipelineBuilder:
         contents, live, options = self.contents, self.live, self.options
         batches, size = self.epoch_batches(), options.batch_size
         first, last = self.rank.slice(contents.count)
-
-        def places(batch: int) -> Any:
-            return np.minimum(np.arange(batch * size, (batch + 1) * size), last - first - 1)
-
+        places = partial(_in_turn, last - first, size)
         numbers = OrderedNumbers(self._own_order, places, 0, batches, size)
         done = place[0] * batches + place[1]
         if self.device_id is None:
             if "host" not in pools:
-                pools["host"] = ResidentPool(
-                    contents.pairs,
-                    range(first, last),
-                    self._decoded,
-                    options.workers,
-                    contents.name,
+                own = range(first, last)
+                pools["host"] = decode_all(
+                    contents.pairs, own, self._decoded, options.workers, contents.name
                 )
             drawn = self.drawn
             return ResidentPipeline(pools["host"], contents, live, drawn, options, numbers, done)
@@ -269,13 +262,15 @@ class PipelineBuilder:
         others = self.rank.world > 1 and self.options.last_batch in ("even", "padded")
         return self.reader == "external" or others
 
-    def epoch_of(self, base: int, before: int = 0) -> Callable[[int], int]:
-        """Return what tells the epoch of a batch, by its number.
-
-        base, before: counted from so many batches after the beginning of an epoch.
-        """
+    def epoch_of(self, base: int) -> Callable[[int], int]:
+        """Return what tells the epoch of a pipeline's batch, by its number from epoch `base` on."""
         batches = self.epoch_batches()
-        return lambda done: base + (before + done) // batches
+        return lambda done: base + done // batches
+
+    def _reading(self, base: int, done: int) -> Callable[[Any], tuple[list[str], int]]:
+        """Return what tells keys and epoch of one batch after the other, by its labels."""
+        epoch_of, counted = self.epoch_of(base), count(done)
+        return lambda labels: (self.keys(labels), epoch_of(next(counted)))
 
     def part(self, epoch: int) -> Any:
         """Return what DALI's own readers are told of ranks and order: `pipelines.RankPart`."""
@@ -309,11 +304,10 @@ class PipelineBuilder:
 
         return drawn
 
-    def source(self, numbers: Callable[[int], list[int]]) -> EncodedPairs:
+    def source(self, numbers: Callable[[int], list[int]], *members: str) -> EncodedPairs:
         """Return what reads a pipeline's pairs, where gloam does."""
         far, given = self.contents.far, self.contents.layout is None
-        threads = max(self.options.workers, AT_ONCE) if far else self.options.workers
-        return EncodedPairs(self.contents.pair, numbers, threads, far, given)
+        return EncodedPairs(self.contents.pair, numbers, self.options.workers, far, given, members)
 
     def source_numbers(
         self, epoch: int, start: tuple[int, bytes] | None = None
@@ -380,16 +374,13 @@ class PipelineBuilder:
         from . import pipelines
 
         options, batches = self.options, -(-(last - first) // _FILLING)
-
-        def places(batch: int) -> Any:
-            return np.arange(batch * _FILLING, min((batch + 1) * _FILLING, last - first))
-
+        places = partial(_in_turn, last - first, _FILLING)
         numbers = OrderedNumbers(lambda _: np.arange(first, last), places, 0, batches, _FILLING)
-        source = self.source(numbers)
         live = self.live is not None
+        kinds = ("normal",) if live else ("low", "normal")
         pipeline = self.built(
             pipelines.whole_pairs(
-                source.normals if live else source,
+                self.source(numbers, *kinds),
                 options,
                 live,
                 batch_size=_FILLING,
@@ -399,8 +390,6 @@ class PipelineBuilder:
                 **pipelines.SIDE_BY_SIDE,
             )
         )
-
-        kinds = ("normal",) if live else ("low", "normal")
         with torch.cuda.device(self.device_id):
             stream = torch.cuda.current_stream()
             decoded = (pipeline.run(stream)[:-1] for _ in range(batches))
@@ -408,3 +397,8 @@ class PipelineBuilder:
         del pipeline, decoded
         pipelines.release_memory()
         return pool
+
+
+def _in_turn(count: int, size: int, batch: int) -> Any:
+    """Return the places of a batch of samples in turn; beyond the last one, that again."""
+    return np.minimum(np.arange(batch * size, (batch + 1) * size), count - 1)

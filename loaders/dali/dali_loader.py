@@ -11,9 +11,8 @@ from typing import Any
 
 from ...errors import LoaderError
 from ..backend import is_installed
-from ..dataset import first_batch
 from ..devices import Device, find_device, has_torch
-from ..epoch_loader import EpochLoader, ReadyBatches
+from ..epoch_loader import EpochLoader
 from ..index import Contents
 from ..options import Options, make_options
 from ..ranks import decoder_load, usable_cores
@@ -27,7 +26,6 @@ _FEW = 64  # batches, which a GPU decodes in a second
 class DaliLoader(EpochLoader):
     """A loader whose batches a DALI pipeline makes, which goes on from epoch to epoch."""
 
-    num_workers = 0
     _gives_tensors = True  # of torch, which must be installed then
 
     _wanted: Device
@@ -76,32 +74,6 @@ class DaliLoader(EpochLoader):
             device=self._wanted.kind,
             workers=given.get("workers") or usable_cores(),
         )
-
-    @property
-    def batch_sampler(self) -> Any:
-        """An iterable that begins an epoch.
-
-        It gives the epoch's batches as `dataset` and `collate_fn` take and return them.
-        """
-        return ReadyBatches(self)
-
-    @property
-    def collate_fn(self) -> Any:
-        """The function that makes a batch of an item of `batch_sampler`."""
-        return first_batch
-
-    def set_epoch(self, epoch: int) -> None:
-        """Begin epoch number `epoch` with the next pass; passes count up by themselves.
-
-        The number of a state that was just loaded keeps the place in it. A pass that is under way
-        ends.
-
-        A jump builds a new pipeline (seconds, on a GPU), whose shuffling begins anew: the order of
-        the webdataset and file readers is a function of the seed, of the epoch that one jumped to,
-        and of the epochs since; that of the external reader, of (seed, epoch) alone. So does the
-        epoch after one that was left before its end.
-        """
-        super().set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader is: a small dict of JSON values. Take it between batches.

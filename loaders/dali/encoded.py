@@ -22,7 +22,7 @@ from ...manifests.images.opening import MOST_PIXELS
 from ...manifests.sets.layouts.extents import Extent
 from ..columns import StoredPair
 from ..dataset import check_one_shape, decoded_member
-from ..read_pool import Bytes, ReadPool
+from ..read_pool import BatchesAhead, Bytes, ReadPool
 
 _RECENT = 64  # batches: more than DALI asks for ahead
 _AHEAD = 2  # batches that are read before DALI asks for them
@@ -133,6 +133,7 @@ class EncodedPairs:
     far: whether they are known to be.
     given: whether they are files as they come: then each pair's sizes are compared. A set's are
       known.
+    members: "low" and "normal", or one of them.
     """
 
     def __init__(
@@ -142,22 +143,18 @@ class EncodedPairs:
         threads: int,
         far: bool,
         given: bool,
+        members: Sequence[str],
     ) -> None:
         self._pair, self._numbers, self._given = pair, numbers, given
         self._pool, self._decoding = ReadPool(threads, far), ThreadPoolExecutor(threads)
-        self._ahead: dict[int, tuple[list[int], Iterator[Any]]] = {}  # by a batch's number
+        self._members, self._ahead = members, BatchesAhead(self._begin, _AHEAD)
         self._asked = 0  # batches of lows
 
-    def __call__(self, info: Any) -> tuple[list[Any], list[Any], list[Any]]:
-        """Return lows, normals (uint8 arrays of encoded bytes) and numbers of DALI's next batch."""
-        numbers, images = self._read_batch(
-            info.iteration, self._extents, self._check if self._given else None
-        )
-        return (
-            [low for low, _ in images],
-            [normal for _, normal in images],
-            [np.array([n], np.int64) for n in numbers],
-        )
+    def __call__(self, info: Any) -> tuple[list[Any], ...]:
+        """Return DALI's next batch: uint8 arrays of encoded bytes of each member, and numbers."""
+        numbers, read = self._ahead.of(info.iteration)
+        members = zip(*read, strict=True)
+        return (*map(list, members), [np.array([n], np.int64) for n in numbers])
 
     def lows(self, info: Any) -> list[Any]:
         """Return lows alone of DALI's next batch, decoded: uint8 arrays (H, W, 3)."""
@@ -165,29 +162,15 @@ class EncodedPairs:
         low = partial(self._low, by_kernels=self._asked > _FIRST)
         return list(self._decoding.map(low, self._numbers(info.iteration)))
 
-    def normals(self, info: Any) -> tuple[list[Any], list[Any]]:
-        """Return normals and numbers alone of DALI's next batch."""
-        numbers, images = self._read_batch(info.iteration, lambda n: self._extents(n)[1:])
-        return [normal for (normal,) in images], [np.array([n], np.int64) for n in numbers]
+    def _begin(self, batch: int) -> tuple[list[int], Iterator[list[Bytes]]]:
+        """Begin to read a batch."""
+        numbers = self._numbers(batch)
+        check = self._check if self._given and len(self._members) == 2 else None
+        return numbers, self._pool.map(self._extents, numbers, check)
 
-    def _read_batch(
-        self,
-        done: int,
-        extents: Callable[[int], Sequence[Extent]],
-        check: Callable[[int, list[Bytes]], None] | None = None,
-    ) -> tuple[list[int], list[list[Bytes]]]:
-        """Return the numbers of a batch, and what is read of each; the next ones are begun."""
-        for batch in range(done, done + 1 + _AHEAD):
-            if batch not in self._ahead:
-                numbers = self._numbers(batch)
-                self._ahead[batch] = numbers, self._pool.map(extents, numbers, check)
-        numbers, found = self._ahead.pop(done)
-        self._ahead = {batch: one for batch, one in self._ahead.items() if batch > done}
-        return numbers, list(found)
-
-    def _extents(self, number: int) -> tuple[Extent, Extent]:
+    def _extents(self, number: int) -> list[Extent]:
         pair = self._pair(number)
-        return pair.low, pair.normal
+        return [getattr(pair, member) for member in self._members]
 
     def _check(self, number: int, images: list[Bytes]) -> None:
         sizes = [_upright_size(image) for image in images]

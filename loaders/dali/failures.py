@@ -33,20 +33,14 @@ def explained(
     suspects: numbers of the pairs that DALI was at.
     """
     for contents, numbers in suspects:
-        found = _first_damage(contents, numbers, options.workers)
-        if found is None:
-            found = _first_unknown(contents, options, numbers)
+        with ThreadPoolExecutor(options.workers) as pool:
+            damages = pool.map(partial(_damage, contents), numbers)
+            found = next(filter(None, damages), None)
+        found = found or _first_unknown(contents, options, numbers)
         if found is not None:
             return LoaderError.at(contents.name, str(found))
     # As where the machine has no memory left: what DALI says is all there is.
     return LoaderError.at(name, f"DALI: {last_words(error)}")
-
-
-def _first_damage(contents: Contents, numbers: Iterable[int], threads: int) -> LoaderError | None:
-    with ThreadPoolExecutor(threads) as pool:
-        return next(
-            (found for found in pool.map(partial(_damage, contents), numbers) if found), None
-        )
 
 
 def _damage(contents: Contents, number: int) -> LoaderError | None:

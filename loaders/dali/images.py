@@ -34,7 +34,7 @@ class DaliImages(ImageLoader, DaliLoader):
             shards = self.contents.shards("normal")
             made = image_pipelines.webdataset_images(*shards, **common, part=builder.part(epoch))
         else:
-            made = image_pipelines.external_images(builder.source(numbers).normals, **common)
+            made = image_pipelines.external_images(builder.source(numbers, "normal"), **common)
         pipeline = builder.built(made)
         if self.options.device == "gpu":
             return pipeline

@@ -217,7 +217,7 @@ def judge(
     """
     name, pairs = _pairs(on, split, low, normal, match)
     folders = _folders(outputs)
-    keys = _keys(pairs)
+    keys = _keys([one for one, _ in pairs])
     files: list[dict[str, Path]] = [
         {"low": Path(one), "normal": Path(other)} for one, other in pairs
     ]
@@ -351,14 +351,14 @@ def _folders(
     return dict(named)
 
 
-def _keys(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the shortest end of each low's path, without suffix, that no other low has."""
-    parts = [Path(low).with_suffix("").parts for low, _ in pairs]
+def _keys(paths: Sequence[str]) -> list[str]:
+    """Return the shortest end of each path, without suffix, that no other one has."""
+    parts = [Path(path).with_suffix("").parts for path in paths]
     for depth in range(1, max(map(len, parts)) + 1):
         keys = ["/".join(one[-depth:]) for one in parts]
         if len(set(keys)) == len(keys):
             return keys
-    raise SourceError(f"{pairs[0][0]}: two lows have the same path but for the suffix")
+    raise SourceError(f"{paths[0]}: two lows have the same path but for the suffix")
 
 
 def _outputs(
@@ -369,7 +369,8 @@ def _outputs(
     They are called as the lows are, or as the normals, if there is one low of each.
     """
     files = image_files(folder)
-    by_normal = _normal_keys(pairs)
+    normals = [normal for _, normal in pairs]
+    by_normal = _keys(normals) if len(set(normals)) == len(normals) else []
     for names in (keys, by_normal):
         found = [files[name] for name in names if name in files]
         if names and len(found) == len(pairs):
@@ -380,11 +381,6 @@ def _outputs(
         f"{len(missing):,} of {len(pairs):,} outputs are missing, such as {missing[0]};"
         " name each output like its low or its normal",
     )
-
-
-def _normal_keys(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    normals = [normal for _, normal in pairs]
-    return _keys([(one, one) for one in normals]) if len(set(normals)) == len(normals) else []
 
 
 def _scenes(pairs: Sequence[tuple[str, str]], made: list[_Made]) -> npt.NDArray[np.int64]:

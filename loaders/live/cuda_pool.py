@@ -63,12 +63,8 @@ class CudaPool:
                 self._shapes[kind] += shapes
             done += wanted
             torch.cuda.current_stream().synchronize()  # what was copied from is free now
-        self.bytes = held
         self.at = {kind: np.concatenate(places) for kind, places in at.items()}
         self.sizes = np.array(self._shapes["normal"], np.int64)
-
-    def __len__(self) -> int:
-        return len(self.sizes)
 
     def image(self, kind: str, number: int) -> torch.Tensor:
         """Return an image as a tensor (H, W, 3) over the pool's memory."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,19 @@ if TYPE_CHECKING:
 
 Whole = npt.NDArray[np.integer[Any]]
 _cameras: dict[tuple[int, int, int], CameraOnCuda] = {}
+
+
+class OnGpu(NamedTuple):
+    """Normals of a batch in a GPU's memory, on torch's current stream.
+
+    places: array (N); of their draws, among all that are loaded.
+    sizes: array (N, 2); height, width.
+    at: array (N); their addresses.
+    """
+
+    places: Whole
+    sizes: Whole
+    at: Whole
 
 
 def darken_tensors(images: Any, recipe: Recipe, seed: int, keys: Sequence[str]) -> Any:
@@ -98,11 +111,9 @@ def _camera_on_stream() -> CameraOnCuda:
 
 def transformed_pairs(
     camera: CameraOnCuda,
-    sizes: Whole,
-    normals: Whole,
+    normals: OnGpu,
     crops: Whole,
     options: Options,
-    numbers: Whole,
     firsts: Whole | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Make lows and normals as a model trains on them; of lows no more than their windows.
@@ -110,11 +121,8 @@ def transformed_pairs(
     They have the samples of `host_batch`.
 
     camera: renderer with draws loaded, on torch's current stream.
-    sizes: array (N, 2); height, width of the normals.
-    normals: array (N); their addresses.
     crops: array (N, 7); see `augment.draw_crops`.
     options: those of the loader, with a size.
-    numbers: array (N); of their draws.
     firsts: array (N); of frames of clips: addresses of the normals of the clips' first frames.
 
     Returns two tensors (N, 3, H, W) or (N, H, W, 3): low and normal.
@@ -122,7 +130,7 @@ def transformed_pairs(
     from ...synth.render.on_cuda import OutputSpec
 
     assert options.size is not None
-    count, (rows, columns) = len(sizes), options.size
+    count, (rows, columns) = len(crops), options.size
     resizes = bool((crops[:, 2:4] != options.size).any())
     last, floats = options.layout == "HWC", options.dtype != "uint8"
     shape = (2, count, rows, columns, 3) if last else (2, count, 3, rows, columns)
@@ -135,11 +143,11 @@ def transformed_pairs(
         np.uint64(one.data_ptr()) + steps * np.uint64(one.element_size()) for one in made
     )
     camera.launch(
-        sizes,
-        normals,
+        normals.sizes,
+        normals.at,
         np.uint64(lows.data_ptr()) + ends - samples,
         firsts=firsts,
-        numbers=numbers,
+        numbers=normals.places,
         windows=crops,
         formed=OutputSpec(
             low,
@@ -154,16 +162,11 @@ def transformed_pairs(
 
 
 def moved_maps(
-    camera: CameraOnCuda,
-    sizes: Whole,
-    normals: Whole,
-    crops: Whole,
-    options: Options,
-    numbers: Whole,
+    camera: CameraOnCuda, normals: OnGpu, crops: Whole, options: Options
 ) -> dict[str, torch.Tensor]:
     """Make maps of a batch, moved as its pixels are; see `given.batch_known`.
 
-    camera, sizes, normals, crops, numbers: as of `transformed_pairs`.
+    camera, normals, crops: as of `transformed_pairs`.
     """
     from ...synth.render.plan import MAP_CHANNELS, MapSpec
 
@@ -172,8 +175,8 @@ def moved_maps(
         turned = crops[:, 6:] > 0
         room = tuple(np.where(turned, crops[:, 3:1:-1], crops[:, 2:4]).max(axis=0).tolist())
     spec = MapSpec(options.maps, room, size, *options.levels_to_values)
-    into = camera.maps(sizes, normals, spec, numbers, crops)
-    shape = len(sizes), spec.planes, *room
+    into = camera.maps(normals.sizes, normals.at, spec, normals.places, crops)
+    shape = len(crops), spec.planes, *room
     planes = torch.as_tensor(into, device="cuda")[: math.prod(shape)].view(shape)
     made = {}
     for name, first in spec.first_planes.items():

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from ...synth.image_types import image_of
-from ...synth.kernels.arrays import Pixels
 from ...synth.models import LowMaker, draw_many, low_maker
 from ...synth.recipes.load import DEFAULT, Overrides, Recipe, load_recipe
 from ..ranks import find_rank
@@ -91,8 +89,11 @@ class Darken:
             When it is none of those.
         """
         given = image_of(image)
-        low = self._low_of(self.next_key() if key is None else key)
-        return given.back(low(given.pixels))
+        key = self.next_key() if key is None else key
+        numbers, maker = self._ahead
+        if maker is None or key not in numbers:
+            numbers, maker = {key: 0}, self._maker([key])
+        return given.back(maker.low(numbers[key], given.pixels))
 
     def next_key(self) -> str:
         """Return a key that no other worker, rank, epoch or call has."""
@@ -103,13 +104,6 @@ class Darken:
             keys = [f"{mine}-{self._calls + i}" for i in range(_AHEAD)]
             self._ahead = {k: i for i, k in enumerate(keys)}, self._maker(keys)
         return key
-
-    def _low_of(self, key: str) -> Callable[[Pixels], Pixels]:
-        """Return what makes the low of a key."""
-        numbers, maker = self._ahead
-        if maker is None or key not in numbers:
-            return partial(self._maker([key]).low, 0)
-        return partial(maker.low, numbers[key])
 
     def _maker(self, keys: Sequence[str]) -> LowMaker:
         return low_maker(self.recipe, self.seed, keys)

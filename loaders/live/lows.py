@@ -19,7 +19,6 @@ from ...synth.models import (
     LowMaker,
     draw,
     draw_columns,
-    draw_many,
     low_maker,
 )
 from ...synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_yaml, recorded_recipe
@@ -50,10 +49,6 @@ class LiveLows:
     def draw(self, key: str, epoch: int) -> Draw:
         """Draw the parameters of a pair's low: a function of recipe, seed, epoch and key."""
         return draw(self.recipe, self.seed_of(epoch), key)
-
-    def draws_of(self, keys: Sequence[str], epoch: int) -> list[Draw]:
-        """Draw the parameters of several pairs; see `draw`."""
-        return draw_many(self.recipe, self.seed_of(epoch), keys)
 
     def columns_of(self, keys: Sequence[str], epoch: int) -> list[DrawColumns]:
         """Draw the parameters of several pairs, as columns; see `draw`."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import cv2
@@ -25,8 +24,14 @@ class DoesNotFit(LoaderError):
     """Pairs that are to stay in memory take more than there is."""
 
 
-class ResidentPool:
-    """Decoded pairs of one rank, by their numbers.
+def decode_all(
+    pairs: Pairs,
+    numbers: Sequence[int],
+    decoded: Callable[[StoredPair], tuple[Pixels, ...]],
+    threads: int,
+    name: str,
+) -> dict[int, tuple[Pixels, ...]]:
+    """Return the decoded pairs of one rank, by their numbers.
 
     numbers: those of the pairs that are kept.
     decoded: function of a StoredPair; returns its images, uint8 (H, W, 3): (low, normal), or the
@@ -35,41 +40,21 @@ class ResidentPool:
 
     Raises DoesNotFit with both numbers; LoaderError naming an image that cannot be decoded.
     """
-
-    def __init__(
-        self,
-        pairs: Pairs,
-        numbers: Sequence[int],
-        decoded: Callable[[StoredPair], tuple[Pixels, ...]],
-        threads: int,
-        name: str,
-    ) -> None:
-        self._images: dict[int, tuple[Pixels, ...]] = {}
-        limit, held = int(_KEPT_FREE * free_memory()), 0
-        with ThreadPoolExecutor(max(threads, 1)) as pool:
-            for done, images in enumerate(pool.map(partial(_one, pairs, decoded), numbers), 1):
-                held += sum(image.nbytes for image in images)
-                if held > limit:
-                    whole = held / done * len(numbers)
-                    raise DoesNotFit(
-                        f"{name}: its {len(numbers):,} pairs take {whole / 2**30:.1f} GiB decoded,"
-                        f" {limit / 2**30:.1f} GiB are free: take resident='auto', resident_side="
-                        " for smaller images, live lows, a smaller set, or more ranks"
-                    )
-                self._images[numbers[done - 1]] = images
-        self.bytes = held
-
-    def __getitem__(self, number: int) -> tuple[Pixels, ...]:
-        return self._images[number]
-
-    def __len__(self) -> int:
-        return len(self._images)
-
-
-def _one(
-    pairs: Pairs, decoded: Callable[[StoredPair], tuple[Pixels, ...]], number: int
-) -> tuple[Pixels, ...]:
-    return decoded(pairs[number])
+    kept: dict[int, tuple[Pixels, ...]] = {}
+    limit, held = int(_KEPT_FREE * free_memory()), 0
+    with ThreadPoolExecutor(max(threads, 1)) as pool:
+        all_images = pool.map(lambda number: decoded(pairs[number]), numbers)
+        for done, images in enumerate(all_images, 1):
+            held += sum(image.nbytes for image in images)
+            if held > limit:
+                whole = held / done * len(numbers)
+                raise DoesNotFit(
+                    f"{name}: its {len(numbers):,} pairs take {whole / 2**30:.1f} GiB decoded,"
+                    f" {limit / 2**30:.1f} GiB are free: take resident='auto', resident_side="
+                    " for smaller images, live lows, a smaller set, or more ranks"
+                )
+            kept[numbers[done - 1]] = images
+    return kept
 
 
 def shrunk(image: Pixels, side: int | None) -> Pixels:

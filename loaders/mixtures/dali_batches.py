@@ -26,7 +26,7 @@ from ..augment import CropFlip, crops_of, draw_crops, group_numbers
 from ..dataset import check_one_shape
 from ..live.host_batch import HostBatch
 from ..options import Options
-from ..read_pool import Bytes, ReadPool
+from ..read_pool import BatchesAhead, Bytes, ReadPool
 from ..samples import sized
 from .epochs import Batch, Sample
 from .mixture import at
@@ -41,12 +41,6 @@ class PartKeys(NamedTuple):
 
     names: Sequence[str]
     columns: Keys
-
-    @classmethod
-    def of(cls, part: Part) -> PartKeys:
-        """Return those of a component."""
-        names = part.contents.keys_of(range(part.contents.count))
-        return cls(names, Keys(names))
 
 
 class Group(NamedTuple):
@@ -103,14 +97,12 @@ class MixedSource:
         self.begun: deque[MixedBatch] = deque()  # those that DALI was given and has not given back
         self._parts, self._batches = parts, batches
         self._pool = ReadPool(threads, far)
-        self._reading: deque[tuple[Batch, Iterator[list[Bytes]]]] = deque()
+        self._ahead, self._done = BatchesAhead(self._begin, _AHEAD), 0
 
     def __call__(self) -> list[Pixels]:
         """Return the images of DALI's next batch: uint8 arrays of encoded bytes."""
-        while len(self._reading) <= _AHEAD:
-            batch = next(self._batches)
-            self._reading.append((batch, self._pool.map(self._extents, batch[1])))
-        batch, read = self._reading.popleft()
+        batch, read = self._ahead.of(self._done)
+        self._done += 1
         images = list(read)
         ends = np.cumsum([len(own) for own in images])
         firsts = np.concatenate([[0], ends[:-1]])
@@ -121,6 +113,11 @@ class MixedSource:
     def close(self) -> None:
         """End the threads that read."""
         self._pool.close()
+
+    def _begin(self, number: int) -> tuple[Batch, Iterator[list[Bytes]]]:
+        """Begin to read the next batch."""
+        batch = next(self._batches)
+        return batch, self._pool.map(self._extents, batch[1])
 
     def _extents(self, sample: Sample) -> tuple[Extent, ...]:
         part = self._parts[sample.part]

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from ...errors import LoaderError
-from ...storage.stores import AT_ONCE
+from ...synth.parameters.columns import Keys
 from ..dali.building import built
 from ..dali.dali_loader import DaliLoader
 from ..index import Contents
@@ -41,9 +41,6 @@ class MixedDali(MixedEpochs, DaliLoader):
             )
         return "external"
 
-    def _set_up(self, given: Mapping[str, Any]) -> None:
-        pass  # pipelines are built when batches are wanted
-
     @property
     def dataset(self) -> MixedSamples:
         """The pairs of all components; `dataset[i]` decodes one of them on the CPU."""
@@ -54,8 +51,7 @@ class MixedDali(MixedEpochs, DaliLoader):
 
         options = self.options
         far = any(one.far for one in self._sources())
-        threads = max(options.workers, AT_ONCE) if far else options.workers
-        source = MixedSource(self.parts, self._batches_ahead(), threads, far)
+        source = MixedSource(self.parts, self._batches_ahead(), options.workers, far)
         on_gpu = options.device == "gpu"
         device_id = self._wanted.current() if on_gpu else None
         decoder = pipelines.external_images(
@@ -78,7 +74,8 @@ class MixedDali(MixedEpochs, DaliLoader):
 
     @cached_property
     def _keys(self) -> list[PartKeys]:
-        return [PartKeys.of(part) for part in self.parts]
+        named = [part.contents.keys_of(range(part.contents.count)) for part in self.parts]
+        return [PartKeys(names, Keys(names)) for names in named]
 
     def pipeline(self, epoch: int = 0) -> Any:
         """Refuse to be one pipeline of DALI: raises LoaderError."""

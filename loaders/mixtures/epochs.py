@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import LoaderError
+from ..epoch_loader import STATE_VERSION, check_state
 from ..index import Contents
 from ..live.lows import LiveLows
 from ..options import Options
 from ..pair_loader import PairLoader
 from ..ranks import Rank
-from ..state import VERSION, check_state
 from .course import Course, Segment, SteppedRank
 from .mixture import Mixture, as_mixture, schedule
 from .parts import Part, open_parts
@@ -117,10 +117,7 @@ class MixedEpochs(PairLoader):
 
     def __len__(self) -> int:
         begun = self._of_epoch(self.epoch)
-        return self._count_batches(self.contents.count - begun.offset)
-
-    def _count_batches(self, count: int) -> int:
-        return self.rank.batches(count, self.options)
+        return self.rank.batches(self.contents.count - begun.offset, self.options)
 
     def _taken(self, begun: Begun, batch: int) -> int:
         """Return how many samples of an epoch all ranks have taken before a batch."""
@@ -132,7 +129,8 @@ class MixedEpochs(PairLoader):
         """Return how many samples an epoch takes of the order: none of those that are dropped."""
         if self.options.last_batch != "drop":
             return self.contents.count
-        return self._taken(begun, self._count_batches(self.contents.count - begun.offset))
+        batches = self.rank.batches(self.contents.count - begun.offset, self.options)
+        return self._taken(begun, batches)
 
     def _steps(self, count: int) -> int:
         """Return how many batches of `count` samples the rank has that has most."""
@@ -245,7 +243,7 @@ class MixedEpochs(PairLoader):
         for name in ("batch_size", "shuffle_buffer", "exact", "resident_side", "size"):
             options.pop(name, None)
         return {
-            "version": VERSION,
+            "version": STATE_VERSION,
             "data": self.contents.identity,
             "pairs": self.contents.count,
             "options": options,

@@ -17,10 +17,10 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from ...synth.models import model_of
-from ..dali.transforms.lows_on_gpu import LowsOnGpu, OnGpu
+from ..dali.transforms.lows_on_gpu import LowsOnGpu
 from ..dali.transforms.prefetch import CudaPrefetcher
 from ..dali.transforms.transform_pipeline import AHEAD, StartedBatch, TransformPipeline
-from ..live.cuda_tensors import addresses
+from ..live.cuda_tensors import OnGpu, addresses
 from ..live.lows import LiveLows
 from ..live.stream_keepalive import StreamKeepAlive
 from ..options import Options

@@ -25,25 +25,17 @@ _FOLDERS = ("photos", "low", "normal", "dark", "bright")  # of `data`, in a file
 class Component(BaseModel):
     """One source of a mixture.
 
-    Attributes
-    ----------
-    data : PairSet, str, Path, sequence or dict
-        A set or its folder, pairs of paths or bytes (`pairs_in`, `real`), or photographs, whose
-        lows are made live. Or a dict: {low: DIR, normal: DIR}, {photos: DIR}, {real: NAME, dir:
-        DIR, split: SPLIT}; and of unpaired ones {dark:, bright:}, each a list or a folder.
-    weight : float or dict of step to float
-        Share of samples, relative to the other components'.
-    split : str, optional
-        Split of a set; by default the loader's.
-    normals, live, recipe, draws
-        See `gloam.loaders.options.PairOptions`; by default the loader's. `live` of the loader is
-        for sets alone. `recipe` may be a dict of step to recipe.
-    repeat : int
-        Passes that an epoch has room for; see `mix`.
-    identity : bool
-        Give the lit picture as both input and target.
-    unpaired : bool
-        Give a dark picture and a bright one, each in an order of its own.
+    data: PairSet, str, Path, sequence or dict; a set or its folder, pairs of paths or bytes
+      (`pairs_in`, `real`), or photographs, whose lows are made live. Or a dict: {low: DIR, normal:
+      DIR}, {photos: DIR}, {real: NAME, dir: DIR, split: SPLIT}; and of unpaired ones {dark:,
+      bright:}, each a list or a folder.
+    weight: float or dict of step to float; share of samples, relative to the other components'.
+    split: of a set; by default the loader's.
+    normals, live, recipe, draws: see `gloam.loaders.options.PairOptions`; by default the loader's.
+      `live` of the loader is for sets alone. `recipe` may be a dict of step to recipe.
+    repeat: passes that an epoch has room for; see `mix`.
+    identity: give the lit picture as both input and target.
+    unpaired: give a dark picture and a bright one, each in an order of its own.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)

@@ -143,9 +143,9 @@ class IdentityLows(LiveLows):
         """Return what gives normals for lows."""
         return _IdentityMaker(())
 
-    def draws_of(self, keys: Sequence[str], epoch: int) -> list[Any]:
+    def columns_of(self, keys: Sequence[str], epoch: int) -> list[Any]:
         """Return that nothing is drawn."""
-        return [None] * len(keys)
+        return []
 
     def fingerprint(self) -> dict[str, Any]:
         """Return that lows are none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +16,7 @@ from ...synth.reporting.checks import Check
 from ...synth.reporting.report import report
 from ...synth.reporting.subject import folder_subject
 from ..torch_loader import TorchLoader
-from .mixture import Component, Mixture, at, mixture_in
+from .mixture import Mixture, at, mixture_in
 
 _LONGEST = 80  # letters of a file's name: keys of lists are paths
 
@@ -51,7 +50,10 @@ def report_mixture(
     shown = progress or Silent()
     shown.stage("measuring pairs", pairs)
     facts = [
-        (f"component {key}", f"{share / sum(shares.values()):.1%} of samples{_left_out(key, kept)}")
+        (
+            f"component {key}",
+            f"{share / sum(shares.values()):.1%} of samples" + "; not measured" * (key not in kept),
+        )
         for key, share in shares.items()
     ]
     with TemporaryDirectory() as folder:
@@ -79,7 +81,3 @@ def _write(mixture: Mixture, lows: Path, normals: Path) -> list[str]:
                 write_bytes(folder / file, encode(image[0].numpy(), "png"))
             components += given["component"]
     return components
-
-
-def _left_out(name: str, kept: Mapping[str, Component]) -> str:
-    return "" if name in kept else "; not measured"

@@ -30,9 +30,7 @@ def serialize_pipeline(options: Options) -> bytes:
 
 def source(options: Options) -> str:
     """Return the pipeline as a Python file, which DALI's backend reads too."""
-    signed = options.value_range[0] < 0 and options.dtype != "uint8"
-    mean = 127.5 if signed else 0.0
-    std = 1.0 if options.dtype == "uint8" else (127.5 if signed else 255.0)
+    mean, std = options.mean_and_std
     kind = {"float32": "FLOAT", "float16": "FLOAT16", "uint8": "UINT8"}[options.dtype]
     gpu = options.device == "gpu"
     more = (

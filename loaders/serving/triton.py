@@ -40,40 +40,19 @@ def export_triton(
     live_recipe: Recipe | str | None = None,
     seed: int = 0,
 ) -> list[str]:
-    """Write a model repository.
+    """Write a model repository; returns its models.
 
-    Parameters
-    ----------
-    root : Path
-        A folder that is not there yet, or is empty.
-    size : int or (height, width)
-        Images are resized to it.
-    device : str
-        Device that the server decodes and resizes on: "cpu" or "gpu".
-    dtype, value_range, layout
-        See `PairLoader`.
-    max_batch : int
-        Images of a request, at most.
-    threads : int
-        Threads that decode on the CPU.
-    ensemble : str
-        Which of the models the ensemble begins with: "python" or "dali".
-    live_recipe : Recipe or str, optional
-        Make lows by this recipe; DALI's backend cannot.
-    seed : int
-        Random seed of the lows.
+    root: a folder that is not there yet, or is empty.
+    size: int or (height, width); images are resized to it.
+    device: device that the server decodes and resizes on.
+    dtype, value_range, layout: see `PairLoader`.
+    max_batch: images of a request, at most.
+    threads: threads that decode on the CPU.
+    ensemble: which of the models the ensemble begins with.
+    live_recipe: make lows by this recipe; DALI's backend cannot.
+    seed: random seed of the lows.
 
-    Returns
-    -------
-    list of str
-        The models.
-
-    Raises
-    ------
-    ConfigError
-        When an option is wrong.
-    SetError
-        When the folder holds something.
+    Raises ConfigError when an option is wrong; SetError when the folder holds something.
     """
     try:
         options = Options(

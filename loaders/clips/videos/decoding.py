@@ -76,7 +76,9 @@ class DecodedParts:
 
     def _decoded(self, part: VideoPart) -> Any:
         if self._processes is None:
-            frames = decode_sequence(part.video, part.times, _memory)
+            frames = decode_sequence(
+                part.video, part.times, lambda shape: np.empty(shape, np.uint8)
+            )
         elif self._locked is None:
             frames = self._processes.decode(part)
         else:
@@ -89,10 +91,6 @@ def runs_ahead(groups: Groups, workers: int) -> int:
     each = groups.at_once
     wanted, most = -(-workers // each), _MOST_AHEAD // (each * max(int(groups.sizes.max()), 1))
     return max(_AHEAD, min(wanted, most))
-
-
-def _memory(shape: tuple[int, ...]) -> Memory:
-    return np.empty(shape, np.uint8)
 
 
 class _Locked:

@@ -24,11 +24,6 @@ PIXEL_FORMS = ("yuv420p", "yuvj420p")
 _RUNS_AHEAD = 2  # of each pipeline
 
 
-def decodes_videos() -> bool:
-    """Return whether this DALI decodes videos out of memory."""
-    return hasattr(fn.decoders, "video")
-
-
 def pipelines_of(
     runs: Runs,
     count: int,

@@ -7,7 +7,6 @@ an H200, 16 threads decoded 4,980 frames of 480 x 270 a second, as many as 4; 16
 from __future__ import annotations
 
 import multiprocessing
-import signal
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -17,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ....engines.forkserver import prepare_workers
-from ....engines.process import end_with_parent, main_left_alone
+from ....engines.process import begin_child, main_left_alone
 from ....errors import LoaderError
 from ....manifests.clips.segments import Segments, VideoSegment
 from ....manifests.clips.video import decode_sequence
@@ -108,8 +107,7 @@ def _begin(buffers: Any, variables: dict[str, str]) -> None:
     global _filled
     take_environment(variables)
     _filled = buffers
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the loader ends them
-    end_with_parent()
+    begin_child()
 
 
 def _decode(part: VideoPart, number: int) -> tuple[int, ...] | Memory:

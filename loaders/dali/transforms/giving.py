@@ -14,11 +14,11 @@ from ....synth.models import model_of
 from ...augment import CropFlip, draw_crops
 from ...devices import converted
 from ...given import Known, batch_known, drawn_columns, drawn_facts, tellers
-from ...live.cuda_tensors import Whole, addresses
+from ...live.cuda_tensors import OnGpu, Whole, addresses
 from ...live.lows import LiveLows
 from ...live.stream_keepalive import StreamKeepAlive
 from ...options import Options
-from .lows_on_gpu import LowsOnGpu, OnGpu
+from .lows_on_gpu import LowsOnGpu
 
 _HELD = 4  # batches whose maps may be under way
 
@@ -84,8 +84,7 @@ class StoredPipeline:
 
     pairs: yields lows, normals, labels, and where there are draws and maps are asked for, whole
       normals; built.
-    keys_of: function of labels; returns the keys of a batch.
-    epoch_of: function of a batch's number, counted from here; returns its epoch.
+    read: function of labels; returns the keys of the next batch, and its epoch.
     keys: those of all pairs that may come, on a GPU.
     device_id: number of the GPU.
     """
@@ -95,13 +94,11 @@ class StoredPipeline:
         pairs: Any,
         drawn: LiveLows | None,
         options: Options,
-        keys_of: Callable[[Any], list[str]],
-        epoch_of: Callable[[int], int],
+        read: Callable[[Any], tuple[list[str], int]],
         keys: Sequence[str],
         device_id: int | None,
     ) -> None:
-        self._pairs, self._drawn, self._options = pairs, drawn, options
-        self._keys_of, self._epoch_of, self._done = keys_of, epoch_of, 0
+        self._pairs, self._drawn, self._options, self._read = pairs, drawn, options, read
         self._pool = ThreadPoolExecutor(max(options.workers, 1))
         self._device, self._lows = device_of(device_id), None
         self._stream: Any = None  # of the GPU that makes maps
@@ -120,15 +117,14 @@ class StoredPipeline:
     def run(self, *stream: Any) -> tuple[Any, ...]:
         """Make the next batch: lows, normals, labels, what is known."""
         outputs = self._pairs.run(*stream)
-        epoch, options = self._epoch_of(self._done), self._options
-        self._done += 1
+        options = self._options
         if self._drawn is None:
             shape = outputs[1].shape()
             height, width = shape[0][:2] if options.layout == "HWC" else shape[0][1:]
             nothing = [Known(None, {}, (height, width))] * len(shape)
             given = converted(batch_known(nothing, options), lambda one: one.to(self._device))
             return (*outputs, given)
-        keys = self._keys_of(outputs[2])
+        keys, epoch = self._read(outputs[2])
         if not options.maps:
             return (*outputs, *self._giver.given(keys, epoch))
         *outputs, normals = outputs

@@ -22,12 +22,13 @@ from ....synth.kernels.arrays import Window
 from ....synth.models import model_of
 from ...augment import draw_crops
 from ...given import tellers
+from ...live.cuda_tensors import OnGpu
 from ...live.host_batch import pairs_batch
 from ...live.lows import LiveLows
 from ...live.stream_keepalive import StreamKeepAlive
 from ...options import Options
 from .giving import Giver, addresses_of, device_of, sizes_of
-from .lows_on_gpu import LowsOnGpu, OnGpu
+from .lows_on_gpu import LowsOnGpu
 from .prefetch import CudaPrefetcher
 from .transform_pipeline import AHEAD, StartedBatch, TransformPipeline
 
@@ -39,8 +40,7 @@ class LivePipeline:
     """A stand-in for a DALI pipeline of pairs: the same outputs, lows made on the way.
 
     normals: yields decoded normals and labels, built.
-    keys_of: function of labels; returns the keys of a batch.
-    epoch_of: function of a batch's number, counted from here; returns its epoch.
+    read: function of labels; returns the keys of the next batch, and its epoch.
     device_id: number of the GPU.
     keys: those of all pairs that may come.
     """
@@ -50,18 +50,15 @@ class LivePipeline:
         normals: Any,
         live: LiveLows,
         options: Options,
-        keys_of: Callable[[Any], list[str]],
-        epoch_of: Callable[[int], int],
+        read: Callable[[Any], tuple[list[str], int]],
         keys: Sequence[str],
         device_id: int | None,
     ) -> None:
-        self._normals, self._live, self._options = normals, live, options
-        self._keys_of, self._epoch_of = keys_of, epoch_of
+        self._normals, self._live, self._options, self._read = normals, live, options, read
         self._pool = ThreadPoolExecutor(max(options.workers, 1))
         by_gpu = options.device == "gpu" and model_of(live.recipe) == "camera"
         self._on_gpu = LowsOnGpu(live, options, keys) if by_gpu else None
         self._transform = TransformPipeline(options, device_id)
-        self._done = 0
         self._ahead = (
             CudaPrefetcher(self._on_stream, _AHEAD, device_id) if device_id is not None else None
         )
@@ -139,9 +136,3 @@ class LivePipeline:
             self._on_gpu.whole(own, epoch, [lows[i] for i in range(len(keys))])
         self._transform.begin(begun, lows, normals, crops, stream)
         return begun
-
-    def _read(self, labels: Any) -> tuple[list[str], int]:
-        """Return keys and epoch of a batch."""
-        keys, epoch = self._keys_of(labels), self._epoch_of(self._done)
-        self._done += 1
-        return keys, epoch

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from ...live.cuda_tensors import Whole, addresses, moved_maps, new_camera, transformed_pairs
+from ...live.cuda_tensors import OnGpu, Whole, addresses, moved_maps, new_camera, transformed_pairs
 from ...live.draws import EpochDraws
 from ...live.lows import LiveLows
 from ...options import Options
-
-
-class OnGpu(NamedTuple):
-    """Normals of a batch in a GPU's memory, on torch's current stream."""
-
-    places: Whole  # (N), of their keys among all
-    sizes: Whole  # (N, 2)
-    at: Whole  # (N), their addresses
 
 
 class LowsOnGpu:
@@ -34,18 +26,16 @@ class LowsOnGpu:
 
     def whole(self, normals: OnGpu, epoch: int, lows: Sequence[Any]) -> None:
         """Fill whole lows."""
-        places, sizes, at = normals
-        self._ready(epoch).launch(sizes, at, addresses(lows), numbers=places)
+        at = normals.at, addresses(lows)
+        self._ready(epoch).launch(normals.sizes, *at, numbers=normals.places)
 
     def pairs(self, normals: OnGpu, epoch: int, crops: Whole) -> tuple[Any, Any]:
         """Make lows and normals of a size; see `cuda_tensors.transformed_pairs`."""
-        places, sizes, at = normals
-        return transformed_pairs(self._ready(epoch), sizes, at, crops, self._options, places)
+        return transformed_pairs(self._ready(epoch), normals, crops, self._options)
 
     def maps(self, normals: OnGpu, epoch: int, crops: Whole, options: Options) -> dict[str, Any]:
         """Make maps of pairs; see `cuda_tensors.moved_maps`."""
-        places, sizes, at = normals
-        return moved_maps(self._ready(epoch), sizes, at, crops, options, places)
+        return moved_maps(self._ready(epoch), normals, crops, options)
 
     def close(self) -> None:
         """End the threads that draw."""

@@ -144,13 +144,12 @@ def normalised(images: list[Any], options: Options) -> list[Any]:
     """Pad images, and bring them into the type, range and layout that are asked for."""
     if options.pad:
         images = _alike(fn.pad, images, axis_names="HW")
-    signed = options.value_range[0] < 0 and options.dtype != "uint8"
-    levels = options.dtype == "uint8"
+    mean, std = options.mean_and_std
     return _alike(
         fn.crop_mirror_normalize,
         images,
         dtype=_TYPES[options.dtype],
         output_layout=options.layout,
-        mean=[127.5] if signed else [0.0],
-        std=[1.0] if levels else ([127.5] if signed else [255.0]),
+        mean=[mean],
+        std=[std],
     )

@@ -8,27 +8,27 @@ They have no state: what they give is a function of the epoch, the batch and the
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from ....synth.kernels.arrays import Window
+from ....synth.kernels.arrays import Pixels, Window
 from ....synth.models import model_of
 from ....synth.parameters.columns import Keys
 from ...augment import draw_crops
 from ...given import tellers
 from ...index import Contents
+from ...live.cuda_tensors import OnGpu
 from ...live.draws import MadeAhead
 from ...live.host_batch import HostBatch, pairs_batch
 from ...live.lows import LiveLows
-from ...live.pool import ResidentPool
 from ...options import Options
 from ..encoded import OrderedNumbers
 from .giving import Giver, device_of
-from .lows_on_gpu import LowsOnGpu, OnGpu
+from .lows_on_gpu import LowsOnGpu
 from .prefetch import CudaPrefetcher
 from .transform_pipeline import AHEAD, StartedBatch, TransformPipeline
 
@@ -41,6 +41,7 @@ _AHEAD = 4  # batches that are made while one is used
 class ResidentPipeline:
     """A stand-in for a DALI pipeline of pairs, where everything is in host memory.
 
+    pool: decoded pairs; see `pool.decode_all`.
     live: where the pool holds normals alone.
     drawn: how lows are or were drawn.
     numbers, done: of the pairs of batches, and how many of those are passed over.
@@ -48,7 +49,7 @@ class ResidentPipeline:
 
     def __init__(
         self,
-        pool: ResidentPool,
+        pool: Mapping[int, tuple[Pixels, ...]],
         contents: Contents,
         live: LiveLows | None,
         drawn: LiveLows | None,

@@ -42,7 +42,11 @@ class TritonPythonModel:
     def _answered(self, request: Any) -> Any:
         images = np.from_dlpack(pb_utils.get_input_tensor_by_name(request, "IMAGE"))
         named = pb_utils.get_input_tensor_by_name(request, "KEY")
-        keys = [] if named is None else [_text(key) for key in np.from_dlpack(named)]
+        keys = (
+            []
+            if named is None
+            else [_bytes(key).decode("utf-8", "replace") for key in np.from_dlpack(named)]
+        )
         pairs = []
         try:
             for number, image in enumerate(images):
@@ -63,10 +67,6 @@ def _bytes(filled: Any) -> bytes:
     """Return what zeros were put behind."""
     whole: bytes = filled.tobytes()
     return whole.rstrip(b"\0")
-
-
-def _text(filled: Any) -> str:
-    return _bytes(filled).decode("utf-8", "replace")
 
 
 def _tensor(name: str, array: Any) -> Any:

@@ -78,9 +78,7 @@ def test_kernels_get_frames_windows_and_the_draws_of_frames(monkeypatch, draws):
     given = []
     camera = SimpleNamespace(load=given.append)
     monkeypatch.setattr(f"{MODULE}.new_camera", lambda: camera)
-    monkeypatch.setattr(
-        f"{LiveClips.__module__}.transformed_pairs", lambda *rest: given.append(rest)
-    )
+    monkeypatch.setattr(f"{MODULE}.transformed_pairs", lambda *rest: given.append(rest))
     decoded = Decoded()
     clips = live_clips(decoded, draws=draws)
     for _ in range(3):
@@ -88,7 +86,7 @@ def test_kernels_get_frames_windows_and_the_draws_of_frames(monkeypatch, draws):
     clips.close()
     frames = [frame for clip in decoded.clips for frame in clip]
     for number in range(3):
-        table, (_, sizes, at, crops, _, numbers, firsts) = given[2 * number : 2 * number + 2]
+        table, (_, (numbers, sizes, at), crops, _, firsts) = given[2 * number : 2 * number + 2]
         assert sizes.tolist() == [list(frame.shape[:2]) for frame in frames]
         assert numbers.tolist() == list(range(2 * FRAMES))
         for i, frame in enumerate(frames):
@@ -112,17 +110,13 @@ def test_kernels_get_frames_windows_and_the_draws_of_frames(monkeypatch, draws):
 
 def test_without_crops_frames_are_whole(monkeypatch):
     given = []
-    monkeypatch.setattr(
-        f"{LiveClips.__module__}.new_camera", lambda: SimpleNamespace(load=given.append)
-    )
-    monkeypatch.setattr(
-        f"{LiveClips.__module__}.transformed_pairs", lambda *rest: given.append(rest)
-    )
+    monkeypatch.setattr(f"{MODULE}.new_camera", lambda: SimpleNamespace(load=given.append))
+    monkeypatch.setattr(f"{MODULE}.transformed_pairs", lambda *rest: given.append(rest))
     clips = live_clips(Decoded(), Options(batch_size=2, size=(24, 32), workers=1))
     clips._on_stream(Stream())
     clips.close()
     sizes = [[*frame.shape[:2]] for clip in Decoded().clips for frame in clip]
-    assert given[1][3].tolist() == [[0, 0, *size, 0, 0, 0] for size in sizes]
+    assert given[1][2].tolist() == [[0, 0, *size, 0, 0, 0] for size in sizes]
 
 
 def test_frames_that_differ_in_size_are_named(monkeypatch):
