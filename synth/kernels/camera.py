@@ -199,11 +199,11 @@ def _fill_bands(rgb, low, window, scene, camera, scratch):
                 expose_row(y, window.left, picture, scene, rows)
                 upper = row_offset(2 * y, 3 * pixels, sensor)
                 lower = row_offset(2 * y + 1, 3 * pixels, sensor)
-                own = _planes(offsets, n, a, b)
-                own[0][:] = upper
-                own[1][:] = upper + lower if method == BINNED else upper
-                own[2][:] = lower if method == BINNED else upper
+                offsets[a:b] = upper
+                offsets[n + a : n + b] = upper + lower if method == BINNED else upper
+                offsets[2 * n + a : 2 * n + b] = lower if method == BINNED else upper
                 if pattern.there:
+                    own = _planes(offsets, n, a, b)
                     at, size = (y, window.left), (picture, columns)
                     add_pixel_pattern(
                         own, method, at, size, pattern, scratch.column_offsets, scratch.pattern

@@ -101,11 +101,15 @@ def _of_sites(number, y, x, batch):
 
 
 @scalar
-def _electrons_at(number, y, x, batch, maps):
-    """Return mean electrons of a pixel, and of what scatters there."""
-    if batch.draws[batch.images[number].draw].method >= BILINEAR:
-        return _of_mosaic(number, y, x, batch, maps)
-    return _of_sites(number, y, x, batch)
+def _electrons_at(number, place, batch, maps):
+    """Return row and column of a place of a span, mean electrons there, and of what scatters."""
+    image = batch.images[number]
+    row = i32(place) // image.span_columns
+    column = i32(place) - row * image.span_columns
+    y, x = i32(row + image.span_top), i32(column + image.span_left)
+    if batch.draws[image.draw].method >= BILINEAR:
+        return y, x, _of_mosaic(number, y, x, batch, maps)
+    return y, x, _of_sites(number, y, x, batch)
 
 
 @scalar
@@ -123,20 +127,11 @@ def moment_thread_count(image, draw, maps):
 
 
 @scalar
-def _place_in_picture(place, image):
-    """Return row and column of a place of a span."""
-    y = i32(place) // image.span_columns
-    x = i32(place) - y * image.span_columns
-    return i32(y + image.span_top), i32(x + image.span_left)
-
-
-@scalar
 def grain_step(number, place, batch, maps):
     """Find the moments of a pixel, as `moment_step`, in a third of the registers."""
     image = batch.images[number]
     draw, at = batch.draws[image.draw], maps.first[number] + i64(place)
-    y, x = _place_in_picture(place, image)
-    means, _ = _electrons_at(number, y, x, batch, maps)
+    _, _, (means, _) = _electrons_at(number, place, batch, maps)
     channels = noise_of(draw, GAUSSIAN), maps.channels[number]
     gain, colour, levels = draw.camera_sensor_gain, colour_of(draw), maps.levels[number]
     found = noisy_moments_of(means, gain, colour, channels, levels)
@@ -148,8 +143,7 @@ def moment_step(number, place, batch, maps):
     """Find the moments of a pixel; see `noise_map._smoothed` where chroma is smoothed."""
     image = batch.images[number]
     draw, at = batch.draws[image.draw], maps.first[number] + i64(place)
-    y, x = _place_in_picture(place, image)
-    means, counts = _electrons_at(number, y, x, batch, maps)
+    y, x, (means, counts) = _electrons_at(number, place, batch, maps)
     parity, own = 2 * (y & 1) + (x & 1), maps.sites[number]
     squares, powers = maps.squares[number, parity], maps.powers[number, parity]
     site = SiteNoise(draw.camera_sensor_gain, own, own[5], squares, powers)
