@@ -17,12 +17,12 @@ from typing import Literal, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from ...errors import ConfigError, SetError, SourceError, first_line
 from ...storage.tables import read_row_group, read_schema, read_table
-from ...storage.untrusted import inside, parse_json, shown
+from ...storage.untrusted import first_finding, inside, parse_json, shown
 from ..images.encode import encode_grey
 from ..sources import Source
 from . import voc
@@ -247,6 +247,8 @@ def read_left_out(root: Path) -> list[dict[str, str]]:
     found = _read(root, partial(read_row_group, number=int(number)))["labels"].to_pylist()
     try:
         return _LEFT_OUT.validate_python(list(map(parse_json, found)))
+    except ValidationError as error:
+        raise SetError.at(root / LABELS, f"cannot be read: {first_finding(error)}") from error
     except ValueError as error:
         raise SetError.at(root / LABELS, f"cannot be read: {first_line(error)}") from error
 

@@ -92,7 +92,7 @@ def leaks(*sets: str | Path, workers: int = 1, progress: Progress | None = None)
         Two or more: folders of images, gloam's sets (their normals), or real ones as
         "lol-v1=FOLDER" (the normals of their test split).
     workers, progress
-        See `gloam.build`; one process by default.
+        See `gloam.build`; one process and no bars by default.
 
     Raises
     ------

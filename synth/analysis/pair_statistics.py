@@ -68,13 +68,13 @@ def pair_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
         )
     light, lit = luminance(low), luminance(normal)
     grid, lit_grid = log_grid(light), log_grid(lit)
-    values = {
+    found = {
         "exposure_ev": exposure_ev(light, lit),
         "field_ev": float(np.std(grid - lit_grid)),
         "normal_grid_ev": float(np.std(lit_grid)),
     }
-    values |= low_statistics(low, grid) | noise(low, flattest(normal))
-    return values | _power_law(low, normal)
+    found |= low_statistics(low, grid) | noise(low, flattest(normal)) | _power_law(low, normal)
+    return {name: found[name] for name in LABELS if name in found}
 
 
 def low_statistics(low: Pixels, grid: FloatArray | None = None) -> dict[str, float]:
@@ -164,7 +164,7 @@ def _power_law(low: Pixels, normal: Pixels) -> dict[str, float]:
     )
     usable = (dark > 0) & (bright > 0)
     x, y = np.log(bright[usable]), np.log(dark[usable])
-    if len(x) < 4 or np.ptp(x) < 1e-6:
+    if min(low.shape[:2]) < _BLOCK or len(x) < 4 or np.ptp(x) < 1e-6:
         return {"scale": float("nan"), "exponent": float("nan")}
     exponent, scale = np.polyfit(x, y, 1)
     return {"scale": float(np.exp(scale)), "exponent": float(exponent)}

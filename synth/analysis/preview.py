@@ -20,6 +20,7 @@ from ...manifests.sets.info import SET_FILE
 from ...manifests.sources import Location, list_source, read
 from ...manifests.sources.collections import SAMPLE_NAMES
 from ...manifests.sources.folders import images_below
+from ...storage.stores import as_path
 from ...storage.untrusted import read_regular
 from ..recipes.load import DEFAULT, Overrides, Recipe, load_recipe, override_texts
 from .contact_sheet import Tile, row_of, sheet, small_tile, strip_of
@@ -74,7 +75,7 @@ def preview(
     >>> sheet.mode
     'RGB'
     """
-    paths = [Path(photos)] if isinstance(photos, str | Path) else [Path(one) for one in photos]
+    paths = list(map(as_path, [photos] if isinstance(photos, str | Path) else photos))
     chosen = [recipe] if isinstance(recipe, str | BaseModel) else list(recipe)
     changes = override_texts(overrides)
     rows: list[list[Tile]] = []

@@ -93,7 +93,7 @@ def stats(
     pairs : int
         Largest number of pairs to measure, evenly spread.
     workers, progress, engine
-        See `gloam.build`; one process by default. Progress counts pairs measured.
+        See `gloam.build`; one process and no bars by default. Progress counts pairs measured.
 
     Returns
     -------

@@ -160,7 +160,7 @@ def make_request(
 
     Raises ConfigError with the key, its value and what is allowed.
     """
-    file = validate(BuildFile, load_yaml(Path(config)), str(config)) if config else BuildFile()
+    file = validate(BuildFile, load_yaml(as_path(config)), str(config)) if config else BuildFile()
     given = {name: value for name, value in options.items() if value is not None}
     if select is False and profile:
         raise ConfigError("--no-select and --profile exclude each other")

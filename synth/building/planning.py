@@ -105,7 +105,10 @@ def _plan(run: Run, listed: pa.Table) -> Planned:
     # Where the photographs lie on this machine is nobody else's business, and would change the
     # set's bytes.
     public = plan.candidates.drop_columns(["container", "member", "offset", "stamp"])
-    tables = {CANDIDATES: parquet_bytes(public), PLAN: parquet_bytes(plan.pairs)}
+    tables = {
+        name: parquet_bytes(table.combine_chunks())
+        for name, table in ((CANDIDATES, public), (PLAN, plan.pairs))
+    }
     if request.output.labels:
         run.progress.stage("labels", None)
         tables[LABELS], tables[CLASS_LIST] = read_all(plan.pairs, listed, request.sources)
@@ -125,9 +128,9 @@ def _plan(run: Run, listed: pa.Table) -> Planned:
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
-    """Return a table as a Parquet file."""
+    """Return a table as a Parquet file, whose pages are of its chunks."""
     buffer = io.BytesIO()
-    pq.write_table(table.combine_chunks(), buffer)
+    pq.write_table(table, buffer)
     return buffer.getvalue()
 
 

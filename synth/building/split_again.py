@@ -78,7 +78,12 @@ def _tables(origin: PairSet, old: pa.Table, rows: dict[str, list[int]]) -> tuple
     labelled = io.BytesIO()
     if origin.info.build.labelled:
         labels = read_labels(origin.root)  # in the order of the plan
-        with pq.ParquetWriter(labelled, labels.schema) as writer:
+        left_out, about = labels.slice(len(plan)).combine_chunks(), labels.schema.metadata
+        if len(left_out):
+            about = {**about, b"left_out": str(len(rows)).encode()}
+        with pq.ParquetWriter(labelled, labels.schema.with_metadata(about)) as writer:
             for own in rows.values():
                 writer.write_table(labels.take(own).combine_chunks(), row_group_size=len(own))
-    return parquet_bytes(plan), labelled.getvalue()
+            if len(left_out):
+                writer.write_table(left_out, row_group_size=len(left_out))
+    return parquet_bytes(plan.combine_chunks()), labelled.getvalue()

@@ -39,7 +39,7 @@ def verify(
     normals : PairSet, str or Path, optional
         For `deep`, the set that holds the normals of a set of lows only.
     workers, progress, engine
-        See `gloam.build`; one process by default. Progress counts units, then pairs.
+        See `gloam.build`; one process and no bars by default. Progress counts units, then pairs.
 
     Returns
     -------

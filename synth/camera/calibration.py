@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -19,7 +17,6 @@ from pydantic import (
 
 from ...errors import ConfigError
 from ...manifests.config import load_yaml, validate
-from ..kernels.arrays import FloatArray
 
 
 def _number(value: Any) -> Any:
@@ -145,11 +142,6 @@ class Calibration(BaseModel):
     def rows(self) -> tuple[tuple[float, ...], ...]:
         """One for each calibrated ISO, where there are such."""
         return self.by_iso or self.heteroscedastic
-
-    @cached_property
-    def table(self) -> FloatArray:
-        """The rows as an array."""
-        return np.array(self.rows)
 
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -99,6 +99,11 @@ def iso_range(
     return _NOMINAL_ISO, float(round(most))
 
 
+@lru_cache(maxsize=256)
+def _as_array(rows: tuple[tuple[float, ...], ...]) -> FloatArray:
+    return np.array(rows)
+
+
 def sensors_at(
     camera: str, isos: FloatArray, spreads: FloatArray, own: Mapping[str, Calibration]
 ) -> Sensors:
@@ -124,11 +129,12 @@ def sensors_at(
             for line, spread in zip((fit.read, fit.tukey, fit.row), spreads, strict=True)
         )
         return Sensors(isos, exp(log_gain), read, tukey, fit.shape, row, entry.black, entry.white)
-    known = entry.table[:, 0]
+    table = _as_array(entry.rows)
+    known = table[:, 0]
     above = np.searchsorted(known, isos)
     lower, upper = np.maximum(above - 1, 0), np.minimum(above, len(known) - 1)
     distances = [np.abs(log(known[near] / isos)) for near in (lower, upper)]
-    columns = entry.table[np.where(distances[0] <= distances[1], lower, upper)].T
+    columns = table[np.where(distances[0] <= distances[1], lower, upper)].T
     if entry.by_iso:
         iso, gain, gaussian, tukey, shape, row = columns
         return Sensors(iso, gain, gaussian, tukey, shape, row, entry.black, entry.white)

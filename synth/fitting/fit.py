@@ -109,7 +109,7 @@ def fit(
     distributions : bool
         Write settings, means and covariances in place of a table of the pairs.
     workers, progress
-        See `gloam.build`; one process by default. Progress counts lows measured.
+        See `gloam.build`; one process and no bars by default. Progress counts lows measured.
 
     Returns
     -------

@@ -247,8 +247,8 @@ def _write_splits(written: Written, origin: PairSet) -> None:
     table = read_checked(written.root / FOLDER / PAIRS)
     for split, named in _SPLITS.items():
         if origin.info.counts.get(split):
-            rows = parquet_bytes(table.filter(pc.equal(table["split"], split)))
-            written.put(f"data/{named}.parquet", [rows])
+            rows = table.filter(pc.equal(table["split"], split))
+            written.put(f"data/{named}.parquet", [parquet_bytes(rows)])
 
 
 def _published(written: Written, name: str) -> PublishedFile:

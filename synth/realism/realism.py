@@ -57,7 +57,7 @@ def realism(
     seed : int
         Random seed of the recipe's draws; the control has the next one.
     workers, progress
-        See `gloam.build`; one process by default. Progress counts lows measured.
+        See `gloam.build`; one process and no bars by default. Progress counts lows measured.
 
     Raises
     ------

@@ -53,7 +53,7 @@ def report(
         References that `gloam stats --save-reference` wrote; folders of real lows, or folders that
         hold low/ and normal/, to tell the set's lows from.
     workers, progress, engine
-        See `gloam.build`; one process by default. Progress counts pairs measured.
+        See `gloam.build`; one process and no bars by default. Progress counts pairs measured.
 
     Returns
     -------

@@ -233,6 +233,8 @@ def _by_sample(receipt: Receipt) -> Iterator[list[str]]:
             paths = [file.path]
         elif paths:
             paths.append(file.path)
+        else:
+            raise SetError(f"{receipt.unit}: {file.path}: belongs to no record")
     if paths:
         yield paths
 

@@ -19,6 +19,7 @@ from gloam.cli.main import gloam as command
 from gloam.errors import ConfigError, SourceError
 from gloam.manifests.images.npy import npy_bytes
 from gloam.manifests.labels.runs import mask_of, runs_of
+from gloam.manifests.labels.table import read_left_out
 from gloam.manifests.sets.verify import verify_set
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import regenerate
@@ -247,6 +248,12 @@ def test_annotations_that_do_not_fit_are_left_out_named_and_counted(tmp_path):
     regenerate(found, tmp_path / "again", overrides=["camera.iso=6400"])
     again = gloam.open_set(tmp_path / "again").table("refused").to_pylist()
     assert again == found.table("refused").to_pylist()
+    # Split again they are those of other units.
+    sources = read_left_out(tmp_path / "set")
+    regenerate(found, tmp_path / "parted", val=3)
+    parted = gloam.open_set(tmp_path / "parted")
+    assert (read_left_out(parted.root), verify_set(parted)) == (sources, [])
+    assert (len(sources), parted.counts) == (1, {"train": 5, "val": 3})
 
 
 def test_labels_of_a_smaller_copy_are_scaled(tmp_path):

@@ -30,8 +30,8 @@ def test_cameras_of_ones_own_become_part_of_the_recipe(tmp_path):
     )
     again = CameraRecipe.model_validate(yaml.safe_load(recipe_yaml(recipe)))
     (tmp_path / "cameras.yaml").unlink()
-    assert again == recipe
     drawn = draw(again, 1, "a")
+    assert (draw(recipe, 1, "a"), again) == (drawn, recipe)
     sensor = drawn.camera.sensor
     assert drawn.camera.name == "mine"
     assert (sensor.gain, sensor.read_scale, sensor.black, sensor.white) == (6.4, 5.1, 64, 4095)

@@ -86,6 +86,14 @@ def test_pairs_come_back_in_order_through_their_receipt(
     assert [pair.key for pair in FILES.samples(tmp_path, receipt)] == [pair.key for pair in order]
 
 
+def test_a_file_of_no_record_is_named(tmp_path: Path, pairs: list[Sample]) -> None:
+    receipt = published(tmp_path, pairs)
+    first, *others = receipt.files
+    moved = receipt.model_copy(update={"files": [*others, first]})
+    with pytest.raises(SetError, match=r"train-000000: train/low/.* belongs to no record"):
+        list(FILES.samples(tmp_path, moved))
+
+
 def test_two_units_of_a_split_share_its_folders_and_are_read_apart(
     tmp_path: Path, pairs: list[Sample]
 ) -> None:
