@@ -34,8 +34,8 @@ def explained(
     """
     for contents, numbers in suspects:
         with ThreadPoolExecutor(options.workers) as pool:
-            damages = pool.map(partial(_damage, contents), numbers)
-            found = next(filter(None, damages), None)
+            # Unnamed, so that those behind the first that is found are not looked at.
+            found = next(filter(None, pool.map(partial(_damage, contents), numbers)), None)
         found = found or _first_unknown(contents, options, numbers)
         if found is not None:
             return LoaderError.at(contents.name, str(found))

@@ -43,8 +43,8 @@ def decode_all(
     kept: dict[int, tuple[Pixels, ...]] = {}
     limit, held = int(_KEPT_FREE * free_memory()), 0
     with ThreadPoolExecutor(max(threads, 1)) as pool:
-        all_images = pool.map(lambda number: decoded(pairs[number]), numbers)
-        for done, images in enumerate(all_images, 1):
+        # Unnamed, so that what raises drops it, and what is not begun is never decoded.
+        for done, images in enumerate(pool.map(lambda i: decoded(pairs[i]), numbers), 1):
             held += sum(image.nbytes for image in images)
             if held > limit:
                 whole = held / done * len(numbers)

@@ -58,9 +58,9 @@ class CudaPrefetcher:
 
         Raises what went wrong when it was made.
         """
-        if self._begin is not None:
-            self._begin()
-            self._begin = None
+        begin, self._begin = self._begin, None
+        if begin is not None:
+            begin()
         made = self._made.get()
         if made.error is not None:
             raise made.error

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+
+import numpy as np
 import pytest
 import torch
 
@@ -67,6 +70,20 @@ def test_too_much_is_refused_with_both_numbers(shards, monkeypatch):
     monkeypatch.setattr(pool, "free_memory", lambda: 10_000)
     with pytest.raises(LoaderError, match=r"pairs take 0\.0 GiB decoded, 0\.0 GiB are free"):
         next(iter(gloam.PairLoader(shards, resident=True, **PLAIN)))
+
+
+def test_what_does_not_fit_is_not_decoded_to_the_end(monkeypatch):
+    monkeypatch.setattr(pool, "free_memory", lambda: 10_000)
+    seen = []
+
+    def decoded(pair):
+        seen.append(pair)
+        time.sleep(0.001)  # or else all may be done before the first is counted
+        return (np.zeros((30, 40, 3), np.uint8),)
+
+    with pytest.raises(pool.DoesNotFit, match="its 5,000 pairs take"):
+        pool.decode_all(range(5000), range(5000), decoded, 2, "set")
+    assert len(seen) < 5000
 
 
 def test_auto_reads_batch_by_batch_what_does_not_fit(shards, monkeypatch, capsys):
