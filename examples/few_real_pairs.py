@@ -21,9 +21,12 @@ def main() -> None:
     parser.add_argument("low", type=Path, help="real lows to train on")
     parser.add_argument("normal", type=Path, help="their normals, with equal names")
     parser.add_argument("test", type=Path, help="real lows to enhance")
-    parser.add_argument("--way", choices=["real", "synthetic", "after", "mixed"], default="mixed")
+    ways = ["real", "synthetic", "after", "mixed"]
+    said = "one alone, synthetic for half of the steps and real after it, or both in every batch"
+    parser.add_argument("--way", choices=ways, default="mixed", help=said)
     parser.add_argument("--recipe", default="train", help="of synthetic lows (%(default)s)")
     parser.add_argument("--steps", type=int, default=4000, help="batches (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of network and loader (%(default)s)")
     parser.add_argument("--out", type=Path, required=True, help="folder for the enhanced lows")
     args = parser.parse_args()
     first, then = {0: 1, args.steps // 2: 0}, {0: 0, args.steps // 2: 1}
@@ -35,11 +38,12 @@ def main() -> None:
     real = gloam.pairs_in(args.low, args.normal), weights[args.way][1]
     data = gloam.mix({"synthetic": {"data": photos, **lows}, "real": real})
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    torch.manual_seed(0)
+    torch.manual_seed(args.seed)
     model = UNet().to(device)
     optimiser = torch.optim.AdamW(model.parameters())
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 1e-3, total_steps=args.steps)
-    with gloam.PairLoader(data, batch_size=8, size=192, augment=True, seed=0) as loader:
+    options = {"size": 192, "augment": True, "last_batch": "partial", "seed": args.seed}
+    with gloam.PairLoader(data, batch_size=8, **options) as loader:
         batches = chain.from_iterable(repeat(loader))
         for step, (low, normal) in enumerate(islice(batches, args.steps), 1):
             loss = (model(low.to(device)) - normal.to(device)).abs().mean()

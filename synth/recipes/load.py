@@ -182,10 +182,13 @@ def recorded_recipe(values: dict[str, Any], where: str) -> Recipe:
     return validate(_RECIPES[model], values, where)
 
 
-def _check_drawn_together(recipe: CameraRecipe, overrides: Iterable[str], where: str) -> None:
+def _check_drawn_together(
+    recipe: CameraRecipe | PowerLawRecipe, overrides: Iterable[str], where: str
+) -> None:
     """Refuse changes of what is drawn together with others: they would do nothing."""
     changed = {override.partition("=")[0].strip() for override in overrides}
-    for name, group in recipe.together.items():
+    groups = recipe.together.items() if isinstance(recipe, CameraRecipe) else ()
+    for name, group in groups:
         for path in group.columns:
             if changed & {path, path.rpartition(".")[0]}:
                 raise ConfigError(
@@ -346,18 +349,18 @@ def _overridden(
         at = f"{where}: mixture.{name}"
         try:
             made[name] = _component(values, wanted, at)
-            continue
         except ConfigError:
             if not wanted:
                 raise
-        fitting: list[str] = []
-        for override in wanted:
-            try:
-                _component(values, [*fitting, override], at)
-                fitting.append(override)
-            except ConfigError as error:
-                refused.setdefault(override, {})[name] = error
-        made[name] = _component(values, fitting, at)
+            fitting: list[str] = []
+            for override in wanted:
+                try:
+                    _component(values, [*fitting, override], at)
+                    fitting.append(override)
+                except ConfigError as error:
+                    refused.setdefault(override, {})[name] = error
+            made[name] = _component(values, fitting, at)
+        _check_drawn_together(made[name], own, at)
     for override, errors in refused.items():
         why = str(next(iter(errors.values()))).splitlines()[0]
         if len(errors) == len(parts):
@@ -382,6 +385,7 @@ def _component(
     assert not isinstance(made, MixtureRecipe)
     if isinstance(made, CameraRecipe):
         _check_darkness(changed, where)
+        _check_drawn_together(made, overrides, where)
         _say_whose_noise(values, changed)
     return made
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import yaml
 
-from gloam.errors import ConfigError
+from gloam.errors import ConfigError, GloamWarning
 from gloam.synth.draws.table import table_of_records
 from gloam.synth.models import draw, draw_many, draw_table
+from gloam.synth.parameters.distributions import Constant
 from gloam.synth.recipes.load import load_recipe, recipe_of, recipe_yaml
 
 ROWS = {"columns": ["noise.read.red", "noise.shot.red"], "rows": [[1, 2], [0.1, 0.2]]}
@@ -105,6 +106,21 @@ def test_what_is_wrong_is_named(changes, problem):
 def test_changes_that_would_do_nothing_are_refused(override):
     with pytest.raises(ConfigError, match="drawn together with others: change it"):
         load_recipe(recipe(tone=NORMAL), [override])
+
+
+def test_changes_of_a_mixture_reach_what_is_drawn_by_itself():
+    apart = {"weight": 1, "recipe": {"exposure": {"ev": 3}}}
+    together = {"weight": 1, "recipe": {"exposure": {"ev": 3}, "together": {"tone": NORMAL}}}
+    mixture = {"mixture": {"one": together, "two": apart}}
+    with pytest.warns(GloamWarning, match=r"other recipes, not one: .* drawn together"):
+        made = recipe_of(mixture, ["white_balance.error_ev=0"], "mine")
+    assert made.mixture["two"].recipe.white_balance.error_ev == Constant(0.0)
+    for override, parts in (
+        ("exposure.ev=4", {"one": together}),
+        ("mixture.one.exposure.ev=4", mixture["mixture"]),
+    ):
+        with pytest.raises(ConfigError, match="drawn together with others: change it"):
+            recipe_of({"mixture": parts}, [override], "mine")
 
 
 def test_no_parameter_is_in_two_groups():
