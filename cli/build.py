@@ -29,8 +29,8 @@ from .common import (
     overrides_option,
     recipe_option,
     sample_name,
-    working,
 )
+from .workers import working
 
 
 def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
+from ..progress import Bars
 from ..storage.atomic import write_bytes
 from ..synth.calibrating.calibrate import calibrate as calibrate_camera
 from ..synth.calibrating.figure import draw_calibration
-from .common import PATH, Bars, check_suffix
+from .common import PATH, check_suffix
 
 
 @click.command()

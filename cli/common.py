@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import io
 import json
 from collections.abc import Callable
@@ -13,9 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 import click
 from click.shell_completion import CompletionItem
 
-from ..engines.process import available_cores
 from ..errors import ConfigError, GloamError
-from ..progress import Bars as Bars
 from ..storage.atomic import write_bytes
 from ..storage.stores import as_path
 
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
-    from ..engines.engine import Engine
     from ..manifests.sets.info import SetInfo
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -193,50 +189,3 @@ def to_json(found: Any) -> str:
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON in place of the table."
 )
-
-
-def _engine_named(name: str, workers: int) -> Engine:
-    """Return the engine of a name: `local`, with so many processes, `ray` or `ray:ADDRESS`.
-
-    Raises ConfigError when there is none of that name, or it cannot be had.
-    """
-    kind, _, address = name.partition(":")
-    if kind == "local" and not address:
-        from ..engines.local import LocalEngine
-
-        return LocalEngine(workers, deaf=True)
-    if kind == "ray":
-        from ..engines.ray import RayEngine
-
-        return RayEngine(address)
-    raise ConfigError(f"engine {name!r}: must be local, ray or ray:ADDRESS", key="engine")
-
-
-def working(engine: bool = True) -> Callable[[F], F]:
-    """Make --workers and --engine of a command whose function takes workers, engine, progress."""
-
-    def decorate(function: F) -> F:
-        @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            if engine:
-                kwargs["engine"] = _engine_named(kwargs.pop("engine"), kwargs["workers"])
-            with Bars() as bars:
-                return function(*args, progress=bars, **kwargs)
-
-        made: Any = wrapped
-        if engine:
-            made = click.option(
-                "--engine",
-                default="local",
-                metavar="local|ray[:ADDRESS]",
-                help="Work on this machine, or as tasks of a Ray cluster; the result is the same.",
-            )(made)
-        return click.option(
-            "--workers",
-            type=click.IntRange(min=1),
-            default=available_cores,
-            show_default="all cores",
-            help="Number of processes; the result is the same for any.",
-        )(made)
-
-    return decorate

@@ -11,7 +11,8 @@ from ..manifests.sets.info import SetInfo
 from ..synth.publishing.export import export as write_export
 from ..synth.publishing.trainers import FORMS, TrainerFormat
 from ..synth.publishing.video_files import FORMS as FORMS_OF_VIDEO
-from .common import count_of, paths, sample_name, working
+from .common import count_of, paths, sample_name
+from .workers import working
 
 
 @click.command()

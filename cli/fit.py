@@ -9,7 +9,8 @@ import click
 
 from ..storage.atomic import write_bytes
 from ..synth.fitting.fit import fit as fit_recipe
-from .common import PATH, check_suffix, paths, working
+from .common import PATH, check_suffix, paths
+from .workers import working
 
 
 @click.command()

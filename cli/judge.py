@@ -11,7 +11,8 @@ from ..errors import ConfigError
 from ..loaders.judging.judge import judge as judge_outputs
 from ..loaders.judging.page import render_page
 from ..storage.atomic import write_bytes
-from .common import PATH, json_option, to_json, working
+from .common import PATH, json_option, to_json
+from .workers import working
 
 _WRITERS = (".html", ".md", ".csv")
 

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from ..synth.analysis.leaks import leaks as find_leaks
-from .common import PATH, check_suffix, count_of, json_option, to_json, working, write_png
+from .common import PATH, check_suffix, count_of, json_option, to_json, write_png
+from .workers import working
 
 
 @click.command()

@@ -9,7 +9,8 @@ import click
 
 from ..synth.publishing.publish import FORMATS, Format
 from ..synth.publishing.publish import publish as publish_set
-from .common import EXISTING, paths, working
+from .common import EXISTING, paths
+from .workers import working
 
 
 @click.command()

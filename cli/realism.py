@@ -20,8 +20,8 @@ from .common import (
     recipe_option,
     seed_option,
     to_json,
-    working,
 )
+from .workers import working
 
 
 @click.command()

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from ..synth.publishing.rebuild import rebuild as rebuild_set
-from .common import count_of, paths, sample_name, working
+from .common import count_of, paths, sample_name
+from .workers import working
 
 
 @click.command()

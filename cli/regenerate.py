@@ -9,15 +9,8 @@ import click
 
 from ..manifests.selection.plan import SPLITS, PlanOptions
 from ..synth.building.regenerate import regenerate as regenerate_set
-from .common import (
-    count_of,
-    field_option,
-    overrides_option,
-    paths,
-    recipe_option,
-    sample_name,
-    working,
-)
+from .common import count_of, field_option, overrides_option, paths, recipe_option, sample_name
+from .workers import working
 
 
 @click.command()

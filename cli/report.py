@@ -10,7 +10,8 @@ import click
 from ..errors import ConfigError
 from ..synth.reporting.checks import Check
 from ..synth.reporting.report import report as write_report
-from .common import EXISTING, PATH, count_option, paths, working
+from .common import EXISTING, PATH, count_option, paths
+from .workers import working
 
 
 @click.command()

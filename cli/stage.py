@@ -8,7 +8,8 @@ import click
 
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.stage import stage as stage_set
-from .common import Bars, count_of, paths
+from ..progress import Bars
+from .common import count_of, paths
 
 
 @click.command()

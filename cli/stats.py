@@ -15,7 +15,8 @@ from ..synth.analysis.photon_transfer import by_sensor, transfer_ratio
 from ..synth.analysis.references import read_reference, reference_yaml
 from ..synth.analysis.set_statistics import Measured
 from ..synth.analysis.set_statistics import stats as measure
-from .common import EXISTING, PATH, check_suffix, count_option, json_option, paths, working
+from .common import EXISTING, PATH, check_suffix, count_option, json_option, paths
+from .workers import working
 
 
 @click.command()

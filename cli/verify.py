@@ -14,8 +14,9 @@ from ..manifests.sets.pair_set import open_set
 from ..progress import Bars
 from ..synth.building.verify import verify as find_problems
 from ..synth.publishing.unit_by_unit import MARK, verify_export
-from .common import PATH, count_of, sample_name, working
+from .common import PATH, count_of, sample_name
 from .errors import USER_ERROR
+from .workers import working
 
 
 @click.command()

@@ -5,9 +5,12 @@ busy, while its program has ended.
 """
 
 import atexit
+import gc
 import os
 
 from . import server_watch
 
 server_watch.stop()
+gc.freeze()
+gc.enable()
 atexit.register(os._exit, 0)  # workers end by os._exit themselves, and never come here

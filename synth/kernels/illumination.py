@@ -154,6 +154,12 @@ def mean_of(cells):
 
 
 @kernel
+def stops_by_brightness(cells, by_brightness):
+    """Return `brightness_ev` of cells (32, 32) of mean linear luminance."""
+    return brightness_ev(mean_of(cells), by_brightness)
+
+
+@kernel
 def _weighted_rows(weights, grid, out):
     """Fill `out` (M, N) with weights (M, K) grid (K, N), summed in order, unlike a library's."""
     for i in range(out.shape[0]):

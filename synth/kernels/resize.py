@@ -27,12 +27,15 @@ class Taps(NamedTuple):
 
 
 @kernel
-def _fill(before, first, weights):
-    """Fill in the filter of an axis."""
-    after, count = weights.shape
+def _filter(before, after):
+    """Return the filter of an axis, as `Taps` have it."""
+    count = tap_count(before, after)
+    first = np.empty(after, np.int64)
+    weights = np.empty((after, count), np.float32)
     flat = weights.reshape(after * count)
     for at in range(after):
         first[at] = fill_taps(before, after, at, flat, at * count, 1)
+    return first, weights
 
 
 @lru_cache(maxsize=1024)
@@ -45,9 +48,7 @@ def resize_taps(before: int, after: int) -> Taps:
     >>> taps.first.tolist(), taps.weights[0].tolist()
     ([-1, 1], [0.125, 0.375, 0.375, 0.125])
     """
-    first = np.empty(after, np.int64)
-    weights = np.empty((after, tap_count(before, after)), np.float32)
-    _fill(before, first, weights)
+    first, weights = _filter(before, after)
     used = np.flatnonzero(weights.any(axis=0))
     kept = slice(int(used[0]), int(used[-1]) + 1)
     return Taps(first + kept.start, np.ascontiguousarray(weights[:, kept]))

@@ -18,26 +18,41 @@ from gloam.manifests.config import load_yaml
 
 from .running import error_line, run
 
+STARTED = "multiprocessing.forkserver"
+RUN = f"""
+import sys
+import gloam.cli.main as m
+whole = m._Lazy.get_command
+def get_command(*args):
+    print("{STARTED}" in sys.modules)  # before the command's module is imported
+    return whole(*args)
+m._Lazy.get_command = get_command
+m.gloam()
+"""
+
 
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are forked from a server only there")
-@pytest.mark.parametrize("options", [["--bogus"], ["--source", "folder=missing"]])
-def test_a_wrong_command_does_not_wait_for_what_its_workers_import(options, tmp_path):
-    """The server for workers has our error stream, so a pipe would stay open."""
-    code = (
-        "import gloam.cli.main as m, sys\n"
-        "try: m.gloam()\n"
-        "finally: print('multiprocessing.forkserver' in sys.modules)"
+@pytest.mark.parametrize(
+    ("command", "code", "started"),
+    [
+        ("build SET --workers 2 --bogus", 2, True),
+        ("build SET --workers=2 --source folder=missing", 1, True),
+        ("regenerate MISSING SET --seed 1 --workers=2", 1, True),
+        ("build SET --workers 1 --bogus", 2, False),
+        ("build SET --workers 2 --engine bogus", 1, False),
+        ("build SET --workers many", 2, False),
+        ("build --workers 2 --help", 0, False),
+        ("verify MISSING --workers 2", 1, False),
+    ],
+)
+def test_what_workers_need_is_imported_beside_the_command(command, code, started, tmp_path):
+    """The server for workers has our error stream: a pipe stays open until it has ended."""
+    found = subprocess.run(
+        [sys.executable, "-c", RUN, *command.split()], capture_output=True, text=True, cwd=tmp_path
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, "build", str(tmp_path / "set"), "--workers", "2", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    output, errors = process.communicate(timeout=300)
-    assert process.returncode in (1, 2)
-    assert len(errors.splitlines()) <= 4
-    assert output == "False\n"
+    assert found.returncode == code
+    assert len(found.stderr.splitlines()) <= 4
+    assert found.stdout.splitlines()[0] == str(started)
 
 
 def test_build_says_what_became_of_every_photograph(photographs, tmp_path):
