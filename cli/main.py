@@ -10,6 +10,7 @@ import threading
 import warnings
 from functools import cache, partial
 from importlib import metadata
+from typing import Any
 
 import click
 
@@ -65,6 +66,11 @@ class _Lazy(click.Group):
         if args[0] not in _NO_IMAGES:
             prepare_own_process()
         return resolved
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the group's own arguments: --help and --version print, to a full disk too."""
+        with user_errors():
+            return super().make_context(*args, **kwargs)
 
     def invoke(self, context: click.Context) -> None:
         """Run a command, and print the text that it returns."""

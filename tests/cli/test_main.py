@@ -120,6 +120,20 @@ def test_help_is_there_without_loading_the_kernels():
     assert output.splitlines()[-1] == "False"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a full disk to write to")
+@pytest.mark.parametrize("command", ["--help", "--version", "build --help", "sets"])
+def test_output_that_finds_no_space_is_one_line(command):
+    with open("/dev/full", "w") as full:
+        found = subprocess.run(
+            [sys.executable, "-m", "gloam", *command.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert found.returncode == 1
+    assert found.stderr == "gloam: output: No space left on device\n"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are forked from a server only there")
 def test_completion_starts_nothing():
     code = (
