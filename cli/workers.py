@@ -14,6 +14,7 @@ from ..engines.process import available_cores
 from ..errors import ConfigError
 from ..progress import Bars
 from ..synth.building import WARM
+from ..synth.kernels.compiling.cache_folders import announce_compiling
 
 if TYPE_CHECKING:
     from ..engines.engine import Engine
@@ -78,7 +79,8 @@ def working(engine: bool = True) -> Callable[[F], F]:
 @_engine_option
 @click.option("--help", "-h", "helps", is_flag=True)
 def _begin(workers: int, engine: str, helps: bool) -> None:
-    if engine == "local" and not helps:
+    if engine == "local" and workers > 1 and not helps:
+        announce_compiling()  # before the server compiles the first: afterwards none seem to lack
         prepare_workers([WARM], workers, deaf=True)
 
 

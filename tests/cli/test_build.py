@@ -48,7 +48,11 @@ m.gloam()
 def test_what_workers_need_is_imported_beside_the_command(command, code, started, tmp_path):
     """The server for workers has our error stream: a pipe stays open until it has ended."""
     found = subprocess.run(
-        [sys.executable, "-c", RUN, *command.split()], capture_output=True, text=True, cwd=tmp_path
+        [sys.executable, "-c", RUN, *command.split()],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=300,
     )
     assert found.returncode == code
     assert len(found.stderr.splitlines()) <= 4
