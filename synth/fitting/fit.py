@@ -162,7 +162,7 @@ def fit(
     values = with_spread(values, real, seeds, groups)
     free, slope = by_brightness(values, brightness([pair.normal for pair in pairs]))
     if broad:
-        recipe = broad_recipe(free, toe, slope)
+        recipe = broad_recipe(free, toe)
     elif distributions:
         recipe = distribution_values(free, toe, slope, groups)
     else:

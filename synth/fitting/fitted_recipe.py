@@ -17,6 +17,10 @@ _DIGITS = 4
 _STRONGEST = 32  # times the gain that was fitted
 _STEPS = 21  # of a quarter of a stop, from 1 on
 _PICTURES, _SENSORS, _CAMERAS = 0.7, 0.2, 0.1  # of the lows of a broad recipe
+# Of the exposure, for each stop of the normal: bright ones are darkened less, as in recipe `train`
+# (-1.2 of 6.2 EV), so that a low's brightness tells its normal's (.5 dB on LOL's windows;
+# benchmarks/results/worth.txt).
+_BY_BRIGHTNESS = -0.2
 _DEMOSAIC = "choice(binned, none, bilinear, malvar)"
 
 
@@ -65,9 +69,10 @@ def distribution_values(
     }
 
 
-def broad_recipe(values: FloatArray, toe: float, slope: float) -> dict[str, Any]:
+def broad_recipe(values: FloatArray, toe: float) -> dict[str, Any]:
     """Return the recipe to train on: the pairs' tone, noise as at 1 to 32 times their gain.
 
+    Of values (N, C) exposure is without what it owes to the normal's brightness (`by_brightness`).
     Most lows have the noise that pictures show; the others have a sensor's, of sites as large as
     the green of the pairs shows, so that it can be demosaiced in any way; red's and blue's part of
     it is their white balance.
@@ -91,6 +96,7 @@ def broad_recipe(values: FloatArray, toe: float, slope: float) -> dict[str, Any]
     settings = _rows([COLUMNS[i] for i in of_setting], rows)
     settings["weights"] = [_rounded(v) for v in np.maximum(1, 4 * strengths**-0.7)]
     rest = [i for i in range(len(COLUMNS)) if i not in of_setting]
+    slope = _rounded(np.clip(_BY_BRIGHTNESS * middle[column_indices("exposure.ev")[0]], -2, 0))
     return _shared(toe, slope) | {
         "together": {"pairs": _rows([COLUMNS[i] for i in rest], values[:, rest])},
         "mixture": {

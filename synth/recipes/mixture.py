@@ -104,9 +104,9 @@ def parse_weights(text: str) -> dict[str, float] | None:
 
     Examples
     --------
-    >>> named_weights("even:0.5,uneven:0.5")
+    >>> parse_weights("even:0.5,uneven:0.5")
     {'even': 0.5, 'uneven': 0.5}
-    >>> named_weights("even")
+    >>> parse_weights("even")
     """
     parts = [part.strip() for part in text.split(",")]
     if len(parts) == 1 and ":" not in text:

@@ -146,11 +146,16 @@ def test_all_forms_are_recipes(louder):
     for made in (
         table_values(free, 0.04, slope),
         distribution_values(free, 0.04, slope, groups),
-        broad_recipe(free, 0.04, slope),
+        broad_recipe(free, 0.04),
     ):
         recipe = load.recipe_of({"model": "camera", **made}, (), "fit")
         low = render(pictures(1)[0], draw(recipe, 0, "a"))
         assert 0 < low.mean() < 60
+
+
+def test_a_broad_recipe_darkens_bright_normals_less():
+    made = broad_recipe(values()[None], 0.04)
+    assert made["exposure"]["by_brightness"] == pytest.approx(-0.2 * HIDDEN["exposure.ev"])
 
 
 def test_the_quality_of_jpegs_is_read(folders, tmp_path):
