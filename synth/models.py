@@ -22,8 +22,9 @@ from .parameters.drawing import records_of
 from .power_law.draw import PowerLawDraw, draw_power_law
 from .power_law.recipe import PowerLawRecipe
 from .power_law.render import render_power_law
-from .recipes.load import DEFAULT, Overrides, Recipe, load_recipe
+from .recipes.load import DEFAULT, Recipe, load_recipe
 from .recipes.mixture import MixtureRecipe, Single
+from .recipes.overrides import Overrides
 from .render.kernel_args import kernel_args
 from .render.noise_map import NoiseMap, noise_map
 from .render.power_law_map import power_law_map

@@ -14,7 +14,8 @@ import numpy as np
 
 from ...synth.image_types import image_of
 from ...synth.models import LowMaker, draw_many, low_maker
-from ...synth.recipes.load import DEFAULT, Overrides, Recipe, load_recipe
+from ...synth.recipes.load import DEFAULT, Recipe, load_recipe
+from ...synth.recipes.overrides import Overrides
 from ..ranks import find_rank
 
 _AHEAD = 64  # calls whose parameters are drawn at once, at a tenth of the time

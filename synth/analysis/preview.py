@@ -22,7 +22,8 @@ from ...manifests.sources.collections import SAMPLE_NAMES
 from ...manifests.sources.folders import images_below
 from ...storage.stores import as_path
 from ...storage.untrusted import read_regular
-from ..recipes.load import DEFAULT, Overrides, Recipe, load_recipe, override_texts
+from ..recipes.load import DEFAULT, Recipe, load_recipe
+from ..recipes.overrides import Overrides, override_texts
 from .contact_sheet import Tile, row_of, sheet, small_tile, strip_of
 
 _MOST = 40

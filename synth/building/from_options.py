@@ -18,7 +18,8 @@ from ...manifests.sources.collections import CLIPS
 from ...manifests.sources.spec import name_sources
 from ...progress import Progress, progress_of
 from ...storage.stores import as_path
-from ..recipes.load import Overrides, Recipe, load_recipe, override_texts
+from ..recipes.load import Recipe, load_recipe
+from ..recipes.overrides import Overrides, override_texts
 from .build import Report
 from .build import build as build_request
 from .keep_out import pictures

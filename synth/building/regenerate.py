@@ -36,14 +36,8 @@ from ...progress import Progress, progress_of
 from ...storage.atomic import atomic_write, sha256_bytes, write_bytes
 from ...storage.stores import as_path
 from ...storage.untrusted import inside, opened
-from ..recipes.load import (
-    Overrides,
-    Recipe,
-    load_recipe,
-    override_texts,
-    recipe_yaml,
-    recorded_recipe,
-)
+from ..recipes.load import Recipe, load_recipe, recipe_yaml, recorded_recipe
+from ..recipes.overrides import Overrides, override_texts
 from .build import close_set
 from .preloading.workers import warm_workers
 from .remake_unit import Job, remake_unit

@@ -72,7 +72,7 @@ def distribution_values(
 def broad_recipe(values: FloatArray, toe: float) -> dict[str, Any]:
     """Return the recipe to train on: the pairs' tone, noise as at 1 to 32 times their gain.
 
-    Of values (N, C) exposure is without what it owes to the normal's brightness (`by_brightness`).
+    The exposure in `values` (N, C) is without what the normal's brightness adds (`by_brightness`).
     Most lows have the noise that pictures show; the others have a sensor's, of sites as large as
     the green of the pairs shows, so that it can be demosaiced in any way; red's and blue's part of
     it is their white balance.

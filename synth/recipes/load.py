@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import yaml
 from pydantic import Field
@@ -24,10 +24,17 @@ from ..camera.recipe import CameraRecipe
 from ..power_law.recipe import PowerLawRecipe
 from .mixture import MixtureRecipe, flat_values, merge_values, mixture_name, parse_weights
 from .named_files import with_files
+from .overrides import (
+    Overrides,
+    apply_overrides,
+    check_drawn_together,
+    override_key,
+    override_texts,
+    replace_values,
+    warn_of_sensor_noise,
+)
 
 Recipe = Annotated[CameraRecipe | PowerLawRecipe | MixtureRecipe, Field(discriminator="model")]
-Overrides = Mapping[str, Any] | str | Iterable[str]
-"""Single values of a recipe to change."""
 DEFAULT = "uneven"
 _RECIPES: dict[str, type[CameraRecipe] | type[PowerLawRecipe] | type[MixtureRecipe]] = {
     "camera": CameraRecipe,
@@ -36,8 +43,6 @@ _RECIPES: dict[str, type[CameraRecipe] | type[PowerLawRecipe] | type[MixtureReci
 }
 _OWN = ("name", "about", "model", "mixture")
 _PART = ("weight", "recipe")
-_OF_SENSOR = frozenset({"name", "iso", "read_noise", "levels", "file", "own"})
-"""Keys of `camera` that set a sensor's noise; its matrix does not."""
 _DEEPEST = 8
 _MOST = 1000
 
@@ -57,21 +62,6 @@ def _shipped(name: str) -> dict[str, Any]:
 def _unchanged(name: str) -> Recipe:
     """Return a shipped recipe."""
     return recipe_of(_shipped(name), (), f"recipe {name}")
-
-
-def override_texts(overrides: Overrides) -> list[str]:
-    """Return changes of a recipe as texts, `camera.iso=3200`."""
-    if isinstance(overrides, Mapping):
-        return [
-            f"{key}{text}"
-            for key, value in overrides.items()
-            for text in (
-                [f".{inner}" for inner in override_texts(value)]
-                if isinstance(value, Mapping)
-                else [f"={value}"]
-            )
-        ]
-    return [overrides] if isinstance(overrides, str) else list(overrides)
 
 
 def load_recipe(name: Recipe | str, overrides: Overrides = ()) -> Recipe:
@@ -119,7 +109,7 @@ def load_recipe(name: Recipe | str, overrides: Overrides = ()) -> Recipe:
     values = _values_of(name)
     made = recipe_of(values, overrides, f"recipe {name}", Path(name).parent)
     if isinstance(made, CameraRecipe):
-        _check_darkness(_changed(values, overrides), f"recipe {name}")
+        _check_darkness(apply_overrides(values, overrides), f"recipe {name}")
     return made
 
 
@@ -156,11 +146,11 @@ def recipe_of(
     if "mixture" in values:
         mixture = _mixture(values, list(overrides), where, folder)
         return validate(MixtureRecipe, mixture, where)
-    changed = _changed(values, overrides)
+    changed = apply_overrides(values, overrides)
     recipe = recorded_recipe(with_files(changed, where), where)
     if isinstance(recipe, CameraRecipe):
-        _check_drawn_together(recipe, overrides, where)
-        _say_whose_noise(values, changed)
+        check_drawn_together(recipe, map(override_key, overrides), where)
+        warn_of_sensor_noise(values, changed)
     return recipe
 
 
@@ -180,22 +170,6 @@ def recorded_recipe(values: dict[str, Any], where: str) -> Recipe:
             allowed=list(_RECIPES),
         )
     return validate(_RECIPES[model], values, where)
-
-
-def _check_drawn_together(
-    recipe: CameraRecipe | PowerLawRecipe, overrides: Iterable[str], where: str
-) -> None:
-    """Refuse changes of what is drawn together with others: they would do nothing."""
-    changed = {override.partition("=")[0].strip() for override in overrides}
-    groups = recipe.together.items() if isinstance(recipe, CameraRecipe) else ()
-    for name, group in groups:
-        for path in group.columns:
-            if changed & {path, path.rpartition(".")[0]}:
-                raise ConfigError(
-                    f"{where}: {path}: is drawn together with others: change it in together.{name},"
-                    " in a recipe file",
-                    key=path,
-                )
 
 
 def _check_darkness(values: dict[str, Any], where: str) -> None:
@@ -239,9 +213,9 @@ def _mixture(
             for_all.append(override)
         elif first == "mixture" and len(rest) == 1:
             weight = f"mixture.{rest[0]}.weight={value}" if equals else override
-            for_one = _changed(for_one, [weight])
+            for_one = apply_overrides(for_one, [weight])
         else:
-            for_one = _changed(for_one, [override])
+            for_one = apply_overrides(for_one, [override])
     parts = _parts(values["mixture"], where)
     if "mixture" in for_one:
         for_one["mixture"] = _parts(for_one["mixture"], where)
@@ -249,9 +223,7 @@ def _mixture(
     flat = _flat(whole, where, folder)
     singly = for_one.get("mixture", {})
     taken = [(name, {path for path, _ in flat_values(part)}) for name, part in singly.items()]
-    recipes = _overridden(
-        {name: values for name, (_, values) in flat.items()}, for_all, taken, where
-    )
+    recipes = _overridden(flat, for_all, taken, where)
     models = sorted({recipe.model for recipe in recipes.values()})
     if len(models) > 1:
         raise ConfigError(
@@ -260,14 +232,30 @@ def _mixture(
             key="mixture",
         )
     kept: dict[str, Any] = {name: whole[name] for name in ("name", "about") if name in whole}
-    components = {name: {**flat[name][0], "recipe": recipe} for name, recipe in recipes.items()}
+    components = {name: {**flat[name].weight, "recipe": made} for name, made in recipes.items()}
     return {**kept, "model": "mixture", "mixture": components}
+
+
+class _Component(NamedTuple):
+    """A component of a mixture: its share, its recipe's values, and the keys that files change."""
+
+    weight: dict[str, Any]
+    values: dict[str, Any]
+    changed: set[str]
+
+    def with_changes(self, *changes: dict[str, Any]) -> _Component:
+        """Return it with sections that stand beside it in its place."""
+        values, changed = self.values, set(self.changed)
+        for change in changes:
+            values = replace_values(values, change)
+            changed |= {path for path, _ in flat_values(change)}
+        return _Component(self.weight, values, changed)
 
 
 def _flat(
     values: dict[str, Any], where: str, folder: Path | None, depth: int = 0
-) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
-    """Return the weight and the values of each component, by its name.
+) -> dict[str, _Component]:
+    """Return the components by their names.
 
     Components of a mixture in the mixture are NAME/OWN, and have the product of both shares.
     Sections beside the mixture change all of them, those of a component itself alone.
@@ -275,23 +263,23 @@ def _flat(
     if depth > _DEEPEST:
         raise ConfigError(f"{where}: mixtures within mixtures, more than {_DEEPEST} deep")
     common = {name: value for name, value in values.items() if name not in _OWN}
-    flat: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+    flat: dict[str, _Component] = {}
     for name, part in _parts(values["mixture"], where).items():
         at = f"{where}: mixture.{name}"
         own = {key: value for key, value in part.items() if key not in _PART}
         weight = {"weight": part["weight"]} if "weight" in part else {}
         whole, inner_folder = _whole(part.get("recipe", name), name, where, folder)
         if "mixture" not in whole:
-            flat[name] = weight, _replaced(_replaced(whole, common), own)
+            flat[name] = _Component(weight, whole, set()).with_changes(common, own)
             continue
         inner_parts = _parts(whole["mixture"], at)
         if "mixture" in own:
             inner_parts = merge_values(inner_parts, _parts(own.pop("mixture"), at))
         inner = _flat({**whole, "mixture": inner_parts}, at, inner_folder, depth + 1)
-        share = _share(weight, at) / sum(_share(one, at) for one, _ in inner.values())
-        for inner_name, (one, held) in inner.items():
-            changed = _replaced(_replaced(held, common), own)
-            flat[f"{name}/{inner_name}"] = {"weight": share * _share(one, at)}, changed
+        share = _share(weight, at) / sum(_share(one.weight, at) for one in inner.values())
+        for inner_name, one in inner.items():
+            one = one._replace(weight={"weight": share * _share(one.weight, at)})
+            flat[f"{name}/{inner_name}"] = one.with_changes(common, own)
         if len(flat) > _MOST:
             raise ConfigError(f"{where}: mixture: more than {_MOST} recipes")
     return flat
@@ -330,7 +318,7 @@ def _share(weight: dict[str, Any], where: str) -> float:
 
 
 def _overridden(
-    parts: dict[str, dict[str, Any]],
+    parts: dict[str, _Component],
     overrides: list[str],
     taken: list[tuple[str, set[str]]],
     where: str,
@@ -343,9 +331,9 @@ def _overridden(
     """
     made: dict[str, CameraRecipe | PowerLawRecipe] = {}
     refused: dict[str, dict[str, ConfigError]] = {}
-    for name, values in parts.items():
+    for name, (_, values, changed) in parts.items():
         own = {key for part, keys in taken if f"{name}/".startswith(f"{part}/") for key in keys}
-        wanted = [one for one in overrides if one.partition("=")[0].strip() not in own]
+        wanted = [one for one in overrides if override_key(one) not in own]
         at = f"{where}: mixture.{name}"
         try:
             made[name] = _component(values, wanted, at)
@@ -360,13 +348,13 @@ def _overridden(
                 except ConfigError as error:
                     refused.setdefault(override, {})[name] = error
             made[name] = _component(values, fitting, at)
-        _check_drawn_together(made[name], own, at)
+        check_drawn_together(made[name], own | changed, at)
     for override, errors in refused.items():
         why = str(next(iter(errors.values()))).splitlines()[0]
         if len(errors) == len(parts):
             raise ConfigError(
                 f"{why}; --set {override} fits none of the mixture's recipes",
-                key=override.partition("=")[0].strip(),
+                key=override_key(override),
             )
         warnings.warn(
             f"--set {override} changes the mixture's other recipes, not {', '.join(errors)}: {why}",
@@ -380,93 +368,14 @@ def _component(
     values: dict[str, Any], overrides: list[str], where: str
 ) -> CameraRecipe | PowerLawRecipe:
     """Make the recipe of a component."""
-    changed = _changed(values, overrides)
+    changed = apply_overrides(values, overrides)
     made = recipe_of(changed, (), where)
     assert not isinstance(made, MixtureRecipe)
     if isinstance(made, CameraRecipe):
         _check_darkness(changed, where)
-        _check_drawn_together(made, overrides, where)
-        _say_whose_noise(values, changed)
+        check_drawn_together(made, map(override_key, overrides), where)
+        warn_of_sensor_noise(values, changed)
     return made
-
-
-def _changed(values: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
-    """Return values with single ones changed; those that are given stay as they are."""
-    for override in overrides:
-        key, equals, value = override.partition("=")
-        parts = key.strip().split(".")
-        if not equals or not all(parts):
-            raise ConfigError(
-                f"--set {override}: write it as KEY=VALUE, for example camera.iso=3200"
-            )
-        values = _with(values, parts, value.strip(), override)
-        if _takes_sensor(values, set(parts[1:2]) if parts[0] == "camera" else set()):
-            values = _without_own_noise(values)
-    return values
-
-
-def _replaced(values: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested values with those of others in their place."""
-    made = merge_values(values, others)
-    camera = others.get("camera")
-    if "noise" in others or not isinstance(camera, Mapping):
-        return made
-    return _without_own_noise(made) if _takes_sensor(made, set(camera)) else made
-
-
-def _takes_sensor(values: dict[str, Any], changed: set[str]) -> bool:
-    """Return whether a change of keys of `camera` chooses a sensor's noise."""
-    return "noise" in values and not _OF_SENSOR.isdisjoint(changed)
-
-
-def _say_whose_noise(values: dict[str, Any], changed: dict[str, Any]) -> None:
-    """Warn where changes chose a sensor's noise in place of a recipe's own."""
-    if "noise" in values and "noise" not in changed:
-        warnings.warn(
-            f"recipe {values.get('name', 'custom')}: noise is that of this sensor, not the noise"
-            " that the recipe knows by pictures",
-            GloamWarning,
-            stacklevel=2,
-        )
-
-
-def _without_own_noise(values: dict[str, Any]) -> dict[str, Any]:
-    """Return values without noise as pictures show it."""
-    made = {name: value for name, value in values.items() if name != "noise"}
-    if isinstance(values.get("together"), Mapping):
-        groups = {name: _without_noise(group) for name, group in values["together"].items()}
-        made["together"] = {name: group for name, group in groups.items() if group}
-    return made
-
-
-def _without_noise(group: Any) -> Any:
-    """Return parameters that are drawn together without those of noise, None without others.
-
-    Anything that is no such group is left to the recipe's own checks.
-    """
-    try:
-        paths = group["columns"]
-        kept = [i for i, path in enumerate(paths) if not path.startswith("noise.")]
-        made = {**group, "columns": [paths[i] for i in kept]}
-        for name in ("rows", "covariance"):
-            if name in group:
-                made[name] = [[row[i] for i in kept] for row in group[name]]
-        if "covariance" in made:
-            made["covariance"] = [made["covariance"][i] for i in kept]
-            made["mean"] = [group["mean"][i] for i in kept]
-    except (AttributeError, IndexError, KeyError, TypeError):
-        return group
-    return made if kept else None
-
-
-def _with(values: dict[str, Any], parts: list[str], value: str, override: str) -> dict[str, Any]:
-    part, *rest = parts
-    if not rest:
-        return {**values, part: value}
-    inner = values.get(part, {})
-    if not isinstance(inner, dict):
-        raise ConfigError(f"--set {override}: {part} holds a value, not further keys")
-    return {**values, part: _with(inner, rest, value, override)}
 
 
 def recipe_yaml(recipe: Recipe) -> bytes:

@@ -126,3 +126,19 @@ def test_changes_of_a_mixture_reach_what_is_drawn_by_itself():
 def test_no_parameter_is_in_two_groups():
     with pytest.raises(ConfigError, match="drawn in two groups"):
         recipe(one=ROWS, two=ROWS)
+
+
+@pytest.mark.parametrize("where", ["part", "inner", "file"])
+def test_sections_beside_a_recipe_that_would_do_nothing_are_refused(where):
+    whole = {"exposure": {"ev": 3}, "together": {"tone": NORMAL}}
+    change = {"exposure": {"ev": 4}}
+    part = {"weight": 1, "recipe": whole}
+    values = {
+        "part": {"mixture": {"one": part | change}},
+        "inner": {"mixture": {"one": {"weight": 1, "recipe": {"mixture": {"two": part}}} | change}},
+        "file": {"mixture": {"one": part}} | change,
+    }[where]
+    with pytest.raises(ConfigError, match=r"mixture\.one.*drawn together with others: change it"):
+        recipe_of(values, [], "mine")
+    # A file that says how they are drawn together may name them.
+    recipe_of({"mixture": {"one": {"recipe": {}, "weight": 1}}} | whole, [], "mine")

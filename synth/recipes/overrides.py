@@ -1,0 +1,137 @@
+"""Single values of a recipe, changed: `camera.iso=3200`, or a section beside a mixture's recipe."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...errors import ConfigError, GloamWarning
+from ..camera.recipe import CameraRecipe
+from ..power_law.recipe import PowerLawRecipe
+from .mixture import merge_values
+
+Overrides = Mapping[str, Any] | str | Iterable[str]
+"""Single values of a recipe to change."""
+_OF_SENSOR = frozenset({"name", "iso", "read_noise", "levels", "file", "own"})
+"""Keys of `camera` that set a sensor's noise; its matrix does not."""
+
+
+def override_texts(overrides: Overrides) -> list[str]:
+    """Return changes of a recipe as texts, `camera.iso=3200`."""
+    if isinstance(overrides, Mapping):
+        return [
+            f"{key}{text}"
+            for key, value in overrides.items()
+            for text in (
+                [f".{inner}" for inner in override_texts(value)]
+                if isinstance(value, Mapping)
+                else [f"={value}"]
+            )
+        ]
+    return [overrides] if isinstance(overrides, str) else list(overrides)
+
+
+def override_key(override: str) -> str:
+    """Return what an override changes, `camera.iso`."""
+    return override.partition("=")[0].strip()
+
+
+def apply_overrides(values: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
+    """Return values with single ones changed; those that are given stay as they are."""
+    for override in overrides:
+        key, equals, value = override.partition("=")
+        parts = key.strip().split(".")
+        if not equals or not all(parts):
+            raise ConfigError(
+                f"--set {override}: write it as KEY=VALUE, for example camera.iso=3200"
+            )
+        values = _with(values, parts, value.strip(), override)
+        if _takes_sensor(values, set(parts[1:2]) if parts[0] == "camera" else set()):
+            values = _without_own_noise(values)
+    return values
+
+
+def replace_values(values: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested values with those of others in their place."""
+    made = merge_values(values, others)
+    camera = others.get("camera")
+    if "noise" in others or not isinstance(camera, Mapping):
+        return made
+    return _without_own_noise(made) if _takes_sensor(made, set(camera)) else made
+
+
+def _takes_sensor(values: dict[str, Any], changed: set[str]) -> bool:
+    """Return whether a change of keys of `camera` chooses a sensor's noise."""
+    return "noise" in values and not _OF_SENSOR.isdisjoint(changed)
+
+
+def warn_of_sensor_noise(values: dict[str, Any], changed: dict[str, Any]) -> None:
+    """Warn where changes chose a sensor's noise in place of a recipe's own."""
+    if "noise" in values and "noise" not in changed:
+        warnings.warn(
+            f"recipe {values.get('name', 'custom')}: noise is that of this sensor, not the noise"
+            " that the recipe knows by pictures",
+            GloamWarning,
+            stacklevel=2,
+        )
+
+
+def _without_own_noise(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values without noise as pictures show it."""
+    made = {name: value for name, value in values.items() if name != "noise"}
+    if isinstance(values.get("together"), Mapping):
+        groups = {name: _without_noise(group) for name, group in values["together"].items()}
+        made["together"] = {name: group for name, group in groups.items() if group}
+    return made
+
+
+def _without_noise(group: Any) -> Any:
+    """Return parameters that are drawn together without those of noise, None without others.
+
+    Anything that is no such group is left to the recipe's own checks.
+    """
+    try:
+        paths = group["columns"]
+        kept = [i for i, path in enumerate(paths) if not path.startswith("noise.")]
+        made = {**group, "columns": [paths[i] for i in kept]}
+        for name in ("rows", "covariance"):
+            if name in group:
+                made[name] = [[row[i] for i in kept] for row in group[name]]
+        if "covariance" in made:
+            made["covariance"] = [made["covariance"][i] for i in kept]
+            made["mean"] = [group["mean"][i] for i in kept]
+    except (AttributeError, IndexError, KeyError, TypeError):
+        return group
+    return made if kept else None
+
+
+def _with(values: dict[str, Any], parts: list[str], value: str, override: str) -> dict[str, Any]:
+    part, *rest = parts
+    if not rest:
+        return {**values, part: value}
+    inner = values.get(part, {})
+    if not isinstance(inner, dict):
+        raise ConfigError(f"--set {override}: {part} holds a value, not further keys")
+    return {**values, part: _with(inner, rest, value, override)}
+
+
+def check_drawn_together(
+    recipe: CameraRecipe | PowerLawRecipe, changed: Iterable[str], where: str
+) -> None:
+    """Refuse changes of keys that are drawn together with others: they would do nothing.
+
+    A change of a group's own keys (`together.NAME.`) says what becomes of its columns.
+    """
+    keys = set(changed)
+    groups = recipe.together.items() if isinstance(recipe, CameraRecipe) else ()
+    for name, group in groups:
+        if any(key.startswith(f"together.{name}.") for key in keys):
+            continue
+        for path in group.columns:
+            if keys & {path, path.rpartition(".")[0]}:
+                raise ConfigError(
+                    f"{where}: {path}: is drawn together with others: change it in together.{name},"
+                    " in a recipe file",
+                    key=path,
+                )
