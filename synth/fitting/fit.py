@@ -105,7 +105,8 @@ def fit(
         exposure is a guess.
     broad : bool
         Make the recipe to train on: the pairs' tone, noise as at 1 to 32 times
-        their gain (ISO), in three lows of ten demosaiced in all ways, colour smoothed by any share.
+        their gain (ISO), in three lows of ten a sensor's that is demosaiced in all ways, bright
+        normals darkened less.
     distributions : bool
         Write settings, means and covariances in place of a table of the pairs.
     workers, progress

@@ -18,8 +18,8 @@ _STRONGEST = 32  # times the gain that was fitted
 _STEPS = 21  # of a quarter of a stop, from 1 on
 _PICTURES, _SENSORS, _CAMERAS = 0.7, 0.2, 0.1  # of the lows of a broad recipe
 # Of the exposure, for each stop of the normal: bright ones are darkened less, as in recipe `train`
-# (-1.2 of 6.2 EV), so that a low's brightness tells its normal's (.5 dB on LOL's windows;
-# benchmarks/results/worth.txt).
+# (-1.2 of 6.2 EV), so that a low's brightness tells its normal's. `train` gained .56 dB on LOL's
+# windows by it (benchmarks/results/worth.txt); that it goes with the exposure is an assumption.
 _BY_BRIGHTNESS = -0.2
 _DEMOSAIC = "choice(binned, none, bilinear, malvar)"
 
@@ -92,7 +92,7 @@ def broad_recipe(values: FloatArray, toe: float) -> dict[str, Any]:
     gains = np.sqrt(shot / (2 * shot[1]) * np.sqrt(black / (2 * black[1])))
     sites = 2 * shot[1] / unit, 2 * black[1] / unit**2
     points = [[_rounded(v) for v in (100 * s, s * sites[0], s * s * sites[1])] for s in strengths]
-    # Near the fit four times as often: .2 dB on LOL's windows (benchmarks/results/worth.txt).
+    # Near the fit four times as often.
     settings = _rows([COLUMNS[i] for i in of_setting], rows)
     settings["weights"] = [_rounded(v) for v in np.maximum(1, 4 * strengths**-0.7)]
     rest = [i for i in range(len(COLUMNS)) if i not in of_setting]
@@ -123,8 +123,7 @@ def broad_recipe(values: FloatArray, toe: float) -> dict[str, Any]:
                     "chroma": {"strength": "uniform(0, 1)", "sigma": "uniform(0.7, 1.5)"},
                 },
             },
-            # Other cameras, as recipe `train` has: of three seeds none ended in a poor optimum, as
-            # one of three and one of five did without (benchmarks/results/worth.txt).
+            # Other cameras, as recipe `train` has.
             "cameras": {
                 "recipe": {},
                 "weight": _CAMERAS,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import yaml
 from pydantic import BaseModel
 
+from ..camera.recipe import CameraRecipe
 from ..parameters.schema import OneOf, Within
 from .load import Recipe
 from .mixture import MixtureRecipe
@@ -43,8 +44,17 @@ def _keys(section: BaseModel, prefix: str) -> Iterator[str]:
             yield prefix + name
 
 
-def _lines(section: BaseModel, values: dict[str, Any], depth: int) -> Iterator[str]:
+def _lines(
+    section: BaseModel,
+    values: dict[str, Any],
+    depth: int,
+    prefix: str = "",
+    together: Mapping[str, Any] | None = None,
+) -> Iterator[str]:
+    """Yield the lines of a section whose keys begin with `prefix`, of a recipe's groups."""
     indent = "  " * depth
+    if isinstance(section, CameraRecipe):
+        prefix, together = "", section.together
     for name, field in type(section).model_fields.items():
         inner = getattr(section, name)
         if name not in values and not isinstance(inner, BaseModel):
@@ -62,7 +72,7 @@ def _lines(section: BaseModel, values: dict[str, Any], depth: int) -> Iterator[s
             yield f"{indent}{name}:" + (
                 f"  # {_first_line(type(inner))}" if depth or _first_line(type(inner)) else ""
             )
-            yield from _lines(inner, value, depth + 1)
+            yield from _lines(inner, value, depth + 1, f"{prefix}{name}.", together)
             continue
         text = yaml.safe_dump(
             {name: value},
@@ -72,7 +82,12 @@ def _lines(section: BaseModel, values: dict[str, Any], depth: int) -> Iterator[s
             default_flow_style=None if name == "together" else False,  # a row of a table a line
         ).rstrip("\n")
         bounds = [str(mark) for mark in field.metadata if isinstance(mark, Within | OneOf)]
-        about = "; ".join(filter(None, [*bounds, field.description or ""]))
+        drawn = [
+            f"drawn in together.{group}, in place of this value"
+            for group, one in (together or {}).items()
+            if any(f"{path}.".startswith(f"{prefix}{name}.") for path in one.columns)
+        ]
+        about = "; ".join(filter(None, [*drawn[:1], *bounds, field.description or ""]))
         if name == "model" and depth:
             about = "how its lows are made"
         first, *rest = text.splitlines()

@@ -18,6 +18,7 @@ from ..power_law.recipe import PowerLawRecipe
 
 Single = Annotated[CameraRecipe | PowerLawRecipe, Field(discriminator="model")]
 _PURPOSE = "mixture"
+_HEAVIEST = 1e9
 
 
 class WeightedRecipe(Section):
@@ -29,8 +30,11 @@ class WeightedRecipe(Section):
     @field_validator("weight")
     @classmethod
     def _above_nothing(cls, weight: float) -> float:
-        if weight <= 0:
-            raise ValueError("a weight is above 0; leave a recipe out that is not to be taken")
+        if not 0 < weight <= _HEAVIEST:
+            raise ValueError(
+                f"a weight is above 0, at most {_HEAVIEST:g}; leave a recipe out that is not to be"
+                " taken"
+            )
         return weight
 
 
@@ -92,7 +96,7 @@ def flat_values(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
         if isinstance(value, Mapping):
             yield from flat_values(value, f"{prefix}{name}.")
         else:
-            yield prefix + name, value
+            yield f"{prefix}{name}", value
 
 
 def parse_weights(text: str) -> dict[str, float] | None:

@@ -5,6 +5,7 @@ Recipes that sets record hold all of it, and name no file.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,16 @@ from ...manifests.config import load_yaml
 from ..camera.calibration import read_cameras
 
 
-def with_files(values: dict[str, Any], where: str) -> dict[str, Any]:
+def find_beside(name: str, folder: Path | None) -> Path:
+    """Return the path of a file that is named in another, in whose `folder` it may lie."""
+    beside = Path(name) if folder is None else folder / name
+    return beside if os.path.isfile(beside) else Path(name)
+
+
+def with_files(values: dict[str, Any], where: str, folder: Path | None = None) -> dict[str, Any]:
     """Return a recipe's values, in place of `camera.file` and each `from` what the files hold.
+
+    They are looked for in `folder` first.
 
     Raises ConfigError when a file cannot be read, or holds something else.
     """
@@ -24,23 +33,24 @@ def with_files(values: dict[str, Any], where: str) -> dict[str, Any]:
         rest = {name: value for name, value in camera.items() if name != "file"}
         own = rest.get("own") or {}
         try:
-            read = read_cameras(Path(str(camera["file"])))
+            read = read_cameras(find_beside(str(camera["file"]), folder))
         except ConfigError as error:
             raise ConfigError(f"{where}: camera.file: {error}", key="camera.file") from None
         # Another `own` than a mapping is refused with the rest.
         made["camera"] = {**rest, "own": {**own, **read} if isinstance(own, dict) else own}
     if isinstance(groups, dict):
         made["together"] = {
-            name: _with_table(group, f"{where}: together.{name}") for name, group in groups.items()
+            name: _with_table(group, f"{where}: together.{name}", folder)
+            for name, group in groups.items()
         }
     return made
 
 
-def _with_table(group: Any, where: str) -> Any:
+def _with_table(group: Any, where: str, folder: Path | None) -> Any:
     if not isinstance(group, dict) or "from" not in group:
         return group
     rest = {name: value for name, value in group.items() if name != "from"}
     try:
-        return {**load_yaml(Path(str(group["from"]))), **rest}
+        return {**load_yaml(find_beside(str(group["from"]), folder)), **rest}
     except ConfigError as error:
         raise ConfigError(f"{where}.from: {error}", key="from") from None

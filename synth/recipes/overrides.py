@@ -10,6 +10,7 @@ from ...errors import ConfigError, GloamWarning
 from ..camera.recipe import CameraRecipe
 from ..power_law.recipe import PowerLawRecipe
 from .mixture import merge_values
+from .named_files import with_files
 
 Overrides = Mapping[str, Any] | str | Iterable[str]
 """Single values of a recipe to change."""
@@ -29,7 +30,12 @@ def override_texts(overrides: Overrides) -> list[str]:
                 else [f"={value}"]
             )
         ]
-    return [overrides] if isinstance(overrides, str) else list(overrides)
+    texts = [overrides] if isinstance(overrides, str) else overrides
+    texts = list(texts) if isinstance(texts, Iterable) else [texts]
+    for text in texts:
+        if not isinstance(text, str):
+            raise ConfigError(f"override {text!r}: write KEY=VALUE, for example camera.iso=3200")
+    return texts
 
 
 def override_key(override: str) -> str:
@@ -46,15 +52,26 @@ def apply_overrides(values: dict[str, Any], overrides: Iterable[str]) -> dict[st
             raise ConfigError(
                 f"--set {override}: write it as KEY=VALUE, for example camera.iso=3200"
             )
+        if parts[0] == "together" and parts[2:] == ["from"]:
+            values = _with(values, parts[:2], {}, override)
         values = _with(values, parts, value.strip(), override)
+        if parts[-1] in ("file", "from"):
+            values = with_files(values, "--set")
         if _takes_sensor(values, set(parts[1:2]) if parts[0] == "camera" else set()):
             values = _without_own_noise(values)
     return values
 
 
 def replace_values(values: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested values with those of others in their place."""
+    """Return nested values with those of others in their place.
+
+    A group that is drawn together and has columns takes the place of all of the former.
+    """
     made = merge_values(values, others)
+    groups = others.get("together")
+    if isinstance(groups, Mapping) and isinstance(values.get("together"), Mapping):
+        whole = {k: v for k, v in groups.items() if isinstance(v, Mapping) and "columns" in v}
+        made["together"] = {**made["together"], **whole}
     camera = others.get("camera")
     if "noise" in others or not isinstance(camera, Mapping):
         return made
@@ -106,7 +123,7 @@ def _without_noise(group: Any) -> Any:
     return made if kept else None
 
 
-def _with(values: dict[str, Any], parts: list[str], value: str, override: str) -> dict[str, Any]:
+def _with(values: dict[str, Any], parts: list[str], value: Any, override: str) -> dict[str, Any]:
     part, *rest = parts
     if not rest:
         return {**values, part: value}
@@ -117,16 +134,20 @@ def _with(values: dict[str, Any], parts: list[str], value: str, override: str) -
 
 
 def check_drawn_together(
-    recipe: CameraRecipe | PowerLawRecipe, changed: Iterable[str], where: str
+    recipe: CameraRecipe | PowerLawRecipe,
+    changed: Iterable[str],
+    where: str,
+    groups: Iterable[str] = (),
 ) -> None:
     """Refuse changes of keys that are drawn together with others: they would do nothing.
 
-    A change of a group's own keys (`together.NAME.`) says what becomes of its columns.
+    `groups` holds keys of `together` that were said beside or after the changes: a group whose
+    columns are among them is meant to draw what it names.
     """
-    keys = set(changed)
-    groups = recipe.together.items() if isinstance(recipe, CameraRecipe) else ()
-    for name, group in groups:
-        if any(key.startswith(f"together.{name}.") for key in keys):
+    keys, said = set(changed), set(groups)
+    together = recipe.together.items() if isinstance(recipe, CameraRecipe) else ()
+    for name, group in together:
+        if f"together.{name}.columns" in said:
             continue
         for path in group.columns:
             if keys & {path, path.rpartition(".")[0]}:
@@ -135,3 +156,16 @@ def check_drawn_together(
                     " in a recipe file",
                     key=path,
                 )
+
+
+def check_one_noise(changed: Iterable[str], where: str) -> None:
+    """Refuse changes that choose both a sensor's noise and noise as pictures show it."""
+    keys = sorted(changed)
+    own = [key for key in keys if key.startswith("noise.")]
+    sensor = [key for key in keys if key.startswith("camera.") and key.split(".")[1] in _OF_SENSOR]
+    if own and sensor:
+        raise ConfigError(
+            f"{where}: {sensor[0]} chooses a sensor's noise, {own[0]} noise as pictures show it:"
+            " leave one out",
+            key=own[0],
+        )

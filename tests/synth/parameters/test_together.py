@@ -19,6 +19,9 @@ NORMAL = {
     "covariance": [[1, -0.3, 0], [-0.3, 0.25, 0], [0, 0, 0]],
 }
 KEYS = [f"k{i}" for i in range(2000)]
+WHOLE = {"exposure": {"ev": 3}, "together": {"tone": NORMAL}}
+PART = {"weight": 1, "recipe": WHOLE}
+CHANGE = {"exposure": {"ev": 4}}
 
 
 def recipe(**together):
@@ -128,17 +131,90 @@ def test_no_parameter_is_in_two_groups():
         recipe(one=ROWS, two=ROWS)
 
 
-@pytest.mark.parametrize("where", ["part", "inner", "file"])
-def test_sections_beside_a_recipe_that_would_do_nothing_are_refused(where):
-    whole = {"exposure": {"ev": 3}, "together": {"tone": NORMAL}}
-    change = {"exposure": {"ev": 4}}
-    part = {"weight": 1, "recipe": whole}
-    values = {
-        "part": {"mixture": {"one": part | change}},
-        "inner": {"mixture": {"one": {"weight": 1, "recipe": {"mixture": {"two": part}}} | change}},
-        "file": {"mixture": {"one": part}} | change,
-    }[where]
-    with pytest.raises(ConfigError, match=r"mixture\.one.*drawn together with others: change it"):
-        recipe_of(values, [], "mine")
-    # A file that says how they are drawn together may name them.
-    recipe_of({"mixture": {"one": {"recipe": {}, "weight": 1}}} | whole, [], "mine")
+@pytest.mark.parametrize(
+    ("values", "overrides"),
+    [
+        ({"mixture": {"one": PART | CHANGE}}, []),
+        ({"mixture": {"one": PART}} | CHANGE, []),
+        ({"mixture": {"one": {"weight": 1, "recipe": {"mixture": {"two": PART}}} | CHANGE}}, []),
+        ({"mixture": {"one": {"weight": 1, "recipe": {"mixture": {"two": PART}}}}} | CHANGE, []),
+        # A group that an inner file makes is drawn, whatever an outer one says.
+        (
+            {
+                "mixture": {
+                    "one": {
+                        "weight": 1,
+                        "recipe": {"mixture": {"two": {"weight": 1, "recipe": {}}}} | WHOLE,
+                    }
+                }
+            }
+            | CHANGE,
+            [],
+        ),
+        ({"mixture": {"one": {"weight": 1, "recipe": {}}}} | WHOLE, ["mixture.one.exposure.ev=4"]),
+        ({"mixture": {"train": 1}, "noise": {"read": {"green": 3}}}, []),
+        ({"mixture": {"train": 1}}, ["mixture.train/pictures.noise.read.green=3"]),
+    ],
+)
+def test_changes_of_a_mixture_that_would_do_nothing_are_refused(values, overrides):
+    with pytest.raises(ConfigError, match=r"mixture\..*drawn together with others: change it"):
+        recipe_of(values, overrides, "mine")
+
+
+def test_a_file_may_name_what_it_draws_together():
+    values = {"mixture": {"one": {"weight": 1, "recipe": {}}}} | WHOLE
+    assert recipe_of(values, (), "mine").mixture["one"].recipe.together.keys() == {"tone"}
+    later = recipe_of({"mixture": {"one": {"weight": 1, "recipe": CHANGE}}} | WHOLE, (), "mine")
+    assert later.mixture["one"].recipe.together.keys() == {"tone"}
+
+
+def test_a_group_with_columns_takes_the_place_of_all_of_the_former(tmp_path):
+    file = tmp_path / "pairs.yaml"
+    file.write_text(yaml.safe_dump(ROWS))
+    mixture = {"mixture": {"even": {"weight": 1, "together": {"settings": {"from": str(file)}}}}}
+    for made in (
+        load_recipe("even", [f"together.settings.from={file}"]),
+        recipe_of(mixture, (), "mine").mixture["even"].recipe,
+        recipe_of({"mixture": {"even": 1}}, [f"mixture.even.together.settings.from={file}"], "mine")
+        .mixture["even"]
+        .recipe,
+    ):
+        assert made.together["settings"].rows == ((1, 2), (0.1, 0.2))
+        assert not made.together["settings"].weights
+    other = {"columns": ["noise.read.red"], "mean": [1], "covariance": [[0.1]]}
+    mixture["mixture"]["even"]["together"]["settings"] = other
+    assert not recipe_of(mixture, (), "mine").mixture["even"].recipe.together["settings"].rows
+
+
+def test_files_that_a_recipe_names_lie_beside_it_and_are_read_before_changes(tmp_path):
+    (tmp_path / "pairs.yaml").write_text(yaml.safe_dump(ROWS))
+    own = "exposure: {ev: 3}\nnoise: {read: {green: 1}}\ntogether: {camera: {from: pairs.yaml}}\n"
+    (tmp_path / "own.yaml").write_text(own)
+    (tmp_path / "mixed.yaml").write_text("mixture: {own.yaml: 1}\n")
+    made = load_recipe(str(tmp_path / "own.yaml"))
+    mixed = load_recipe(str(tmp_path / "mixed.yaml"))
+    assert made.together["camera"].rows == ((1, 2), (0.1, 0.2))
+    assert mixed.mixture["own.yaml"].recipe.together == made.together
+    with pytest.warns(GloamWarning, match="noise is that of this sensor"):
+        sensor = load_recipe(str(tmp_path / "own.yaml"), ["camera.iso=3200"])
+    assert not sensor.together
+
+
+@pytest.mark.parametrize(
+    ("values", "overrides"),
+    [
+        ({"mixture": {"even": 1}}, ["camera.iso=400", "noise.tail_share.red=0.3"]),
+        ({"exposure": {"ev": 3}}, ["noise.tail_share.red=0.3", "camera.iso=400"]),
+        (
+            {
+                "mixture": {
+                    "even": {"weight": 1, "camera": {"iso": 4e2}, "noise": {"tail": {"red": 1}}}
+                }
+            },
+            [],
+        ),
+    ],
+)
+def test_a_sensor_and_noise_by_pictures_are_not_chosen_both(values, overrides):
+    with pytest.raises(ConfigError, match=r"camera\.iso chooses a sensor's noise"):
+        recipe_of(values, overrides, "mine")

@@ -24,3 +24,10 @@ def test_a_recipe_shown_with_its_comments_is_the_recipe(name, tmp_path):
 
 def _groups(recipe):
     return getattr(recipe, "together", {})
+
+
+def test_values_that_groups_draw_say_so():
+    lines = annotated_yaml(load_recipe("even")).splitlines()
+    said = [line.split(":")[0].strip() for line in lines if "drawn in together.tone" in line]
+    assert said == ["red", "green", "blue"]  # of noise.offset
+    assert sum("drawn in together.settings" in line for line in lines) == 12

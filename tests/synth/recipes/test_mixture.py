@@ -120,6 +120,10 @@ def test_sections_change_all_components_or_one(tmp_path):
         ({"mixture": {"train": 0, "even": 1}}, "mixture.train.weight = 0: must be a number above"),
         ({"mixture": {"train": 1, "gamma": 1}}, "of the models camera and power_law"),
         ({"mixture": {"even": 1}, "exposure": {"ev": "loud"}}, "exposure.ev = 'loud'"),
+        ({"mixture": {"even": {"weight": 1, "exposure": {3: 4}}}}, "Keys should be strings"),
+        ({"mixture": {"even": {"weight": 1, "mixture": {"uneven": 1}}}}, "even is one recipe"),
+        ({"mixture": {"even": 1e308}}, "a weight is above 0, at most 1e+09"),
+        ({"mixture": {"even": 1}, "model": "power_law"}, "its recipes are of the model camera"),
     ],
 )
 def test_a_wrong_mixture_gets_one_line(values, words):
@@ -137,11 +141,23 @@ def test_a_wrong_mixture_gets_one_line(values, words):
         ("even:0.5,", "a name is missing"),
         (["even:0.5", "uneven:0.5"], "a mixture is one text"),
         ({"even": 0.5}, "a mixture is one text"),
+        (",".join(f"n{i}:1" for i in range(100)), "neither a file nor one of"),
     ],
 )
 def test_a_wrong_text_gets_one_line(name, words):
     with pytest.raises(ConfigError, match=words):
         load_recipe(name)
+
+
+def test_changes_name_components_as_the_docs_and_completion_do():
+    made = load_recipe("train-uneven", ["mixture.train/pictures.exposure.ev=4", "exposure.ev=3"])
+    levels = {name: str(part.recipe.exposure.ev) for name, part in made.mixture.items()}
+    assert levels.pop("train/pictures") == "4"
+    assert set(levels.values()) == {"3"}
+    with pytest.raises(ConfigError, match="its recipes are pictures, sensors, cameras"):
+        load_recipe("train", ["mixture.picture=2"])
+    with pytest.raises(ConfigError, match="override 3: write KEY=VALUE"):
+        load_recipe("train", 3)
 
 
 def test_a_mixture_has_one_name_in_any_order():
