@@ -103,6 +103,8 @@ def load_yaml(path: Path) -> dict[str, Any]:
         raise ConfigError.at(path, error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
         raise ConfigError.at(path, f"not YAML: {error}") from error
+    except ValueError as error:  # a name that no file can have
+        raise ConfigError.at(path, str(error)) from error
     return parse_yaml(text, path)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
+from ...errors import visible
 from ..camera.recipe import CameraRecipe
 from ..parameters.schema import OneOf, Within
 from .load import Recipe
@@ -65,7 +66,7 @@ def _lines(
             yield f"{indent}{name}:".ljust(_WIDTH) + "  # recipes, taken as often as they weigh"
             for part, held in inner.items():
                 key = yaml.safe_dump(part, allow_unicode=True).splitlines()[0]
-                yield f"{indent}  {key}:".ljust(_WIDTH) + f"  # {held.recipe.about}"
+                yield f"{indent}  {key}:".ljust(_WIDTH) + f"  # {visible(held.recipe.about)}"
                 yield from _lines(held, value[part], depth + 2)
             continue
         if isinstance(inner, BaseModel):
@@ -83,7 +84,7 @@ def _lines(
         ).rstrip("\n")
         bounds = [str(mark) for mark in field.metadata if isinstance(mark, Within | OneOf)]
         drawn = [
-            f"drawn in together.{group}, in place of this value"
+            f"drawn in together.{visible(group)}, in place of this value"
             for group, one in (together or {}).items()
             if any(f"{path}.".startswith(f"{prefix}{name}.") for path in one.columns)
         ]

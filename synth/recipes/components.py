@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -39,19 +40,31 @@ def mixture_values(
 
     Raises ConfigError when a component is wrong, or an override fits none of them.
     """
-    parts = _parts(values["mixture"], where)
+    whole = {**values, "mixture": _parts(values["mixture"], where)}
     for_all: list[str] = []
-    for_one: dict[str, Any] = {}
+    for_some: list[tuple[tuple[str, ...], str]] = []
     for override in overrides:
-        if override_key(override).split(".")[0] in _OWN:
-            for_one = apply_overrides(for_one, [_of_one(override, parts, where)])
-        else:
+        first, *rest = override_key(override).split(".")
+        if first not in _OWN:
             for_all.append(override)
-    if "mixture" in for_one:
-        for_one["mixture"] = _parts(for_one["mixture"], where)
-    whole = merge_values({**values, "mixture": parts}, for_one)
+        elif first != "mixture" or not rest:
+            whole = apply_overrides(whole, [override])
+        else:
+            path, change = _of_one(override, whole["mixture"], where)
+            if override_key(change) in _PART:
+                whole = merge_values(whole, _within(path, apply_overrides({}, [change])))
+            else:
+                for_some.append((path, change))
     flat = _flat(whole, where, folder)
-    recipes = _overridden(flat, for_all, dict(_taken(for_one.get("mixture", {}))), where)
+    for path, change in for_some:
+        if not any(_is_in(component, path) for component in flat.values()):
+            raise ConfigError(
+                f"{where}: --set mixture.{'/'.join(path)}.{change}: its recipes are"
+                f" {', '.join(flat)}",
+                key=f"mixture.{'/'.join(path)}",
+            )
+    for_some.sort(key=lambda one: len(one[0]))
+    recipes = _overridden(flat, for_all, for_some, where)
     models = sorted({recipe.model for recipe in recipes.values()})
     if len(models) > 1:
         raise ConfigError(
@@ -70,33 +83,37 @@ def mixture_values(
     return {**kept, "model": "mixture", "mixture": components}
 
 
-def _of_one(override: str, parts: dict[str, dict[str, Any]], where: str) -> str:
-    """Return an override of one component with its whole key.
+def _of_one(override: str, parts: Mapping[str, Any], where: str) -> tuple[tuple[str, ...], str]:
+    """Return which component an override changes, by the names that lead to it, and the change.
 
-    `mixture.NAME=2` is of its weight, `mixture.NAME/INNER` of a component of a mixture in it.
+    `mixture.NAME=2` is of its weight; a component of a mixture in it is `mixture.NAME/INNER` or
+    `mixture.NAME.mixture.INNER`. A name that is none yet makes another component.
     """
     key, equals, value = override.partition("=")
-    first, *rest = key.strip().split(".")
-    if first != "mixture" or not rest or not equals:
-        return override
-    name, *more = rest
-    path = [name] if name in parts else name.split("/")
-    if path[0] not in parts and path[0] not in shipped_names():
+    rest = key.strip().removeprefix("mixture.")
+    known = [name for name in parts if f"{rest}.".startswith((f"{name}.", f"{name}/"))]
+    name = max(known, key=len, default=rest.split(".")[0])
+    inner = r"(?:/|\.mixture\.)([^./=]+)"
+    found = re.fullmatch(rf"((?:{inner})*)(?:\.(.+))?", rest[len(name) :])
+    if not equals or not name or not found:
+        raise ConfigError(f"--set {override}: write it as mixture.NAME.KEY=VALUE")
+    change = found[3] or "weight"
+    if not known and name not in shipped_names() and change != "recipe":
         raise ConfigError(
             f"{where}: --set {override}: its recipes are {', '.join(parts)}", key=key.strip()
         )
-    return f"mixture.{'.mixture.'.join(path)}.{'.'.join(more) or 'weight'}={value}"
+    return (name, *re.findall(inner, found[1])), f"{change}={value}"
 
 
-def _taken(parts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, set[str]]]:
-    """Yield the components that overrides name, with the keys that these change."""
-    for name, part in parts.items():
-        if not isinstance(part, Mapping):
-            continue
-        own = {key: value for key, value in part.items() if key != "mixture"}
-        yield prefix + name, {path for path, _ in flat_values(own)}
-        if isinstance(part.get("mixture"), Mapping):
-            yield from _taken(part["mixture"], f"{prefix}{name}/")
+def _within(path: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
+    """Return values of a component as those of the mixture that it is in."""
+    for name in reversed(path):
+        values = {"mixture": {name: values}}
+    return values
+
+
+def _is_in(component: _Component, path: tuple[str, ...]) -> bool:
+    return component.path[: len(path)] == path
 
 
 def _parts(mixture: Any, where: str) -> dict[str, dict[str, Any]]:
@@ -113,22 +130,23 @@ def _parts(mixture: Any, where: str) -> dict[str, dict[str, Any]]:
 
 
 class _Component(NamedTuple):
-    """A component of a mixture: its share, its recipe's values, and the keys that files change.
+    """A component of a mixture: the names that lead to it, its share and its recipe's values.
 
-    These keys are of each section that stands beside it, from the inmost on.
+    changed: the keys that each section beside it changes, from the inmost section on.
     """
 
+    path: tuple[str, ...]
     weight: dict[str, Any]
     values: dict[str, Any]
     changed: tuple[set[str], ...] = ()
 
-    def with_changes(self, *changes: dict[str, Any]) -> _Component:
-        """Return it with sections that stand beside it in its place."""
-        values = self.values
-        for change in changes:
-            values = replace_values(values, change)
-        keys = tuple({path for path, _ in flat_values(change)} for change in changes)
-        return _Component(self.weight, values, (*self.changed, *keys))
+    def with_section(self, section: dict[str, Any], where: str) -> _Component:
+        """Return it with the values of a section that stands beside it in place of its own."""
+        keys = {path for path, _ in flat_values(section)}
+        if "noise" in self.values:
+            check_one_noise(keys, where)
+        values = replace_values(self.values, section)
+        return self._replace(values=values, changed=(*self.changed, keys))
 
 
 def _flat(
@@ -142,30 +160,55 @@ def _flat(
     if depth > _DEEPEST:
         raise ConfigError(f"{where}: mixtures within mixtures, more than {_DEEPEST} deep")
     common = {name: value for name, value in values.items() if name not in _OWN}
-    common = with_files(common, where, folder)
     flat: dict[str, _Component] = {}
     for name, part in _parts(values["mixture"], where).items():
         at = f"{where}: mixture.{name}"
-        own = {key: value for key, value in part.items() if key not in _PART}
-        own = with_files(own, at, folder)
         weight = {"weight": part["weight"]} if "weight" in part else {}
         whole, inner_folder = _whole(part.get("recipe", name), name, where, folder)
-        if "mixture" not in whole:
-            if "mixture" in own:
-                raise ConfigError(f"{at}.mixture: {name} is one recipe, no mixture", key="mixture")
-            flat[name] = _Component(weight, whole).with_changes(common, own)
-            continue
-        inner_parts = _parts(whole["mixture"], at)
-        if "mixture" in own:
-            inner_parts = merge_values(inner_parts, _parts(own.pop("mixture"), at))
-        inner = _flat({**whole, "mixture": inner_parts}, at, inner_folder, depth + 1)
-        share = _share(weight, at) / sum(_share(one.weight, at) for one in inner.values())
-        for inner_name, one in inner.items():
-            one = one._replace(weight={"weight": share * _share(one.weight, at)})
-            flat[f"{name}/{inner_name}"] = one.with_changes(common, own)
+        if "mixture" in whole:
+            structure = {"mixture": _structure(part["mixture"], at)} if "mixture" in part else {}
+            whole = merge_values({**whole, "mixture": _parts(whole["mixture"], at)}, structure)
+            inner = _flat(whole, at, inner_folder, depth + 1)
+            share = _share(weight, at) / sum(_share(one.weight, at) for one in inner.values())
+            made = [
+                one._replace(
+                    path=(name, *one.path), weight={"weight": share * _share(one.weight, at)}
+                )
+                for one in inner.values()
+            ]
+        elif "mixture" in part:
+            raise ConfigError(f"{at}.mixture: {name} is one recipe, no mixture", key="mixture")
+        else:
+            made = [_Component((name,), weight, whole)]
+        sections = [((), common), *_sections(part, (name,))]
+        for component in made:
+            for path, section in sections:
+                if _is_in(component, path):
+                    section = with_files(section, at, folder)
+                    component = component.with_section(section, at)
+            flat["/".join(component.path)] = component
         if len(flat) > _MOST:
             raise ConfigError(f"{where}: mixture: more than {_MOST} recipes")
     return flat
+
+
+def _structure(mixture: Any, where: str) -> dict[str, dict[str, Any]]:
+    """Return which recipes a mixture has and how often, without the sections beside them."""
+    return {
+        name: {key: part[key] for key in _PART if key in part}
+        | ({"mixture": _structure(part["mixture"], where)} if "mixture" in part else {})
+        for name, part in _parts(mixture, where).items()
+    }
+
+
+def _sections(
+    part: dict[str, Any], path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """Yield what stands beside a component, and beside those in it, with the names of each."""
+    yield path, {key: value for key, value in part.items() if key not in (*_PART, "mixture")}
+    for name, inner in part.get("mixture", {}).items():
+        if isinstance(inner, Mapping):
+            yield from _sections(dict(inner), (*path, str(name)))
 
 
 def _whole(
@@ -175,7 +218,8 @@ def _whole(
     try:
         if isinstance(recipe, Mapping):
             return with_files(dict(recipe), "recipe", folder), folder
-        return read_values(str(recipe), folder)
+        values, beside = read_values(str(recipe), folder)
+        return with_files(values, f"recipe {recipe}", beside), beside
     except ConfigError as error:
         raise ConfigError(
             f"{where}: mixture.{name}: {error}", key=f"mixture.{name}", value=recipe
@@ -187,7 +231,7 @@ def _share(weight: dict[str, Any], where: str) -> float:
     given = weight.get("weight")
     try:
         share = float(given)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         share = math.nan
     if not 0 < share < math.inf:
         raise ConfigError(
@@ -200,42 +244,40 @@ def _share(weight: dict[str, Any], where: str) -> float:
 
 def _overridden(
     parts: dict[str, _Component],
-    overrides: list[str],
-    taken: dict[str, set[str]],
+    for_all: list[str],
+    for_some: list[tuple[tuple[str, ...], str]],
     where: str,
 ) -> dict[str, Single]:
     """Make the recipes of components, each with the overrides that it can have.
 
-    `taken` has, by component, the keys that overrides of its own have changed already.
+    Those `for_some` are by the names that lead to components; they go before those `for_all`.
 
     Raises ConfigError when a component is wrong, or an override fits none of them.
     """
     made: dict[str, Single] = {}
     refused: dict[str, dict[str, ConfigError]] = {}
-    for name, (_, values, changed) in parts.items():
-        own = {
-            key for part, keys in taken.items() if f"{name}/".startswith(f"{part}/") for key in keys
-        }
-        wanted = [one for one in overrides if override_key(one) not in own]
+    for name, component in parts.items():
+        own = [change for path, change in for_some if _is_in(component, path)]
+        keys = set(map(override_key, own))
+        wanted = [one for one in for_all if override_key(one) not in keys]
         at = f"{where}: mixture.{name}"
         try:
-            made[name] = _component(values, wanted, at)
+            made[name] = _component(component.values, [*wanted, *own], at)
         except ConfigError:
             if not wanted:
                 raise
             fitting: list[str] = []
             for override in wanted:
                 try:
-                    _component(values, [*fitting, override], at)
+                    _component(component.values, [*fitting, override, *own], at)
                     fitting.append(override)
                 except ConfigError as error:
                     refused.setdefault(override, {})[name] = error
-            made[name] = _component(values, fitting, at)
-        later: set[str] = set()
-        for keys in reversed(changed):
-            later |= {key for key in keys if key.startswith("together.")}
-            check_one_noise(keys, at)
-            check_drawn_together(made[name], keys, at, later)
+            made[name] = _component(component.values, [*fitting, *own], at)
+        later = keys
+        for changed in reversed(component.changed):
+            later = later | changed
+            check_drawn_together(made[name], changed, at, later)
     for override, errors in refused.items():
         why = str(next(iter(errors.values()))).splitlines()[0]
         if len(errors) == len(parts):

@@ -23,7 +23,7 @@ from ..power_law.recipe import PowerLawRecipe
 from .components import mixture_values
 from .mixture import MixtureRecipe, mixture_name, parse_weights
 from .named_files import with_files
-from .overrides import Overrides, override_texts
+from .overrides import Overrides, override_key, override_texts
 from .read_values import read_values, shipped_names, shipped_values
 from .single import check_darkness, recorded_single, single_recipe
 
@@ -100,10 +100,11 @@ def recipe_of(
 
     Raises ConfigError with the key, its value and what is allowed.
     """
-    values = with_files(values, where, folder)
+    overrides = list(overrides)
+    values = with_files(values, where, folder, set(map(override_key, overrides)))
     if "mixture" not in values:
         return single_recipe(values, overrides, where)
-    return validate(MixtureRecipe, mixture_values(values, list(overrides), where, folder), where)
+    return validate(MixtureRecipe, mixture_values(values, overrides, where, folder), where)
 
 
 def recorded_recipe(values: dict[str, Any], where: str) -> Recipe:

@@ -6,6 +6,7 @@ Recipes that sets record hold all of it, and name no file.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,15 @@ def find_beside(name: str, folder: Path | None) -> Path:
     return beside if os.path.isfile(beside) else Path(name)
 
 
-def with_files(values: dict[str, Any], where: str, folder: Path | None = None) -> dict[str, Any]:
+def with_files(
+    values: dict[str, Any],
+    where: str,
+    folder: Path | None = None,
+    replaced: Collection[str] = (),
+) -> dict[str, Any]:
     """Return a recipe's values, in place of `camera.file` and each `from` what the files hold.
 
-    They are looked for in `folder` first.
+    They are looked for in `folder` first; those whose keys will be `replaced` are left out.
 
     Raises ConfigError when a file cannot be read, or holds something else.
     """
@@ -32,16 +38,19 @@ def with_files(values: dict[str, Any], where: str, folder: Path | None = None) -
     if isinstance(camera, dict) and "file" in camera:
         rest = {name: value for name, value in camera.items() if name != "file"}
         own = rest.get("own") or {}
-        try:
-            read = read_cameras(find_beside(str(camera["file"]), folder))
-        except ConfigError as error:
-            raise ConfigError(f"{where}: camera.file: {error}", key="camera.file") from None
-        # Another `own` than a mapping is refused with the rest.
-        made["camera"] = {**rest, "own": {**own, **read} if isinstance(own, dict) else own}
+        if "camera.file" not in replaced:
+            try:
+                read = read_cameras(find_beside(str(camera["file"]), folder))
+            except ConfigError as error:
+                raise ConfigError(f"{where}: camera.file: {error}", key="camera.file") from None
+            # Another `own` than a mapping is refused with the rest.
+            rest["own"] = {**own, **read} if isinstance(own, dict) else own
+        made["camera"] = rest
     if isinstance(groups, dict):
         made["together"] = {
             name: _with_table(group, f"{where}: together.{name}", folder)
             for name, group in groups.items()
+            if f"together.{name}.from" not in replaced
         }
     return made
 
@@ -51,6 +60,9 @@ def _with_table(group: Any, where: str, folder: Path | None) -> Any:
         return group
     rest = {name: value for name, value in group.items() if name != "from"}
     try:
-        return {**load_yaml(find_beside(str(group["from"]), folder)), **rest}
+        table = load_yaml(find_beside(str(group["from"]), folder))
     except ConfigError as error:
         raise ConfigError(f"{where}.from: {error}", key="from") from None
+    if "from" in table:
+        raise ConfigError(f"{where}.from: {group['from']}: names another file", key="from")
+    return {**table, **rest}

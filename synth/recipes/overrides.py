@@ -65,14 +65,17 @@ def apply_overrides(values: dict[str, Any], overrides: Iterable[str]) -> dict[st
 def replace_values(values: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """Return nested values with those of others in their place.
 
-    A group that is drawn together and has columns takes the place of all of the former.
+    A group that is drawn together and has columns takes the place of all of the former, and so does
+    a camera of its own.
     """
     made = merge_values(values, others)
-    groups = others.get("together")
+    groups, camera = others.get("together"), others.get("camera")
     if isinstance(groups, Mapping) and isinstance(values.get("together"), Mapping):
         whole = {k: v for k, v in groups.items() if isinstance(v, Mapping) and "columns" in v}
         made["together"] = {**made["together"], **whole}
-    camera = others.get("camera")
+    own = camera.get("own") if isinstance(camera, Mapping) else None
+    if isinstance(own, Mapping) and isinstance(made["camera"]["own"], Mapping):
+        made["camera"] = {**made["camera"], "own": {**made["camera"]["own"], **own}}
     if "noise" in others or not isinstance(camera, Mapping):
         return made
     return _without_own_noise(made) if _takes_sensor(made, set(camera)) else made
@@ -137,17 +140,17 @@ def check_drawn_together(
     recipe: CameraRecipe | PowerLawRecipe,
     changed: Iterable[str],
     where: str,
-    groups: Iterable[str] = (),
+    beside: Iterable[str] = (),
 ) -> None:
     """Refuse changes of keys that are drawn together with others: they would do nothing.
 
-    `groups` holds keys of `together` that were said beside or after the changes: a group whose
-    columns are among them is meant to draw what it names.
+    `beside` holds keys that were changed beside them or later: a group whose columns are among them
+    is meant to draw what it names.
     """
-    keys, said = set(changed), set(groups)
+    keys, said = set(changed), set(beside)
     together = recipe.together.items() if isinstance(recipe, CameraRecipe) else ()
     for name, group in together:
-        if f"together.{name}.columns" in said:
+        if said & {f"together.{name}.columns", f"together.{name}.from"}:
             continue
         for path in group.columns:
             if keys & {path, path.rpartition(".")[0]}:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...errors import ConfigError
 from ...manifests.config import load_yaml
-from .named_files import find_beside, with_files
+from .named_files import find_beside
 
 
 @lru_cache(maxsize=1)
@@ -29,16 +29,16 @@ def shipped_values(name: str) -> dict[str, Any]:
 def read_values(name: str, folder: Path | None = None) -> tuple[dict[str, Any], Path | None]:
     """Return the values of a shipped recipe or of one in a file, and the file's folder.
 
-    The file is looked for in `folder` first. What it names itself is read, too.
+    The file is looked for in `folder` first.
 
-    Raises ConfigError when there is no such recipe, or a file cannot be read.
+    Raises ConfigError when there is no such recipe, or the file cannot be read.
     """
     path = find_beside(name, folder)
     known = shipped_names()
-    if name in known:
+    if name in known and str(path) == name:
         return shipped_values(name), None
     if path.suffix in (".yaml", ".yml") or os.path.isfile(path):
-        return with_files(load_yaml(path), f"recipe {path}", path.parent), path.parent
+        return load_yaml(path), path.parent
     raise ConfigError(
         f"recipe {name}: neither a file nor one of {', '.join(known)}",
         key="recipe",

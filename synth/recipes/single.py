@@ -51,7 +51,8 @@ def single_recipe(values: dict[str, Any], overrides: Iterable[str], where: str) 
     changed = apply_overrides(values, overrides)
     recipe = recorded_single(changed, where)
     if isinstance(recipe, CameraRecipe):
-        check_one_noise(keys, where)
+        if "noise" in values:
+            check_one_noise(keys, where)
         check_drawn_together(recipe, keys, where)
         warn_of_sensor_noise(values, changed)
     return recipe

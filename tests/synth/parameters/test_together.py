@@ -22,6 +22,7 @@ KEYS = [f"k{i}" for i in range(2000)]
 WHOLE = {"exposure": {"ev": 3}, "together": {"tone": NORMAL}}
 PART = {"weight": 1, "recipe": WHOLE}
 CHANGE = {"exposure": {"ev": 4}}
+NOISE = {"noise": {"read": {"green": 3}}}
 
 
 def recipe(**together):
@@ -154,6 +155,8 @@ def test_no_parameter_is_in_two_groups():
         ({"mixture": {"one": {"weight": 1, "recipe": {}}}} | WHOLE, ["mixture.one.exposure.ev=4"]),
         ({"mixture": {"train": 1}, "noise": {"read": {"green": 3}}}, []),
         ({"mixture": {"train": 1}}, ["mixture.train/pictures.noise.read.green=3"]),
+        ({"mixture": {"one": {"weight": 1, "recipe": {}} | WHOLE}}, ["mixture.one.exposure.ev=4"]),
+        ({"mixture": {"train": {"weight": 1, "mixture": {"pictures": NOISE}}}}, []),
     ],
 )
 def test_changes_of_a_mixture_that_would_do_nothing_are_refused(values, overrides):
@@ -181,6 +184,11 @@ def test_a_group_with_columns_takes_the_place_of_all_of_the_former(tmp_path):
     ):
         assert made.together["settings"].rows == ((1, 2), (0.1, 0.2))
         assert not made.together["settings"].weights
+    change = f"mixture.pictures.together.settings.from={file}"
+    assert (
+        load_recipe("train", [change]).mixture["pictures"].recipe.together["settings"]
+        == (made.together["settings"])
+    )
     other = {"columns": ["noise.read.red"], "mean": [1], "covariance": [[0.1]]}
     mixture["mixture"]["even"]["together"]["settings"] = other
     assert not recipe_of(mixture, (), "mine").mixture["even"].recipe.together["settings"].rows
@@ -198,13 +206,23 @@ def test_files_that_a_recipe_names_lie_beside_it_and_are_read_before_changes(tmp
     with pytest.warns(GloamWarning, match="noise is that of this sensor"):
         sensor = load_recipe(str(tmp_path / "own.yaml"), ["camera.iso=3200"])
     assert not sensor.together
+    (tmp_path / "more.yaml").write_text("from: pairs.yaml\n")
+    with pytest.raises(ConfigError, match="names another file"):
+        load_recipe(str(tmp_path / "own.yaml"), [f"together.camera.from={tmp_path / 'more.yaml'}"])
+    (tmp_path / "pairs.yaml").unlink()
+    (tmp_path / "other.yaml").write_text(yaml.safe_dump(ROWS))
+    change = f"together.camera.from={tmp_path / 'other.yaml'}"
+    assert load_recipe(str(tmp_path / "own.yaml"), [change]) == made
 
 
 @pytest.mark.parametrize(
     ("values", "overrides"),
     [
         ({"mixture": {"even": 1}}, ["camera.iso=400", "noise.tail_share.red=0.3"]),
-        ({"exposure": {"ev": 3}}, ["noise.tail_share.red=0.3", "camera.iso=400"]),
+        (
+            {"exposure": {"ev": 3}, "noise": {"read": {"red": 1}}},
+            ["noise.tail_share.red=0.3", "camera.iso=400"],
+        ),
         (
             {
                 "mixture": {

@@ -19,6 +19,7 @@ from gloam.errors import ConfigError, GloamWarning
 from gloam.synth.analysis.set_statistics import measure_set
 from gloam.synth.draws.table import DrawTable, table_of_records
 from gloam.synth.models import component_of, draw, draw_table, render
+from gloam.synth.parameters.distributions import Constant
 from gloam.synth.recipes.annotated import annotated_yaml
 from gloam.synth.recipes.load import load_recipe, recipe_of, recipe_yaml
 from gloam.synth.recipes.mixture import MixtureRecipe, join_names
@@ -122,7 +123,7 @@ def test_sections_change_all_components_or_one(tmp_path):
         ({"mixture": {"even": 1}, "exposure": {"ev": "loud"}}, "exposure.ev = 'loud'"),
         ({"mixture": {"even": {"weight": 1, "exposure": {3: 4}}}}, "Keys should be strings"),
         ({"mixture": {"even": {"weight": 1, "mixture": {"uneven": 1}}}}, "even is one recipe"),
-        ({"mixture": {"even": 1e308}}, "a weight is above 0, at most 1e+09"),
+        ({"mixture": {"even": 1e308}}, "a weight is above 0, at most 1e+300"),
         ({"mixture": {"even": 1}, "model": "power_law"}, "its recipes are of the model camera"),
     ],
 )
@@ -154,6 +155,18 @@ def test_changes_name_components_as_the_docs_and_completion_do():
     levels = {name: str(part.recipe.exposure.ev) for name, part in made.mixture.items()}
     assert levels.pop("train/pictures") == "4"
     assert set(levels.values()) == {"3"}
+    jpeg = "degradations.jpeg.probability"  # train-uneven says it of all, beside the mixture
+    made = load_recipe("train-uneven", [f"mixture.train/pictures.{jpeg}=1"])
+    shares = {
+        name: part.recipe.degradations.jpeg.probability for name, part in made.mixture.items()
+    }
+    assert shares.pop("train/pictures") == Constant(1.0)
+    assert set(shares.values()) == {Constant(0.1)}
+    added = load_recipe("even:1", ["mixture.one.recipe=uneven", "mixture.one.weight=3"])
+    assert {name: part.weight for name, part in added.mixture.items()} == {"even": 1, "one": 3}
+    for change in ("mixture.train/picture.exposure.ev=2", "mixture.train.=3"):
+        with pytest.raises(ConfigError, match=r"mixture\.train"):
+            load_recipe("train-uneven", [change])
     with pytest.raises(ConfigError, match="its recipes are pictures, sensors, cameras"):
         load_recipe("train", ["mixture.picture=2"])
     with pytest.raises(ConfigError, match="override 3: write KEY=VALUE"):
