@@ -180,11 +180,13 @@ def _flat(
             raise ConfigError(f"{at}.mixture: {name} is one recipe, no mixture", key="mixture")
         else:
             made = [_Component((name,), weight, whole)]
-        sections = [((), common), *_sections(part, (name,))]
+        # Files that `common` names were read with its mixture.
+        own = [
+            (path, with_files(section, at, folder)) for path, section in _sections(part, (name,))
+        ]
         for component in made:
-            for path, section in sections:
+            for path, section in [((), common), *own]:
                 if _is_in(component, path):
-                    section = with_files(section, at, folder)
                     component = component.with_section(section, at)
             flat["/".join(component.path)] = component
         if len(flat) > _MOST:
@@ -228,9 +230,9 @@ def _whole(
 
 def _share(weight: dict[str, Any], where: str) -> float:
     """Return a weight that is to be multiplied, as a number."""
-    given = weight.get("weight")
+    given: Any = weight.get("weight")
     try:
-        share = float(given)  # type: ignore[arg-type]
+        share = float(given)
     except (TypeError, ValueError, OverflowError):
         share = math.nan
     if not 0 < share < math.inf:

@@ -70,11 +70,11 @@ def replace_values(values: dict[str, Any], others: Mapping[str, Any]) -> dict[st
     """
     made = merge_values(values, others)
     groups, camera = others.get("together"), others.get("camera")
-    if isinstance(groups, Mapping) and isinstance(values.get("together"), Mapping):
+    if isinstance(groups, Mapping):
         whole = {k: v for k, v in groups.items() if isinstance(v, Mapping) and "columns" in v}
         made["together"] = {**made["together"], **whole}
     own = camera.get("own") if isinstance(camera, Mapping) else None
-    if isinstance(own, Mapping) and isinstance(made["camera"]["own"], Mapping):
+    if isinstance(own, Mapping):
         made["camera"] = {**made["camera"], "own": {**made["camera"]["own"], **own}}
     if "noise" in others or not isinstance(camera, Mapping):
         return made

@@ -35,7 +35,7 @@ def read_values(name: str, folder: Path | None = None) -> tuple[dict[str, Any], 
     """
     path = find_beside(name, folder)
     known = shipped_names()
-    if name in known and str(path) == name:
+    if name in known and str(path) == name:  # no file of that name in the folder
         return shipped_values(name), None
     if path.suffix in (".yaml", ".yml") or os.path.isfile(path):
         return load_yaml(path), path.parent

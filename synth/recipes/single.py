@@ -60,7 +60,7 @@ def single_recipe(values: dict[str, Any], overrides: Iterable[str], where: str) 
 
 def check_darkness(values: dict[str, Any], overrides: Iterable[str], where: str) -> None:
     """Refuse values, of a file, that leave out what makes lows dark."""
-    if "ev" not in apply_overrides(values, overrides).get("exposure", {}):
+    if "ev" not in values.get("exposure", {}) and "exposure.ev" not in map(override_key, overrides):
         raise ConfigError(
             f"{where}: exposure.ev is missing: by how many stops its lows are darker, 0 where they"
             " are not; what else is left out does nothing. To change a recipe that gloam ships,"
