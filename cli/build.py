@@ -18,6 +18,7 @@ from ..progress import Bars
 from ..synth.building.build import Report, Task, build_task
 from ..synth.building.build import build as build_set
 from ..synth.building.from_options import make_request
+from ..synth.building.keep_out import NOT_LIKE
 from ..synth.building.request import Request
 from ..synth.recipes.load import DEFAULT
 from .common import (
@@ -194,6 +195,8 @@ def _lines(report: Report, request: Request) -> Iterator[str]:
             yield f"  {source}: refused {', '.join(refused)}"
         if spare:
             yield f"  {source}: {count_of(spare, 'suitable one')} not needed"
+    if request.not_like and not any(NOT_LIKE in reasons for reasons in report.reasons.values()):
+        yield f"  --not-like: no {of} shows any of its scenes"
     for source, passed in report.passed.items():
         yield f"  {source}: passed over {format_counts(passed)}"
     for source, left_out in report.left_out.items():

@@ -109,7 +109,11 @@ def small_tile(normal: Pixels, recipe: Recipe, label: str, seed: int, key: str, 
 def describe_draw(drawn: Draw, width: int) -> list[str]:
     """Describe the drawn parameters that one sees, in lines that fit under a tile."""
     if isinstance(drawn, CameraDraw):
-        words = [f"{drawn.exposure.ev:.1f} EV", _noise(drawn), f"contrast {drawn.isp.contrast:.2f}"]
+        exposure = drawn.exposure
+        words = [f"{exposure.ev:.1f} EV"]
+        if exposure.by_brightness:  # times the normal's stops above middle grey
+            words.append(f"{exposure.by_brightness:+.1f} EV per stop of brightness")
+        words += [_noise(drawn), f"contrast {drawn.isp.contrast:.2f}"]
         red, blue = drawn.white_balance.error_ev
         words.append(f"white balance {red:+.2f} {blue:+.2f} EV")
         field, gain = drawn.illumination, drawn.isp.digital_gain_ev

@@ -284,3 +284,16 @@ def test_a_split_that_lost_pairs_says_why(photographs, tmp_path):
     kept = gloam.open_set(tmp_path / "set").counts["val"]
     assert kept < 6
     assert f"val: {kept} of 6; the others were refused" in result.output
+
+
+def test_a_build_says_when_no_photograph_is_kept_out(photographs, tmp_path):
+    other, one = tmp_path / "other", tmp_path / "one"
+    for folder in (other, one):
+        folder.mkdir()
+    Image.linear_gradient("L").convert("RGB").save(other / "gradient.png")
+    shutil.copy(sorted(photographs.iterdir())[0], one)
+    options = ["--source", f"folder={photographs}", "--val", 1, "--no-select", "--workers", 1]
+    for seen, said in ((other, True), (one, False)):
+        found = run("build", tmp_path / "sets" / seen.name, *options, "--not-like", seen)
+        assert found.exit_code == 0, found.output
+        assert ("--not-like: no photograph shows any" in found.output) == said
