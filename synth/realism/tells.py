@@ -75,7 +75,7 @@ def find_tells(real: Sequence[dict[str, float]], other: Sequence[dict[str, float
     real, other: `all_statistics` of images.
     """
     names = [*BANKS["noise and tone"], *BANKS["registration"]]
-    groups: dict[tuple[str, str], list[tuple[float, str, float, float]]] = {}
+    groups: dict[tuple[str, str], list[tuple[float, str, FloatArray, FloatArray]]] = {}
     for name, first, second in zip(
         names, columns(real, names).T, columns(other, names).T, strict=True
     ):
@@ -87,20 +87,20 @@ def find_tells(real: Sequence[dict[str, float]], other: Sequence[dict[str, float
         size = (len(first) * len(second) / (len(first) + len(second))) ** 0.5
         if apart * (size + 0.155 + 0.24 / size) < _SURE:
             continue
-        medians = float(np.median(first)), float(np.median(second))
         groups.setdefault((family, _way(first, second)), []).append(
-            ((1 + apart) / 2, name, *medians)
+            ((1 + apart) / 2, name, first, second)
         )
     made = []
     for (family, way), found in groups.items():
-        found.sort(reverse=True)
-        accuracy, name, median, own = found[0]
+        found.sort(key=lambda one: one[:2], reverse=True)
+        accuracy, name, first, second = found[0]
+        median, own = float(np.median(first)), float(np.median(second))
         what, less, more = _FAMILIES[family]
         said = {"less": less, "more": more}.get(way, f"{what}: {way} from picture to picture")
         where = _where(family, [one[1] for one in found])
         if family in _EV and way in ("less", "more"):
             said += f" by {abs(own - median):.2g} EV"
-        words = f"{said}{where} (median {own:.2g}, real {median:.2g}{_of(name)})"
+        words = f"{said}{where} ({_figures(first, second, way)}{_of(name)})"
         made.append(Tell(accuracy, words, tuple(one[1] for one in found), median, own))
     return sorted(made, key=lambda tell: -tell.accuracy)[:_MOST]
 
@@ -126,6 +126,17 @@ def _way(real: FloatArray, other: FloatArray) -> str:
     if abs(away) >= _APART * max(min(spans), 1e-9):
         return "less" if away < 0 else "more"
     return "varies too little" if spans[1] < spans[0] else "varies too much"
+
+
+def _figures(real: FloatArray, other: FloatArray, way: str) -> str:
+    """Return medians, or quartiles where spreads differ, with digits enough to differ in print."""
+    kind, shares = ("median", (50,)) if way in ("less", "more") else ("quartiles", (25, 75))
+    both = [np.percentile(one, shares) for one in (other, real)]
+    for digits in (2, 3, 4):
+        own, true = (" to ".join(f"{value:.{digits}g}" for value in one) for one in both)
+        if own != true:
+            break
+    return f"{kind} {own}, real {true}"
 
 
 def _family(name: str) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy.stats import kstwo, norm
@@ -54,6 +56,17 @@ def test_statistics_that_say_the_same_are_one_tell():
 def test_differences_have_words(name, real, other, said):
     (found,) = words({name: real}, {name: other})
     assert found.startswith(said)
+
+
+def test_figures_beside_the_words_differ():
+    (sharp,) = words({"detail": (0.9984, 1e-4)}, {"detail": (1.0, 1e-4)})
+    assert sharp == "too sharp (median 1, real 0.998)"
+    (spread,) = words({"exposure_ev": (5, 0.1)}, {"exposure_ev": (5, 2)})
+    quartiles = re.search(r"\(quartiles (.*) to (.*), real (.*) to (.*)\)", spread)
+    assert quartiles
+    least, most, real_least, real_most = map(float, quartiles.groups())
+    assert most - least == pytest.approx(2.7, abs=0.8)
+    assert real_most - real_least == pytest.approx(0.135, abs=0.1)
 
 
 def test_what_is_the_same_is_not_said():
