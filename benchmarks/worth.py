@@ -76,6 +76,8 @@ def main() -> None:
         last = sorted(set(scenes))[-args.held if any(args.counts) else 0 :]
         train = [pair for pair, scene in zip(real, scenes, strict=True) if scene not in last]
         judged_on = [pair for pair, scene in zip(real, scenes, strict=True) if scene in last]
+        if max(args.counts) > len(train):
+            raise SystemExit(f"--counts: there are {len(train)} real pairs to train on")
         judges = [Judge("scenes held back", judged_on)]
         judges += [Judge(str(low), read_pairs(low, normal)) for low, normal in args.test]
         photographs = read_images(sorted(pairs_in(args.photographs))[: args.images])
@@ -99,8 +101,6 @@ def ways(
     """Name what is trained on, and give it: pairs for a step."""
     made = {name: Synthetic(photographs, name, device).pairs for name in args.recipe or RECIPES}
     for count in args.counts:
-        if count > len(real):
-            raise SystemExit(f"--counts {count}: there are {len(real)} real pairs to train on")
         if not count:
             yield from made.items()
             continue

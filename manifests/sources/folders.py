@@ -194,7 +194,7 @@ def image_pairs(lows: Path, normals: Path | None, most: int) -> list[tuple[str, 
         alone = sorted(files.keys() ^ partners.keys())
         if alone:
             where = lows if alone[0] in files else normals
-            more = f", nor have {len(alone) - 1} others" if len(alone) > 1 else ""
+            more = f" ({len(alone)} such files)" if len(alone) > 1 else ""
             raise SourceError(
                 f"{where}: {alone[0]} has no partner of that name{more}; low and normal have equal"
                 " names but for the suffix"
