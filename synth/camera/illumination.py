@@ -22,10 +22,10 @@ from ..kernels.illumination import (
     FAINTEST,
     Lights,
     Parts,
+    darkening_of,
     interpolate,
     light_of,
     mean_luminance,
-    stops_by_brightness,
     sum_field,
 )
 from ..kernels.numbers.library import power
@@ -106,7 +106,7 @@ def exposure_of(pixels: npt.NDArray[np.uint8], draw: Any) -> float:
     """Return by how many stops a photograph is darkened by a row of a draw table."""
     exposure_ev, by_brightness = draw.exposure_ev, draw.exposure_by_brightness
     if by_brightness:
-        exposure_ev += stops_by_brightness(cell_luminance(pixels), by_brightness)
+        exposure_ev = darkening_of(cell_luminance(pixels), exposure_ev, by_brightness)
     return float(exposure_ev)
 
 

@@ -36,7 +36,10 @@ class ExposureSection(Section):
         Distribution,
         Added(),
         Within(-2, 2),
-        about("further stops for each stop that the normal's mean light lies above .18 of white"),
+        about(
+            "further stops for each stop that the normal's mean light lies above .18 of white;"
+            " at least 2 EV of `ev` are left"
+        ),
     ] = ZERO
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..camera.illumination import cell_luminance
 from ..kernels.arrays import FloatArray, IntArray, Pixels
 from ..kernels.curves import toe_of
-from ..kernels.illumination import stops_by_brightness
+from ..kernels.illumination import stops_above_grey
 from .columns import COLUMNS, TAIL_SHARE, clip_to_bounds, column_indices, recipe_values
 
 _DIGITS = 4
@@ -26,7 +26,7 @@ _DEMOSAIC = "choice(binned, none, bilinear, malvar)"
 
 def brightness(normals: Sequence[Pixels]) -> FloatArray:
     """Return by how many stops each normal (N) is brighter than middle grey."""
-    return np.array([stops_by_brightness(cell_luminance(one), 1.0) for one in normals])
+    return np.array([stops_above_grey(cell_luminance(one)) for one in normals])
 
 
 def by_brightness(values: FloatArray, bright: FloatArray) -> tuple[FloatArray, float]:

@@ -23,6 +23,8 @@ SAMPLES = 2
 FAINTEST = 2.0**-8
 """Least share of the light without lights; negative ones could take more than that."""
 _DARKEST = 2.0**-10  # light below this, in the photograph, carries no information about the scene
+LEAST_EV = 2.0
+"""Stops that brightness leaves of an exposure at least, where as many are drawn."""
 _LOG2_E = 1 / np.log(2.0)
 _LOG2_GREY = math.log2(0.18)  # of light that cameras expose for
 _NEAREST = 1e-30  # squared distance whose logarithm is still taken
@@ -107,9 +109,19 @@ def luminance_matters(draw):
 
 
 @scalar
-def brightness_ev(mean_luminance, by_brightness):
-    """Return the further stops that a picture of such a mean luminance is darkened by."""
-    return by_brightness * (log2(max(mean_luminance, _DARKEST)) - _LOG2_GREY)
+def above_grey(mean_luminance):
+    """Return the stops that a mean luminance lies above middle grey."""
+    return log2(max(mean_luminance, _DARKEST)) - _LOG2_GREY
+
+
+@scalar
+def darkening_ev(mean_luminance, exposure_ev, by_brightness):
+    """Return the stops that a picture of such a mean luminance is darkened by in all.
+
+    However bright it is, that is a low: `by_brightness` leaves LEAST_EV of the exposure.
+    """
+    further = by_brightness * above_grey(mean_luminance)
+    return max(exposure_ev + further, min(exposure_ev, LEAST_EV))
 
 
 @scalar
@@ -154,9 +166,15 @@ def mean_of(cells):
 
 
 @kernel
-def stops_by_brightness(cells, by_brightness):
-    """Return `brightness_ev` of cells (32, 32) of mean linear luminance."""
-    return brightness_ev(mean_of(cells), by_brightness)
+def stops_above_grey(cells):
+    """Return `above_grey` of cells (32, 32) of mean linear luminance."""
+    return above_grey(mean_of(cells))
+
+
+@kernel
+def darkening_of(cells, exposure_ev, by_brightness):
+    """Return `darkening_ev` of cells (32, 32) of mean linear luminance."""
+    return darkening_ev(mean_of(cells), exposure_ev, by_brightness)
 
 
 @kernel

@@ -15,8 +15,8 @@ from ..illumination import (
     CELLS,
     FAINTEST,
     SAMPLES,
-    brightness_ev,
     cell_light,
+    darkening_ev,
     light_weight,
     lights_ev,
     luminance_matters,
@@ -184,8 +184,8 @@ def mean_step(number, place, batch):
     if draw.exposure_by_brightness != 0.0:
         for cell in range(FIELD):
             total += batch.luminance[number, cell]
-        further = brightness_ev(total / FIELD, draw.exposure_by_brightness)
-        batch.exposure[number] = draw.exposure_ev + further
+        mean, by_brightness = total / FIELD, draw.exposure_by_brightness
+        batch.exposure[number] = darkening_ev(mean, draw.exposure_ev, by_brightness)
     total = 0.0
     for cell in range(0, FIELD, 8):  # eight at once: sums wait for what is loaded
         at = batch.field[number]

@@ -7,6 +7,7 @@ from gloam.synth.camera.illumination import (
     CELLS,
     Field,
     cell_luminance,
+    exposure_of,
     field_ev,
     illumination_rows,
 )
@@ -39,6 +40,22 @@ def one_light(place, radius):
 def test_no_field_is_flat(photograph):
     assert not field_ev(photograph, bare({})).any()
     assert (illumination_rows(photograph, bare({"exposure.ev": 3.0}))[0] == 0.125).all()
+
+
+@pytest.mark.parametrize(
+    ("ev", "by_brightness", "level", "stops"),
+    [
+        (6, 0.5, 118, 6.0),
+        (6, 0.5, 255, 7.24),
+        (6, -1.2, 255, 3.03),
+        (3, -1.2, 255, 2),
+        (1, -1.2, 255, 1),
+    ],
+)
+def test_exposure_by_brightness_leaves_a_low(ev, by_brightness, level, stops):
+    flat = np.full((64, 64, 3), level, np.uint8)
+    changes = {"exposure.ev": float(ev), "exposure.by_brightness": by_brightness}
+    assert exposure_of(flat, bare(changes).draw) == pytest.approx(stops, abs=0.02)
 
 
 @pytest.mark.parametrize("key", ["a", "b", "c", "d"])

@@ -31,7 +31,7 @@ DIGESTS = {
     "3dcc-low-light": ("0228d493b59b7c17", "9a8bfcdaafde7066", "e1ea64893e59e2ba"),
     "agllnet": ("2a45fa4debb2cff5", "f4d2ba0eca772f90", "33552395235b003e"),
     "day-to-night": ("f03581b8abb60832", "cd604db39e92984c", "a3c0c617070f7f31"),
-    "even": ("cab57159ec2f791c", "09afc0aac9649290", "e001a3b191400e44"),
+    "even": ("fcb7a9c61caf36a4", "00c399ae928fd6a7", "75963d51ce29bbf7"),
     "extreme": ("2f79a590beca86f2", "62962faae4fc188b", "0fd1ef91e0ffdf3b"),
     "gamma": ("261fe5a4114a9031", "15f2e4741d848032", "e0d6ffa4a0cd16a8"),
     "llnet": ("e236c69dfd07cddc", "24191df9745f5d25", "5e9ebd5170adb465"),
@@ -39,8 +39,8 @@ DIGESTS = {
     "maet-gpu": ("d088efab4771cc61", "4009de95f19c35f1", "d8f1ecde5b9a24b8"),
     "mbllen": ("8463cd5c39204e38", "5409a620ed02a802", "4746db2644904cf7"),
     "night-lights": ("18793d8c29422cba", "17b3a5f88e0662b4", "b6f05f6922aba071"),
-    "train": ("b5e00d287e0997b5", "9c11833b102f457c", "a61a8809201bf5dc"),
-    "train-uneven": ("ab83c80345445690", "b9eb109950a9fce7", "70f734e8886804a8"),
+    "train": ("5fe2547d38ba69de", "fb8e0a25771720ae", "ca364e42b8737149"),
+    "train-uneven": ("1057544765d918d9", "7abaca4d1ec4b55c", "11a68f163ceab4a7"),
     "uneven": ("83fb5dd52e03b740", "c1abda2bea9386cb", "5b431f55676ce3dd"),
     "upi": ("2d913a3bbfd2deba", "82adcfac450d2880", "1c0c727f411aa408"),
     "uneven+0": ("b31b26a462d2dccd", "6f72d848a32850af", "1f9eaa7b73cce495"),
@@ -57,7 +57,7 @@ DIGESTS = {
     "uneven+11": ("1e4af6aabecbf71a", "1e8f0a211758a1f3", "c4f787a693ca1a5a"),
     "uneven+12": ("1bcc50ce8b77bcbf", "1734e20d0348b4e9", "634315feab4c4bef"),
     "gamma+jpeg": ("67220beb0ae31c1c", "4b664cfb2ee3863b", "8e5c299127c546bc"),
-    "mixed": ("faffb11b40281639", "eb32116ceba3ae95", "fb06ef4d7616ccf8"),
+    "mixed": ("15ef42123c4a5365", "e2f9f1a886af15e7", "ee250ff993790610"),
     "coloured": ("00caa0f7e3b798bf", "f29bb3330fe92a13", "193d1ff9e252fb40"),
 }
 """Of the records of KEYS, of six lows, and of a window of each."""
