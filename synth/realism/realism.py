@@ -121,7 +121,10 @@ def realism(
     found = measure_lows([one for group in groups for one in group], workers, shown.at)
     edges = np.cumsum([len(group) for group in groups]).tolist()
     parts = found[: edges[0]], found[edges[0] : edges[1]], found[edges[1] :]
-    scenes = assign_scenes(parts)
+    names = [[one.key for one in group] for group in groups]
+    if photos is not None:  # names of the lows say nothing of the photographs'
+        names[0] = [f"{lows}/{key}" for key in names[0]]
+    scenes = assign_scenes(parts, names)
     first, second, third = (_group(*one) for one in zip(parts, scenes, strict=True))
     made = compare_groups(name, first, second, third if control else None)
     patches = easiest((real, other), (parts[0], parts[1]), (scenes[0], scenes[1]))

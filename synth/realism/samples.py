@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from ...engines.local import LocalEngine, count
 from ...errors import SourceError
@@ -97,9 +99,20 @@ def _measure(samples: tuple[TestedLow, ...]) -> list[MeasuredLow]:
     return made
 
 
-def assign_scenes(groups: Sequence[Sequence[MeasuredLow]]) -> list[IntArray]:
-    """Return the number of each low's scene: images that look alike have one, in all groups."""
+def assign_scenes(
+    groups: Sequence[Sequence[MeasuredLow]], names: Sequence[Sequence[str]]
+) -> list[IntArray]:
+    """Return the number of each low's scene: images of equal names, or that look alike, have one.
+
+    names: those of each group's pictures; equal ones mean one photograph, in all groups.
+    """
     hashes = np.array([one.hash for group in groups for one in group], np.uint64)
-    repeats = near_duplicates(hashes, np.ones(len(hashes), np.bool_), _ALIKE)
-    scenes = np.where(repeats >= 0, repeats, np.arange(len(hashes)))
+    count = len(hashes)
+    repeats = near_duplicates(hashes, np.ones(count, np.bool_), _ALIKE)
+    every = [name for group in names for name in group]
+    _, first, which = np.unique(every, return_index=True, return_inverse=True)
+    here = np.arange(count)
+    ends = np.concatenate([np.where(repeats >= 0, repeats, here), first[which]])
+    links = coo_array((np.ones(2 * count), (np.tile(here, 2), ends)), (count, count))
+    scenes = connected_components(links, directed=False)[1]
     return np.split(scenes, np.cumsum([len(group) for group in groups])[:-1])

@@ -61,6 +61,16 @@ def test_lows_against_lows_without_normals(pairs, tmp_path):
     assert "registration" not in found["told"]  # that is of pairs
 
 
+def test_scenes_without_normals_go_by_names_where_these_mean_the_same(pairs, tmp_path):
+    lows, photographs = pairs
+    turned = tmp_path / "turned"  # looks like none of the others
+    turned.mkdir()
+    for path in lows.iterdir():
+        Image.open(path).transpose(Image.Transpose.ROTATE_90).save(turned / path.name)
+    assert gloam.realism(lows, against=turned).scenes == 24
+    assert gloam.realism(turned, recipe="even", photos=photographs).scenes == 48
+
+
 def test_what_is_missing_or_too_much_is_said(pairs, tmp_path):
     lows, normals = pairs
     with pytest.raises(ConfigError, match="give a recipe, or a folder"):
