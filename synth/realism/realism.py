@@ -81,9 +81,26 @@ def realism(
     normals, against, photos = (
         None if path is None else Path(path) for path in (normals, against, photos)
     )
-    if (recipe is None) == (against is None):
+    overrides = tuple(overrides)
+    if against is not None:
+        more = {"--recipe": recipe, "--set": overrides or None, "--photos": photos}
+        if given := [option for option, value in more.items() if value is not None]:
+            raise ConfigError(
+                f"--against {against}: its lows are compared as they are; leave out"
+                f" {' and '.join(given)}, or --against"
+            )
+    elif recipe is None:
         raise ConfigError(
             "what to tell from real lows: give a recipe, or a folder of lows: --against"
+        )
+    elif normals is not None and photos is not None:
+        raise ConfigError(
+            f"{normals} and --photos {photos}: a recipe darkens the normals, or photographs where"
+            " there are none; leave out one of the two"
+        )
+    elif normals is None and photos is None:
+        raise ConfigError(
+            f"{lows}: name the folder of their normals, or photographs to darken (--photos)"
         )
     paired = normals is not None
     real = [
@@ -92,18 +109,12 @@ def realism(
     ]
     control: list[TestedLow] = []
     if against is not None:
-        if photos is not None:
-            raise ConfigError(f"{photos}: photographs are darkened by a recipe; name one")
         name = str(against)
         other = [
             TestedLow(key, normal, low, paired=paired)
             for key, low, normal in image_pairs(against, normals, pairs)
         ]
     else:
-        if (normals is None) == (photos is None):
-            raise ConfigError(
-                f"{lows}: name the folder of their normals, or photographs to darken (--photos)"
-            )
         loaded = load_recipe(recipe or "", overrides)
         name = loaded.name or "the recipe"
         if photos is None:

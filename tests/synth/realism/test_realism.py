@@ -77,8 +77,12 @@ def test_what_is_missing_or_too_much_is_said(pairs, tmp_path):
         gloam.realism(lows, normals)
     with pytest.raises(ConfigError, match="--photos"):
         gloam.realism(lows, recipe="even")
-    with pytest.raises(ConfigError, match="darkened by a recipe"):
+    with pytest.raises(ConfigError, match="leave out --photos, or --against"):
         gloam.realism(lows, against=lows, photos=normals)
+    with pytest.raises(ConfigError, match="leave out --recipe and --set, or --against"):
+        gloam.realism(lows, normals, recipe="even", against=lows, overrides=["camera.iso=800"])
+    with pytest.raises(ConfigError, match="leave out one of the two"):
+        gloam.realism(lows, normals, recipe="even", photos=normals)
     with pytest.raises(SourceError, match="not a folder"):
         gloam.realism(tmp_path / "nowhere", normals, recipe="even")
     few = tmp_path / "few"
