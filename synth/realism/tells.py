@@ -19,7 +19,11 @@ _SHADOWS, _HIGHLIGHTS = 64, 160  # levels of the normal
 _FAMILIES = {
     # statistics: what it is, what is said where lows have less of it than real ones, and more
     "deviation": ("noise", "too little noise", "too much noise"),
-    "skewness": ("bright outliers of noise", "too few bright specks", "too many bright specks"),
+    "skewness": (
+        "bright outliers beside dark ones",
+        "too few bright outliers beside dark ones",
+        "too many bright outliers beside dark ones",
+    ),
     "kurtosis": ("outliers of noise", "too few outliers of noise", "too many outliers of noise"),
     "black": ("black samples", "too few black samples", "too many black samples"),
     "zeros": ("black samples", "too few black samples", "too many black samples"),
@@ -70,7 +74,8 @@ class Tell:
 def find_tells(real: Sequence[dict[str, float]], other: Sequence[dict[str, float]]) -> list[Tell]:
     """Return the statistics that tell lows from real ones, at most 12, the surest first.
 
-    Statistics that say the same are one: "too little noise below level 4 in R, G".
+    Statistics that say the same are one: "too little noise below level 4 in R; at levels 6 to 10,
+    16 to 32 in G".
 
     real, other: `all_statistics` of images.
     """
@@ -154,23 +159,40 @@ def _family(name: str) -> str | None:
 
 
 def _where(family: str, names: Sequence[str]) -> str:
-    """Say at which levels and in which channels."""
+    """Say at which levels, and in which channels where these are not all."""
     tones = family in ("shadows", "middle", "highlights", "spread")
     bounds = TONES if tones else LEVELS
-    parts = [name.split("_") for name in names]
-    channels = [one for one in CHANNELS if any(one in part[1:] for part in parts)]
-    levels = sorted({int(part[-1]) for part in parts if part[-1].isdigit()})
-    words = ""
-    if levels:
-        end = bounds[bounds.index(levels[-1]) + 1]
-        if levels[0] == bounds[0]:
-            words = f" below level {end}"
-        elif end == bounds[-1]:
-            words = f" above level {levels[0]}"
-        else:
-            words = f" at levels {levels[0]} to {end}"
-        words += " of the normal" if tones else ""
-    return words + (f" in {', '.join(channels).upper()}" if 0 < len(channels) < 3 else "")
+    places: dict[str, set[int]] = {}  # indices of levels, by channel
+    for _, *parts in (name.split("_") for name in names):
+        channel = next((part for part in parts if part in tuple(CHANNELS)), "")
+        levels = {bounds.index(int(part)) for part in parts if part.isdigit()}
+        places.setdefault(channel, set()).update(levels)
+    channels: dict[str, list[str]] = {}  # those of equal levels
+    for channel in sorted(places, key=CHANNELS.index):
+        channels.setdefault(_ranges(places[channel], bounds), []).append(channel.upper())
+    said: list[str] = []
+    for words, which in channels.items():
+        normal = " of the normal" if tones and not said else ""
+        named = which != [""] and len(which) < len(CHANNELS)
+        said.append(words + normal + (f" in {', '.join(which)}" if named else ""))
+    return ";".join(said)
+
+
+def _ranges(levels: set[int], bounds: Sequence[int]) -> str:
+    """Return levels in words, those that follow each other as one range.
+
+    levels: indices of their lower bounds.
+    """
+    if not levels:
+        return ""
+    firsts = [bounds[i] for i in sorted(levels) if i - 1 not in levels]
+    ends = [bounds[i + 1] for i in sorted(levels) if i + 1 not in levels]
+    if len(firsts) > 1 or (firsts[0] != bounds[0] and ends[0] != bounds[-1]):
+        spans = (f"{first} to {end}" for first, end in zip(firsts, ends, strict=True))
+        return f" at levels {', '.join(spans)}"
+    if firsts[0] != bounds[0]:
+        return f" above level {firsts[0]}"
+    return " at all levels" if ends[0] == bounds[-1] else f" below level {ends[0]}"
 
 
 def _of(name: str) -> str:

@@ -35,10 +35,29 @@ def test_kuipers_statistic_sees_shifts_and_spreads():
 
 
 def test_statistics_that_say_the_same_are_one_tell():
-    real = {"deviation_g_0": (1, 0.1), "deviation_g_1": (1.2, 0.1), "deviation_r_2": (2, 0.1)}
-    other = {"deviation_g_0": (0.7, 0.1), "deviation_g_1": (0.7, 0.1), "deviation_r_2": (1, 0.1)}
-    (said,) = words(real, other)
-    assert said.startswith("too little noise below level 3 in R, G (median ")
+    names = ("deviation_g_0", "deviation_g_1", "deviation_r_0", "deviation_r_1")
+    (said,) = words(dict.fromkeys(names, (1.2, 0.1)), dict.fromkeys(names, (0.7, 0.1)))
+    assert said.startswith("too little noise below level 2 in R, G (median ")
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("r_0 g_0 b_0", "below level 1 ("),
+        ("g_1 g_2 g_6", "at levels 1 to 3, 6 to 10 in G ("),
+        ("b_64 r_4 g_4", "at levels 4 to 6 in R, G; above level 64 in B ("),
+    ],
+)
+def test_only_levels_and_channels_that_tell_are_named(where, said):
+    names = [f"skewness_{one}" for one in where.split()]
+    (found,) = words(dict.fromkeys(names, (0.2, 0.1)), dict.fromkeys(names, (0.9, 0.1)))
+    assert found.startswith(f"too many bright outliers beside dark ones {said}")
+
+
+def test_levels_of_the_normal_are_named_once():
+    names = ("tone_r_0", "tone_r_16", "tone_b_0")
+    (said,) = words(dict.fromkeys(names, (0, 0.1)), dict.fromkeys(names, (1, 0.1)))
+    assert " EV below level 32 of the normal in R; below level 16 in B (" in said
 
 
 @pytest.mark.parametrize(
