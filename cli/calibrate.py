@@ -10,7 +10,7 @@ from ..progress import Bars
 from ..storage.atomic import write_bytes
 from ..synth.calibrating.calibrate import calibrate as calibrate_camera
 from ..synth.calibrating.figure import draw_calibration
-from .common import PATH, check_suffix
+from .common import PATH, check_output
 
 
 @click.command()
@@ -29,8 +29,8 @@ def calibrate(raws: Path, out: Path, name: str, figure: Path | None) -> str:
     exposures, from dark to nearly white, of a defocused, evenly lit surface; the files are told
     apart by their contents. Needs: pip install 'gloam[raw]'
     """
-    check_suffix("--out", out, ".yaml")
-    check_suffix("--figure", figure, ".png")
+    check_output("--out", out, ".yaml")
+    check_output("--figure", figure, ".png")
     with Bars() as bars:
         found = calibrate_camera(raws, name, progress=bars)
     write_bytes(out, found.yaml())

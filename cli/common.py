@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import NoneType, UnionType
@@ -14,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from ..errors import ConfigError, GloamError
 from ..storage.atomic import write_bytes
-from ..storage.stores import as_path
+from ..storage.stores import StorePath, as_path
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -37,10 +38,27 @@ class _Path(click.Path):
 PATH, EXISTING = _Path(), _Path(exists=True)
 
 
-def check_suffix(option: str, path: Path | None, suffix: str) -> None:
-    """Refuse a path that is given and does not say what it will hold, with a ConfigError."""
-    if path is not None and path.suffix.lower().replace(".yml", ".yaml") != suffix:
+def check_output(option: str, path: Path | None, suffix: str) -> None:
+    """Refuse a path that is given and cannot be written, or does not say what it will hold.
+
+    Raises ConfigError, before work whose result would be lost. Folders that miss are made later.
+    """
+    if path is None:
+        return
+    if path.suffix.lower().replace(".yml", ".yaml") != suffix:
         raise ConfigError(f"{option} {path}: must end in {suffix}")
+    if isinstance(path, StorePath):
+        return
+    if path.is_dir():
+        raise ConfigError(f"{option} {path}: is a folder; name a file in it")
+    above = next(folder for folder in path.absolute().parents if folder.exists())
+    if not above.is_dir():
+        raise ConfigError(f"{option} {path}: {above} is no folder; choose another place")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise ConfigError(
+            f"{option} {path}: nothing can be written to {above}; choose another place, or change"
+            " what you may do there"
+        )
 
 
 def write_png(path: Path, image: Image.Image) -> None:

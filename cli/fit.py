@@ -9,13 +9,18 @@ import click
 
 from ..storage.atomic import write_bytes
 from ..synth.fitting.fit import fit as fit_recipe
-from .common import PATH, check_suffix, paths
+from .common import PATH, check_output, paths
 from .workers import working
 
 
 @click.command()
 @paths(lows="LOW_DIR", normals="[NORMAL_DIR]")
-@click.option("--out", type=PATH, default="fitted.yaml", help="Write the recipe to this YAML file.")
+@click.option(
+    "--out",
+    type=PATH,
+    default="fitted.yaml",
+    help="Write the recipe to this YAML file; one that exists is replaced.",
+)
 @click.option(
     "--broad",
     is_flag=True,
@@ -34,7 +39,7 @@ def fit(lows: Path, normals: Path | None, *, out: Path, **options: Any) -> str:
     LOW_DIR holds real low-light photographs, NORMAL_DIR their normals (equal names). It prints how
     well a classifier tells the recipe's lows from the real ones, and what could not be fitted.
     """
-    check_suffix("--out", out, ".yaml")
+    check_output("--out", out, ".yaml")
     found = fit_recipe(lows, normals, **options)
     write_bytes(out, found.yaml(out.stem).encode())
     return "\n".join([*found.lines(), f"{out}: look at it with gloam preview --recipe {out}"])

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..synth.analysis.leaks import leaks as find_leaks
-from .common import PATH, check_suffix, count_of, json_option, to_json, write_png
+from .common import PATH, check_output, count_of, json_option, to_json, write_png
 from .workers import working
 
 
@@ -28,7 +28,7 @@ def leaks(sets: tuple[str, ...], *, out: Path | None, as_json: bool, **options: 
     Give folders of images, gloam's sets, or real ones by name, such as lol-v1=LOLdataset. To keep
     the scenes of a benchmark out of a new set, use gloam build --not-like.
     """
-    check_suffix("--out", out, ".png")
+    check_output("--out", out, ".png")
     found = find_leaks(*sets, **options)
     if out is not None and found.pairs:
         write_png(out, found.sheet())

@@ -11,7 +11,7 @@ from ..synth.analysis.preview import preview as make_sheet
 from ..synth.recipes.load import DEFAULT
 from .common import (
     PATH,
-    check_suffix,
+    check_output,
     count_option,
     overrides_option,
     recipe_names,
@@ -58,7 +58,7 @@ def preview(photos: tuple[Path, ...], recipes: tuple[str, ...], out: Path, **opt
     The draw depends on the seed and the file's name. A set draws by the seed and the pair's key, so
     its low of the same photograph differs; gloam.darken(image, recipe, seed=, key=) makes either.
     """
-    check_suffix("--out", out, ".png")
+    check_output("--out", out, ".png")
     pictures = make_sheet(photos, recipes or DEFAULT, **options)
     write_png(out, pictures)
     return f"{out}: {pictures.width} x {pictures.height} pixels"

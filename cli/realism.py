@@ -12,7 +12,7 @@ from ..storage.atomic import write_bytes
 from ..synth.realism.realism import realism as find_realism
 from .common import (
     PATH,
-    check_suffix,
+    check_output,
     count_option,
     json_option,
     overrides_option,
@@ -58,7 +58,7 @@ def realism(
     told apart. Needs: pip install 'gloam[realism]'
     """
     if figure is not None:
-        check_suffix("--figure", figure, ".png")
+        check_output("--figure", figure, ".png")
         _plotting()  # before minutes of measuring
     found = find_realism(lows, normals, **options)
     if figure is not None:

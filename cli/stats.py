@@ -15,7 +15,7 @@ from ..synth.analysis.photon_transfer import by_sensor, transfer_ratio
 from ..synth.analysis.references import read_reference, reference_yaml
 from ..synth.analysis.set_statistics import Measured
 from ..synth.analysis.set_statistics import stats as measure
-from .common import EXISTING, PATH, check_suffix, count_option, json_option, paths
+from .common import EXISTING, PATH, check_output, count_option, json_option, paths
 from .workers import working
 
 
@@ -52,7 +52,7 @@ def stats(
     Give a set, or two folders of images with equal names. LOW_DIR alone gives what can be measured
     without normals. For a set of lows only, give the set that holds its normals as well.
     """
-    check_suffix("--save-reference", save, ".yaml")
+    check_output("--save-reference", save, ".yaml")
     references = {**reference_statistics(), **dict(read_reference(path) for path in beside)}
     measured = measure(lows, normals, **options)
     if save is not None:  # before what may be cut off by whoever reads it

@@ -120,6 +120,23 @@ def test_what_was_hidden_is_found_and_written(folders, tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        ("folder.yaml", "folder.yaml: is a folder; name a file in it"),
+        ("file/new/mine.yaml", "file is no folder"),
+        ("mine.txt", "must end in .yaml"),
+    ],
+)
+def test_where_it_cannot_write_it_does_not_begin(tmp_path, out, said):
+    (tmp_path / "folder.yaml").mkdir()
+    (tmp_path / "file").touch()
+    found = CliRunner().invoke(command, ["fit", "nowhere", "--out", str(tmp_path / out)])
+    assert found.exit_code == 1
+    assert f"--out {tmp_path / out}" in found.output
+    assert said in found.output
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_one_pair_is_enough_and_lows_alone_are(folders, tmp_path, count):
     lows, normals = tmp_path / "low", tmp_path / "normal"
