@@ -38,15 +38,15 @@ class _Path(click.Path):
 PATH, EXISTING = _Path(), _Path(exists=True)
 
 
-def check_output(option: str, path: Path | None, suffix: str) -> None:
+def check_output(option: str, path: Path | None, *suffixes: str) -> None:
     """Refuse a path that is given and cannot be written, or does not say what it will hold.
 
     Raises ConfigError, before work whose result would be lost. Folders that miss are made later.
     """
     if path is None:
         return
-    if path.suffix.lower().replace(".yml", ".yaml") != suffix:
-        raise ConfigError(f"{option} {path}: must end in {suffix}")
+    if suffixes and path.suffix.lower().replace(".yml", ".yaml") not in suffixes:
+        raise ConfigError(f"{option} {path}: must end in {', '.join(suffixes)}")
     if isinstance(path, StorePath):
         return
     if path.is_dir():

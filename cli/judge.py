@@ -7,11 +7,10 @@ from typing import Any
 
 import click
 
-from ..errors import ConfigError
 from ..loaders.judging.judge import judge as judge_outputs
 from ..loaders.judging.page import render_page
 from ..storage.atomic import write_bytes
-from .common import PATH, json_option, to_json
+from .common import PATH, check_output, json_option, to_json
 from .workers import working
 
 _WRITERS = (".html", ".md", ".csv")
@@ -47,12 +46,11 @@ def judge(outputs: tuple[str, ...], *, out: tuple[Path, ...], as_json: bool, **o
     picture by picture.
     """
     for path in out:
-        if path.suffix not in _WRITERS:
-            raise ConfigError(f"--out {path}: must end in {', '.join(_WRITERS)}")
+        check_output("--out", path, *_WRITERS)
     found = judge_outputs(outputs, **options)
     made = {".html": render_page, ".md": type(found).markdown, ".csv": type(found).csv}
     for path in out:
-        write_bytes(path, made[path.suffix](found).encode())
+        write_bytes(path, made[path.suffix.lower()](found).encode())
     if as_json:
         return to_json(found)
     return "\n".join([found.text(), *(f"written: {path}" for path in out)])

@@ -10,7 +10,7 @@ import click
 from ..errors import ConfigError
 from ..synth.reporting.checks import Check
 from ..synth.reporting.report import report as write_report
-from .common import EXISTING, PATH, count_option, paths
+from .common import EXISTING, PATH, check_output, count_option, paths
 from .workers import working
 
 
@@ -37,6 +37,7 @@ def report(first: Path, second: Path | None, out: Path, **options: Any) -> str:
     folders of images with equal names. For a mixture (a YAML file) the page measures pairs as
     training gets them, with medians of each component.
     """
+    check_output("--out", out)
     if first.suffix in (".yaml", ".yml"):
         checks = _of_mixture(first, second, out, options)
     else:

@@ -63,7 +63,7 @@ def distribution_values(
     settings = _rows([COLUMNS[i] for i in of_setting], np.array(middles))
     if len(numbers) > 1:
         settings["weights"] = counts.tolist()
-    rest = [i for i in range(len(COLUMNS)) if i not in of_setting and np.ptp(values[:, i]) > 0]
+    rest = [i for i in range(len(COLUMNS)) if i not in of_setting and values[:, i].any()]
     return _shared(toe, slope) | {
         "together": {"settings": settings, "pictures": _normal(rest, values)}
     }

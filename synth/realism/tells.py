@@ -198,7 +198,7 @@ def _ranges(levels: set[int], bounds: Sequence[int]) -> str:
 def _of(name: str) -> str:
     """Say of which channel and level a number is, where there are several."""
     parts = name.split("_")[1:]
-    channel = next((part.upper() for part in parts if part in CHANNELS), "")
+    channel = next((part.upper() for part in parts if set(part) <= set(CHANNELS)), "")
     level = f"level {parts[-1]}" if parts and parts[-1].isdigit() else ""
     words = " at ".join(word for word in (channel, level) if word)
     return f" of {words}" if words else ""

@@ -170,6 +170,13 @@ def test_all_forms_are_recipes(louder):
         assert 0 < low.mean() < 60
 
 
+def test_distributions_of_one_pair_are_its_values():
+    made = distribution_values(values()[None], 0.04, 0, np.zeros(1, np.int64))
+    drawn = draw(load.recipe_of({"model": "camera", **made}, (), "fit"), 0, "a")
+    assert drawn.exposure.ev == HIDDEN["exposure.ev"]
+    assert drawn.tone.exponent == HIDDEN["tone.exponent"]
+
+
 def test_a_broad_recipe_darkens_bright_normals_less():
     made = broad_recipe(values()[None], 0.04)
     assert made["exposure"]["by_brightness"] == pytest.approx(-0.2 * HIDDEN["exposure.ev"])
