@@ -56,15 +56,11 @@ def server() -> Iterator[str]:
 
 
 @pytest.fixture
-def bucket(
-    server: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
+def bucket(server: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """A place of the test's own in the bucket."""
     for name, value in {**_KEYS, "AWS_ENDPOINT_URL": server}.items():
         monkeypatch.setenv(name, value)
-    _forget_clients()
-    yield f"s3://bucket/{abs(hash(request.node.nodeid)):x}"
-    _forget_clients()
+    return f"s3://bucket/{abs(hash(request.node.nodeid)):x}"
 
 
 @pytest.fixture
@@ -72,15 +68,8 @@ def through(bucket: str, server: str, monkeypatch: pytest.MonkeyPatch) -> Iterat
     """The same behind a proxy, which a test tells how to fail."""
     proxy = Proxy(server)
     monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
-    _forget_clients()
     yield proxy
     proxy.close()
-
-
-def _forget_clients() -> None:
-    from gloam.storage import store_requests
-
-    store_requests._client_of.cache_clear()
 
 
 class Proxy:

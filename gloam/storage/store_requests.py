@@ -60,13 +60,15 @@ def obstore() -> Any:
 
 
 def client(scheme: str, bucket: str) -> Any:
-    """Return what requests to a store ("s3:") and bucket go through."""
-    return _client_of(os.getpid(), scheme, bucket)
+    """Return what requests to a store ("s3:") and bucket go through, as the environment says."""
+    return _client_of(os.getpid(), scheme, bucket, tuple(sorted(environment().items())))
 
 
 @lru_cache(maxsize=64)
-def _client_of(process: int, scheme: str, bucket: str) -> Any:
-    """Return a store's client; a forked process has one of its own."""
+def _client_of(
+    process: int, scheme: str, bucket: str, variables: tuple[tuple[str, str], ...]
+) -> Any:
+    """Return a store's client; a forked process, and other credentials, have one of their own."""
     from obstore.store import from_url
 
     obstore()

@@ -22,7 +22,7 @@ def on_sensor(photographs, tmp_path_factory) -> Path:
 def test_stats_shows_the_set_beside_real_ones(on_sensor):
     result = run("stats", on_sensor, "--pairs", 10, "--workers", 1)
     assert result.exit_code == 0
-    assert result.output.splitlines()[0].startswith("10 pairs")
+    assert result.stdout.splitlines()[0].startswith("10 pairs")
     assert all(word in result.output for word in ("LOL", "DICM", "exposure", "photon transfer"))
 
 
