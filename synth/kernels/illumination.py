@@ -22,9 +22,8 @@ SAMPLES = 2
 """Pixels looked at along a side of a cell."""
 FAINTEST = 2.0**-8
 """Least share of the light without lights; negative ones could take more than that."""
+_LEAST_EV = 2.0  # stops that brightness leaves of an exposure at least, where as many are drawn
 _DARKEST = 2.0**-10  # light below this, in the photograph, carries no information about the scene
-LEAST_EV = 2.0
-"""Stops that brightness leaves of an exposure at least, where as many are drawn."""
 _LOG2_E = 1 / np.log(2.0)
 _LOG2_GREY = math.log2(0.18)  # of light that cameras expose for
 _NEAREST = 1e-30  # squared distance whose logarithm is still taken
@@ -118,10 +117,10 @@ def above_grey(mean_luminance):
 def darkening_ev(mean_luminance, exposure_ev, by_brightness):
     """Return the stops that a picture of such a mean luminance is darkened by in all.
 
-    However bright it is, that is a low: `by_brightness` leaves LEAST_EV of the exposure.
+    However bright it is, that is a low: `by_brightness` leaves 2 EV of the exposure.
     """
     further = by_brightness * above_grey(mean_luminance)
-    return max(exposure_ev + further, min(exposure_ev, LEAST_EV))
+    return max(exposure_ev + further, min(exposure_ev, _LEAST_EV))
 
 
 @scalar
