@@ -161,9 +161,10 @@ def fit(
         values = adjust_noise(values, real, made, toe, groups)
     seeds = passed(toe, values, _ROUNDS), passed(toe, values, _ROUNDS + 1)
     values = with_spread(values, real, seeds, groups)
-    free, slope = by_brightness(values, brightness([pair.normal for pair in pairs]))
+    bright = brightness([pair.normal for pair in pairs])
+    free, slope = by_brightness(values, bright)
     if broad:
-        recipe = broad_recipe(free, toe)
+        recipe = broad_recipe(free, toe, slope, bright)
     elif distributions:
         recipe = distribution_values(free, toe, slope, groups)
     else:

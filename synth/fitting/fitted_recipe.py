@@ -21,6 +21,11 @@ _PICTURES, _SENSORS, _CAMERAS = 0.7, 0.2, 0.1  # of the lows of a broad recipe
 # (-1.2 of 6.2 EV), so that a low's brightness tells its normal's. `train` gained .56 dB on LOL's
 # windows by it (benchmarks/results/worth.txt); that it goes with the exposure is an assumption.
 _BY_BRIGHTNESS = -0.2
+# Such exposures spread the lows' brightness 1.7 times as far as the pairs' (measured on LOL's
+# windows), so that their own spread is narrowed; with `_LOUDER`, training came to its best optimum
+# in five runs of six, without in two of sixteen (benchmarks/results/worth.txt).
+_EXPOSURE_SPREAD = 0.7
+_LOUDER = 0.5  # the power of a strength that its share goes with
 _DEMOSAIC = "choice(binned, none, bilinear, malvar)"
 
 
@@ -69,10 +74,13 @@ def distribution_values(
     }
 
 
-def broad_recipe(values: FloatArray, toe: float) -> dict[str, Any]:
+def broad_recipe(
+    values: FloatArray, toe: float, slope: float, bright: FloatArray
+) -> dict[str, Any]:
     """Return the recipe to train on: the pairs' tone, noise as at 1 to 32 times their gain.
 
-    The exposure in `values` (N, C) is without what the normal's brightness adds (`by_brightness`).
+    The exposure in `values` (N, C) is without the `slope` times `bright` (N) that the normals'
+    brightness adds (`by_brightness`); normals as bright as theirs are as dark in the mean.
     Most lows have the noise that pictures show; the others have a sensor's, of sites as large as
     the green of the pairs shows, so that it can be demosaiced in any way; red's and blue's part of
     it is their white balance.
@@ -92,13 +100,17 @@ def broad_recipe(values: FloatArray, toe: float) -> dict[str, Any]:
     gains = np.sqrt(shot / (2 * shot[1]) * np.sqrt(black / (2 * black[1])))
     sites = 2 * shot[1] / unit, 2 * black[1] / unit**2
     points = [[_rounded(v) for v in (100 * s, s * sites[0], s * s * sites[1])] for s in strengths]
-    # Near the fit four times as often.
     settings = _rows([COLUMNS[i] for i in of_setting], rows)
-    settings["weights"] = [_rounded(v) for v in np.maximum(1, 4 * strengths**-0.7)]
+    settings["weights"] = [_rounded(v) for v in strengths**_LOUDER]
     rest = [i for i in range(len(COLUMNS)) if i not in of_setting]
-    slope = _rounded(np.clip(_BY_BRIGHTNESS * middle[column_indices("exposure.ev")[0]], -2, 0))
-    return _shared(toe, slope) | {
-        "together": {"pairs": _rows([COLUMNS[i] for i in rest], values[:, rest])},
+    at = column_indices("exposure.ev")[0]
+    less = _rounded(np.clip(_BY_BRIGHTNESS * middle[at], -2, 0))
+    pairs = values.copy()
+    mean = values[:, at].mean()
+    pairs[:, at] = mean + _EXPOSURE_SPREAD * (values[:, at] - mean)
+    pairs[:, at] += (slope - less) * bright.mean()
+    return _shared(toe, less) | {
+        "together": {"pairs": _rows([COLUMNS[i] for i in rest], clip_to_bounds(pairs)[:, rest])},
         "mixture": {
             "pictures": {
                 "recipe": {},

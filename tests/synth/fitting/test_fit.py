@@ -163,7 +163,7 @@ def test_all_forms_are_recipes(louder):
     for made in (
         table_values(free, 0.04, slope),
         distribution_values(free, 0.04, slope, groups),
-        broad_recipe(free, 0.04),
+        broad_recipe(free, 0.04, slope, bright),
     ):
         recipe = load.recipe_of({"model": "camera", **made}, (), "fit")
         low = render(pictures(1)[0], draw(recipe, 0, "a"))
@@ -178,8 +178,15 @@ def test_distributions_of_one_pair_are_its_values():
 
 
 def test_a_broad_recipe_darkens_bright_normals_less():
-    made = broad_recipe(values()[None], 0.04)
-    assert made["exposure"]["by_brightness"] == pytest.approx(-0.2 * HIDDEN["exposure.ev"])
+    rows = np.tile(values(), (2, 1))
+    rows[1, 0] += 1
+    bright = np.array([0.5, 1.5])
+    made = broad_recipe(rows, 0.04, 0.4, bright)
+    less = made["exposure"]["by_brightness"]
+    assert less == pytest.approx(-0.2 * rows[:, 0].mean())
+    drawn = np.array(made["together"]["pairs"]["rows"])[:, 0]
+    assert np.ptp(drawn) == pytest.approx(0.7)
+    assert (drawn + less * 1).mean() == pytest.approx((rows[:, 0] + 0.4 * 1).mean())
 
 
 def test_the_quality_of_jpegs_is_read(folders, tmp_path):
