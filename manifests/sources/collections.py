@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
-from itertools import chain, pairwise
+from functools import partial
+from itertools import chain
 from pathlib import Path, PurePosixPath
-
-from braceexpand import braceexpand
 
 from ...errors import SourceError
 from ...storage.stores import as_path
-from ..images.header import SUFFIXES, UNREAD
+from ..images.header import SUFFIXES
 from .containers import Entry, Location, escape_path, list_container, read_beside, read_text
-from .folders import HIDDEN, is_hidden
 from .matching import match, normalize_name, strip_suffix, unmatched_names
+from .photographs import choose_images, list_photographs, without_lows
+from .shard_patterns import expand_shards
 
 _IMAGENET = re.compile(r"(^|/)(n\d{8}/[^/]+|ILSVRC2012_(val|test)_\d+\.JPEG)$")
 _IAPR = re.compile(r"(^|/)images/\d+/[^/]+\.jpe?g$", re.IGNORECASE)
 _STREETSCENES = re.compile(r"(^|/)Original/[^/]+\.jpg$", re.IGNORECASE)
 _FLAGS = ("1", "0", "-1")
-_LOWS = "lows of gloam's pairs"
-_TEXTS = ("readme", "license", "copying", "makefile", "changelog")
-_BEHIND = re.compile(f"({'|'.join(map(re.escape, sorted(SUFFIXES, reverse=True)))})(?![a-z])")
-"""A suffix with more behind it, as downloads and backups have: `.jpg_large`, `.jpeg?x=1`."""
-_BESIDE = (".json", ".txt", ".xml", ".xmp", ".yaml", ".yml", ".csv", ".npy", ".html", ".md5")
-"""Suffixes of files about a photograph that bear its name."""
-_ARCHIVES = (".tar", ".zip", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
-"""Suffixes of archives inside a source, which are not read but for plain tars inside a tar."""
-_MOST_SHARDS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -94,77 +83,13 @@ def _way_out(kind: str, path: str) -> str:
     plain = "folder" if root.is_dir() else "archive"
     if kind in ("folder", "archive", "webdataset", "sample", CLIPS):
         return ""
-    found = next(_photographs(path, Counter()), None)
+    found = next(list_photographs(path, Counter()), None)
     return "" if found is None else f"; {plain}={path} takes photographs however they lie"
 
 
 def format_counts(counts: Counter[str]) -> str:
     """Format counts, the largest first: `.cr2 12, without suffix 1`."""
     return ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
-
-
-def _is_photograph(entry: Entry) -> bool:
-    name = entry.name.rpartition("/")[2]
-    if name.startswith("."):
-        return PurePosixPath(name).suffix.lower() in SUFFIXES
-    return os.path.splitext(name)[1].lower() in SUFFIXES
-
-
-def _photographs(
-    path: str, passed: Counter[str], pattern: re.Pattern[str] | None = None
-) -> Iterator[Entry]:
-    for entry in _images(list_container(as_path(path), passed), passed):
-        if pattern is None or pattern.search(entry.name):
-            yield entry
-        else:
-            passed["outside of the kind's folders"] += 1
-
-
-def _images(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
-    """Yield the photographs among some files; others that may be some are counted."""
-    for entry in entries:
-        if _is_photograph(entry):
-            yield entry
-            continue
-        if kind := unread_kind(entry.name):
-            passed[kind] += 1
-
-
-def unread_kind(path: str) -> str:
-    """Return as what a file is counted that may be a photograph and is not read; "" of others."""
-    name = path.rpartition("/")[2].lower()
-    suffix = PurePosixPath(name).suffix
-    if name.startswith(".") or name in _TEXTS:
-        return ""
-    if suffix in UNREAD or suffix in _ARCHIVES:
-        return suffix
-    if suffix not in _BESIDE and (behind := _BEHIND.search(name)):
-        return f"{behind[1]}*"
-    return "" if suffix else "without suffix"
-
-
-def _without_lows(
-    entries: Iterable[Entry], passed: Counter[str], root: Path | None = None
-) -> Iterator[Entry]:
-    """Leave out the lows of pairs: members KEY.low.* before KEY.normal.*, or files SPLIT/low/*.
-
-    The latter of gloam's sets in or below a folder, `root`.
-    """
-
-    @cache
-    def in_set(folder: str) -> bool:
-        return root is not None and (root / folder).parent.parent.joinpath("set.json").is_file()
-
-    for entry, after in pairwise(chain(entries, [None])):
-        assert entry is not None
-        key, _, part = entry.name.partition(".")
-        normal = after is not None and after.name.startswith(f"{key}.normal.")
-        folder = entry.name.rpartition("/")[0]
-        in_low = folder.rpartition("/")[2] == "low" and in_set(folder)
-        if (part.startswith("low.") and normal) or in_low:
-            passed[_LOWS] += 1
-        else:
-            yield entry
 
 
 def _by_stem(entries: Iterable[Entry]) -> Iterator[Listed]:
@@ -195,18 +120,18 @@ def _folder(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
                 " the normals alone; loaders read the pairs as they are, by gloam.pairs_in",
                 path=path,
             )
-    return _by_path(_without_lows(_photographs(path, passed), passed, as_path(path)))
+    return _by_path(without_lows(list_photographs(path, passed), passed, as_path(path)))
 
 
 def _archive(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     if as_path(path).is_dir():
         raise SourceError(f"archive={path}: a folder, not an archive (use folder=)")
-    return _by_path(_without_lows(_photographs(path, passed), passed))
+    return _by_path(without_lows(list_photographs(path, passed), passed))
 
 
 def _classes(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     """List a folder of class folders, or an archive of one."""
-    for entry in _photographs(path, passed):
+    for entry in list_photographs(path, passed):
         if "/" in entry.name:
             yield Listed(entry.name, _without_suffix(entry.name), entry.location)
         else:
@@ -216,13 +141,15 @@ def _classes(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
 def _matching(
     pattern: re.Pattern[str], path: str, listing: str, passed: Counter[str]
 ) -> Iterator[Listed]:
-    return _by_stem(_photographs(path, passed, pattern))
+    return _by_stem(list_photographs(path, passed, pattern))
 
 
 def _voc(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     entries = list(list_container(as_path(path), passed))
     images = [
-        e for e in _images(entries, passed) if PurePosixPath(e.name).parent.name == "JPEGImages"
+        e
+        for e in choose_images(entries, passed)
+        if PurePosixPath(e.name).parent.name == "JPEGImages"
     ]
     if listing:
         images = _of_voc_list(path, entries, images, listing)
@@ -269,7 +196,7 @@ def _refuse_missing(path: str, listing: str, wanted: Collection[str], lacks: Ite
 
 def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     if not listing:
-        return _by_stem(_photographs(path, passed))
+        return _by_stem(list_photographs(path, passed))
     # The images and the annotations come as two downloads; unpacked or not, they lie side by side.
     entries = list(list_container(as_path(path), passed))
     ending = f"annotations/{listing}.json"
@@ -291,7 +218,7 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
         raise SourceError.at(path, f"{ending} names no image")
     if odd := names.count(""):
         passed["images of the list without a file_name"] += odd
-    images = {normalize_name(e.name): e for e in _images(entries, passed)}
+    images = {normalize_name(e.name): e for e in choose_images(entries, passed)}
     matches = match(wanted, images, path)
     if matches.unclear:
         raise SourceError.at(
@@ -305,33 +232,13 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
 
 
 def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    try:
-        if (many := _expansions(path)) > _MOST_SHARDS:
-            raise SourceError(
-                f"webdataset={path}: its braces stand for {many:,} shards, the limit is"
-                f" {_MOST_SHARDS:,}"
-            )
-        patterns = list(braceexpand(path))
-    except ValueError as error:  # unbalanced braces
-        raise SourceError(f"webdataset={path}: {error}") from error
-    shards: list[Path] = []
-    for pattern in patterns:
-        parent = as_path(pattern).parent
-        matches = (
-            sorted(parent.glob(as_path(pattern).name)) if "*" in pattern else [as_path(pattern)]
-        )
-        if not matches:
-            raise SourceError(f"webdataset={pattern}: matches no shard")
-        shown = [shard for shard in matches if not is_hidden(shard.name)]
-        if len(shown) < len(matches):
-            passed[HIDDEN] += len(matches) - len(shown)
-        shards += shown
+    shards = expand_shards(path, passed)
     if not shards:
         return
     common = os.path.commonpath([shard.parent for shard in shards])
     for shard in shards:
         within = escape_path(Path(os.path.relpath(shard, common)).as_posix())
-        for entry in _without_lows(_photographs(str(shard), passed), passed):
+        for entry in without_lows(list_photographs(str(shard), passed), passed):
             # A sample's key is all before the first dot of the base name; what follows says which
             # part it is.
             folder, base = PurePosixPath(entry.name).parent, PurePosixPath(entry.name).name
@@ -339,38 +246,6 @@ def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Liste
             part = part.rpartition(".")[0]
             name = str(folder / key) + (f"-{part}" if part else "")
             yield Listed(f"{within}/{entry.name}", name, entry.location)
-
-
-_INNERMOST = re.compile(r"\{([^{}]*)\}")
-_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.-?(\d+))?")
-_LETTERS = re.compile(r"[A-Za-z]\.\.[A-Za-z](?:\.\.-?\d+)?")
-_COUNTED = re.compile("\0(\\d+)\0")
-
-
-def _expansions(pattern: str) -> int:
-    """Return how many names the braces of a pattern stand for, without expanding them.
-
-    Examples
-    --------
-    >>> _expansions("{train,val}-{000..099}.tar"), _expansions("{0..9999999999}")
-    (200, 10000000000)
-    """
-
-    def product(text: str) -> int:
-        return math.prod(map(int, _COUNTED.findall(text)))
-
-    def counted(group: re.Match[str]) -> str:
-        if found := _RANGE.fullmatch(group[1]):
-            first, last, step = (int(number or 1) for number in found.groups())
-            return f"\0{abs(last - first) // (step or 1) + 1}\0"
-        if _LETTERS.fullmatch(group[1]):
-            return f"\0{len(list(braceexpand(group[0])))}\0"
-        return f"\0{sum(map(product, group[1].split(',')))}\0"
-
-    changed = 1
-    while changed:
-        pattern, changed = _INNERMOST.subn(counted, pattern)
-    return product(pattern)
 
 
 SAMPLE_NAMES = (
@@ -384,7 +259,7 @@ def _sample(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     import skimage
 
     folder = Path(skimage.__file__).parent / "data"
-    return _by_stem(e for e in _photographs(str(folder), passed) if e.name in SAMPLE_NAMES)
+    return _by_stem(e for e in list_photographs(str(folder), passed) if e.name in SAMPLE_NAMES)
 
 
 def _clips(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:

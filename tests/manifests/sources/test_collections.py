@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from braceexpand import braceexpand
 
 from gloam.errors import ImageRefused, SourceError
 from gloam.manifests.sources import KINDS, Listed, list_source, parse_source, read
-from gloam.manifests.sources.collections import SAMPLE_NAMES, _expansions
+from gloam.manifests.sources.collections import SAMPLE_NAMES
 
 Files = dict[str, bytes]
 
@@ -447,21 +446,6 @@ def test_webdataset_shards_of_one_name_in_two_folders_have_paths_of_their_own(
     assert len({image.path for image in images}) == 2
 
 
-def test_webdataset_names_the_shard_that_is_missing(
-    tmp_path: Path, write_tar: Any, jpegs: list[bytes]
-) -> None:
-    write_tar(tmp_path / "s-0.tar", {"0.jpg": jpegs[0]})
-    with pytest.raises(SourceError, match=r"s-1\.tar: no such file"):
-        listed("webdataset", tmp_path / "s-{0..1}.tar")
-    with pytest.raises(SourceError, match="matches no shard"):
-        listed("webdataset", tmp_path / "t-*.tar")
-
-
-def test_webdataset_pattern_with_a_brace_too_many_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="webdataset"):
-        listed("webdataset", tmp_path / "s-{0..3.tar")
-
-
 # The sample
 
 
@@ -567,57 +551,6 @@ def test_what_the_command_line_says_finds_the_list(pack: Any, voc: Files) -> Non
 # What is passed over
 
 
-def test_pictures_that_are_not_read_are_counted_by_kind(
-    tmp_path: Path, fill_folder: Any, jpegs: list[bytes]
-) -> None:
-    names = ["a.jpg", "b.CR2", "c.cr2", "d.gif", "e", "README", "notes.txt", ".hidden", "._b.jpg"]
-    folder = fill_folder(tmp_path / "photos", dict.fromkeys(names, jpegs[0]))
-    passed: Counter[str] = Counter()
-    assert [image.path for image in list_source("folder", str(folder), "", passed)] == ["a.jpg"]
-    assert passed == {".cr2": 2, ".gif": 1, "without suffix": 1, "hidden files": 1}
-    only = fill_folder(tmp_path / "raw", {"b.CR2": jpegs[0]})
-    with pytest.raises(SourceError, match=r"holds no photograph .* and passed over: \.cr2 1"):
-        list_source("folder", str(only))
-
-
-def test_names_that_go_on_behind_a_suffix_are_counted_by_it(
-    tmp_path: Path, fill_folder: Any, jpegs: list[bytes]
-) -> None:
-    """Downloads, backups and tools leave them; what is said of a photograph is none."""
-    names = ["1.jpg_large", "2.jpg!w600", "3.JPEG?x=1", "4.jpg.1", "5.jpg~", "6.png (1)", "7.pjpeg"]
-    texts = ["ok.jpg.xmp", "ok.jpg.json", "notes.pngs", "a.tiffany"]
-    folder = fill_folder(tmp_path / "photos", dict.fromkeys(["ok.jpg", *names, *texts], jpegs[0]))
-    passed: Counter[str] = Counter()
-    assert [image.path for image in list_source("folder", str(folder), "", passed)] == ["ok.jpg"]
-    assert passed == {".jpg*": 4, ".jpeg*": 1, ".png*": 1, ".pjpeg": 1}
-
-
-def test_hidden_shards_are_counted(tmp_path: Path, write_tar: Any, jpegs: list[bytes]) -> None:
-    write_tar(tmp_path / "x-0.tar", {"1.jpg": jpegs[0]})
-    (tmp_path / "._x-0.tar").write_bytes(b"fork")
-    passed: Counter[str] = Counter()
-    found = list_source("webdataset", str(tmp_path / "*.tar"), "", passed)
-    assert [image.path for image in found] == ["x-0.tar/1.jpg"]
-    assert passed == {"hidden files": 1}
-    (tmp_path / "x-0.tar").unlink()
-    with pytest.raises(SourceError, match="passed over: hidden files 1"):
-        list_source("webdataset", str(tmp_path / "*.tar"))
-
-
-def test_archives_inside_a_source_and_photographs_beside_its_folders_are_counted(
-    tmp_path: Path, fill_folder: Any, write_tar: Any, jpegs: list[bytes]
-) -> None:
-    files = {"n01440764/1.JPEG": jpegs[0], "other/2.JPEG": jpegs[1], "n01440764.tar.gz": b"x"}
-    for source in (
-        fill_folder(tmp_path / "train", {**files, "n02.TAR": b"x"}),
-        write_tar(tmp_path / "train.tar", {**files, "n02.TAR": b"x"}),
-    ):
-        passed: Counter[str] = Counter()
-        found = [image.path for image in list_source("imagenet", str(source), "", passed)]
-        assert found == ["n01440764/1.JPEG"]
-        assert passed == {"outside of the kind's folders": 1, ".gz": 1, ".tar": 1}
-
-
 def test_linked_class_folders_are_classes_and_hidden_ones_are_not(
     tmp_path: Path, fill_folder: Any, jpegs: list[bytes]
 ) -> None:
@@ -630,71 +563,3 @@ def test_linked_class_folders_are_classes_and_hidden_ones_are_not(
     found = [image.path for image in list_source("classes", str(root), "", passed)]
     assert found == ["bird/2.jpg", "cat/1.jpg", "dog/1.jpg"]
     assert passed == {"hidden folders": 2}
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "x-{0..99999999999}.tar",
-        "{0..999}/{0..999}/{0..9}.tar",
-        "{a,{0..2000000}}.tar",
-        "".join(["{a,b}"] * 40),
-        "{{a,b}" + "{c,d}" * 40 + ",e}.tar",
-    ],
-)
-def test_braces_that_stand_for_too_many_shards_are_refused(tmp_path: Path, pattern: str) -> None:
-    with pytest.raises(SourceError, match=r"its braces stand for [\d,]+ shards, the limit"):
-        list_source("webdataset", str(tmp_path / pattern))
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "{07..10}",
-        "{9..1..2}",
-        "a{b,{2..4},c{d,e}}f",
-        "{x}",
-        "{a..g..2}",
-        "{,.bak}",
-        "a",
-        "{1..3,5}",
-    ],
-)
-def test_braces_are_counted_as_they_are_expanded(pattern: str) -> None:
-    assert _expansions(pattern) == len(list(braceexpand(pattern)))
-
-
-def test_lows_of_gloams_own_pairs_are_not_photographs(
-    tmp_path: Path,
-    write_tar: Any,
-    fill_folder: Any,
-    jpegs: list[bytes],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    members = {}
-    for key in ("n-1", "n-2"):
-        members |= {f"{key}.json": b"{}", f"{key}.low.png": jpegs[0], f"{key}.normal.jpg": jpegs[1]}
-    members |= {
-        "n-3.json": b"{}",
-        "n-3.low.png": jpegs[0],
-        "n-4.jpg": jpegs[1],
-    }  # not a pair: who knows what it is
-    tar = write_tar(tmp_path / "train-000000.tar", members)
-    for kind in ("webdataset", "archive"):
-        passed: Counter[str] = Counter()
-        names = [image.path.rpartition("/")[2] for image in list_source(kind, str(tar), "", passed)]
-        assert names == ["n-1.normal.jpg", "n-2.normal.jpg", "n-3.low.png", "n-4.jpg"]
-        assert passed == {"lows of gloam's pairs": 2}
-    folder = fill_folder(
-        tmp_path / "set",
-        {"set.json": b"{}", "train/low/a.png": jpegs[0], "train/normal/a.jpg": jpegs[1]},
-    )
-    for root, within in ((folder, ""), (tmp_path, "set/")):
-        passed = Counter()
-        paths = [image.path for image in list_source("folder", str(root), "", passed)]
-        assert paths == [f"{within}train/normal/a.jpg"]
-        assert passed["lows of gloam's pairs"] == 1
-    (tmp_path / "other" / "low").mkdir(parents=True)
-    (tmp_path / "other" / "low" / "a.jpg").write_bytes(jpegs[0])
-    monkeypatch.chdir(tmp_path / "other")
-    assert [image.path for image in list_source("folder", ".")] == ["low/a.jpg"]

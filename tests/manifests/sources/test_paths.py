@@ -7,8 +7,9 @@ from pathlib import PurePosixPath
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gloam.manifests.sources.collections import _is_photograph, _without_suffix
+from gloam.manifests.sources.collections import _without_suffix
 from gloam.manifests.sources.containers import Entry, Location
+from gloam.manifests.sources.photographs import is_photograph
 
 NAMES = st.text("ab./J", min_size=1, max_size=12).filter(lambda text: PurePosixPath(text).name)
 
@@ -25,5 +26,5 @@ def test_they_are_read_as_by_pathlib(name):
     photograph = name + "pg" if name.endswith(".J") else name
     path = PurePosixPath(photograph)
     expected = path.suffix.lower() in (".jpg",) and not path.name.startswith("._")
-    found = _is_photograph(Entry(photograph, Location("", photograph, -1, 1, 1)))
+    found = is_photograph(Entry(photograph, Location("", photograph, -1, 1, 1)))
     assert found == expected
