@@ -9,12 +9,12 @@ when another one is requested after its last: until then a state is one of its e
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Self
 
 from ..errors import LoaderError
 from ..manifests.sets.info import differences
+from . import accelerate
 from .dataset import ReadyBatch, first_batch
 from .devices import converted, converter
 from .index import Contents
@@ -69,7 +69,7 @@ class EpochLoader:
         if self._asked.last_batch is not None:
             return self._asked
         last_batch = "partial"
-        if _accelerate_has_ranks():
+        if accelerate.has_ranks():
             last_batch = "padded"
         elif self._given is None and in_process_group():
             last_batch = "even"
@@ -383,7 +383,7 @@ class _Pass:
             self._batches = loader._begin_pass()
             if loader._batch >= len(loader):  # of a state of an epoch's end
                 self._end()
-            _tell_accelerate(loader, True)
+            accelerate.set_running(loader, True)
         batch = next(self._batches, None)
         if batch is None:  # no end: an error ended what makes batches
             raise LoaderError("this pass over the loader ended with an error: begin another one")
@@ -396,7 +396,7 @@ class _Pass:
         self._ended = True
         if self._loader._pass is self:
             self._loader._end_epoch()
-            _tell_accelerate(self._loader, False)
+            accelerate.set_running(self._loader, False)
         raise StopIteration
 
 
@@ -417,24 +417,3 @@ class ReadyBatches:
 
     def __len__(self) -> int:
         return len(self._loader)
-
-
-def _accelerate_has_ranks() -> bool:
-    """Return whether this program is one of several that Accelerate began."""
-    state = getattr(sys.modules.get("accelerate.state"), "PartialState", None)
-    return state is not None and state._shared_state.get("num_processes", 1) > 1
-
-
-def _tell_accelerate(loader: EpochLoader, running: bool) -> None:
-    """Let Accelerate know which loader is gone through, where a program uses it.
-
-    Its `accumulate` ends with an epoch. It is not imported for this: who uses it has.
-    """
-    kind = getattr(sys.modules.get("accelerate.state"), "GradientState", None)
-    if kind is None or not kind._shared_state:
-        return
-    state = kind()
-    if loader in state.dataloader_references:
-        state._remove_dataloader(loader)
-    if running:
-        state._add_dataloader(loader)

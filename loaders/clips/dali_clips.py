@@ -19,8 +19,8 @@ from ...manifests.clips.segments import Segments
 from ...manifests.images.png import SIGNATURE
 from ...storage.stores import AT_ONCE
 from ..columns import read_extent
-from ..dali.building import built
 from ..dali.failures import last_words
+from ..dali.forks import built
 from ..live.lows import LiveLows
 from ..options import Options
 from ..read_pool import BatchesAhead, Bytes

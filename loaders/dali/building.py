@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
-import gc
-import os
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...errors import LoaderError
 from ..augment import crop_numbers
 from ..columns import StoredPair
 from ..dataset import decoded_pair
@@ -27,46 +22,10 @@ from ..options import Options
 from ..ranks import Rank
 from .batches import keys_of_records, numbers_of
 from .encoded import EncodedPairs, OrderedNumbers, ReaderNumbers
-from .failures import last_words
+from .forks import built
 
 _MOST_FILES = 8190  # a quarter of Linux's 65,530 mappings, of lows and normals
 _FILLING = 128  # images that are decoded at once into a GPU's memory
-
-
-_built: weakref.WeakSet[Any] = weakref.WeakSet()  # pipelines
-
-
-@lru_cache(maxsize=1)
-def survive_forks() -> None:
-    """Keep children that are forked from now on from ending a pipeline of DALI.
-
-    In a worker of a DataLoader, say, that waits for threads that only the parent has. So garbage is
-    collected before a fork, and the child never frees what is in use.
-    """
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=gc.collect, after_in_child=_leave_to_parent)
-
-
-def _leave_to_parent() -> None:
-    for pipeline in _built:
-        running = getattr(pipeline, "_pipe", None)  # a name of DALI's own
-        if running is not None:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(running))
-            pipeline._pipe = None
-
-
-def built(pipeline: Any, name: str) -> Any:
-    """Build a DALI pipeline of what is loaded by a name.
-
-    Raises LoaderError with what DALI says.
-    """
-    survive_forks()
-    _built.add(pipeline)
-    try:
-        pipeline.build()
-    except RuntimeError as error:
-        raise LoaderError.at(name, f"DALI: {last_words(error)}") from error
-    return pipeline
 
 
 @dataclass(frozen=True)

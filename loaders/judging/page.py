@@ -9,7 +9,8 @@ import numpy as np
 
 from ...synth.reporting.page import document, section, table
 from ...synth.reporting.pictures import jpeg_address, scale_image
-from .judge import CONVENTIONS, Floats, Judged, read_image
+from .judge import read_image
+from .results import CONVENTIONS, Floats, Judged
 
 _WIDTH = 320
 _EACH = 3

@@ -9,8 +9,8 @@ from typing import Any
 
 from ...errors import LoaderError
 from ...synth.parameters.columns import Keys
-from ..dali.building import built
 from ..dali.dali_loader import DaliLoader
+from ..dali.forks import built
 from ..index import Contents
 from ..options import Options
 from .dali_batches import MixedPipeline, MixedSource, PartKeys

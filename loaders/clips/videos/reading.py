@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from ....manifests.clips.segments import Segments
-from ...dali.building import built
+from ...dali.forks import built
 from ..clip_bytes import bytes_of
 from ..frame_sources import PIPELINES, Videos, check_against_pyav
 from ..stored_clips import ClipContents
