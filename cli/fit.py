@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -42,4 +43,5 @@ def fit(lows: Path, normals: Path | None, *, out: Path, **options: Any) -> str:
     check_output("--out", out, ".yaml")
     found = fit_recipe(lows, normals, **options)
     write_bytes(out, found.yaml(out.stem).encode())
-    return "\n".join([*found.lines(), f"{out}: look at it with gloam preview --recipe {out}"])
+    look = f"{out}: look at it with gloam preview --recipe {quote(str(out))}"
+    return "\n".join([*found.lines(), look])

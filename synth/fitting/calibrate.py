@@ -25,6 +25,7 @@ _MOST_LAG = 0.66
 _TOP = 64  # level from which on scenes have more structure than noise
 _KNOWN = [least for least in LEVELS[:-1] if least < _TOP]
 _MIDDLES = [(a + b) / 2 for a, b in pairwise(LEVELS) if a < _TOP]
+_NEUTRAL = 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0  # a tone: gains, exponent, shoulder, black
 _CORRELATIONS = ("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")
 
 
@@ -34,9 +35,16 @@ def level_lights(toe: float) -> FloatArray:
 
 
 def by_level(measures: PairMeasures, what: str, channel: int) -> FloatArray:
-    """Return a statistic of each pair and level (N, L), NaN where it is not known."""
-    name = f"{what}_{CHANNELS[channel][0]}"
-    return np.stack([measures[f"{name}_{least}"] for least in _KNOWN], axis=1)
+    """Return a statistic of each pair and level (N, L), NaN where it is not known.
+
+    Levels without any noise, such as a black channel's, tell nothing.
+    """
+    letter = CHANNELS[channel][0]
+    found, noise = (
+        np.stack([measures[f"{one}_{letter}_{least}"] for least in _KNOWN], axis=1)
+        for one in (what, "deviation")
+    )
+    return np.where(noise > 0, found, np.nan)
 
 
 def with_tone(values: FloatArray, tone: FloatArray) -> FloatArray:
@@ -59,18 +67,25 @@ def tone_in(values: FloatArray) -> FloatArray:
     return np.hstack([green - errors[:, :1], green, green - errors[:, 1:], values[:, rest]])
 
 
-def initial_values(real: PairMeasures, toe: float) -> FloatArray:
-    """Return first values (N, C): each pair's tone, one noise of all."""
+def initial_values(real: PairMeasures, toe: float, *, paired: bool) -> FloatArray:
+    """Return first values (N, C): each pair's tone, one noise of all.
+
+    Lows without normals give the exposure alone, which is a guess.
+    """
     count = len(real.rows)
     values = np.zeros((count, len(COLUMNS)))
-    tone = np.where(np.isfinite(real.tone), real.tone, np.nanmedian(real.tone, axis=0))
+    if paired:
+        tone = np.where(np.isfinite(real.tone), real.tone, np.nanmedian(real.tone, axis=0))
+    else:
+        tone = np.tile(_NEUTRAL, (count, 1))
+        tone[:, :3] = np.nan_to_num(real["exposure_ev"])[:, None]
     values = with_tone(values, tone)
     for i, channel in enumerate(CHANNELS):
         read, shot, _ = _transfer(real, toe, i)
         values[:, column_indices(f"noise.read.{channel}")] = max(read, 0.05) ** 0.5
         values[:, column_indices(f"noise.shot.{channel}")] = max(shot, 0.01)
     for pair, name in _CORRELATIONS:
-        values[:, column_indices(f"noise.correlation.{pair}")] = np.nanmedian(
+        values[:, column_indices(f"noise.correlation.{pair}")] = _median(
             real[f"correlation_{name}"]
         )
     return clip_to_bounds(values)
@@ -107,12 +122,18 @@ def _slopes(toe: float) -> FloatArray:
 
 
 def adjust_tone(
-    values: FloatArray, real: PairMeasures, made: PairMeasures, *, whole: bool
+    values: FloatArray, real: PairMeasures, made: PairMeasures, *, whole: bool, paired: bool
 ) -> FloatArray:
     """Return values whose tone is moved, pair by pair: `whole`, or only its gains.
 
-    Moved again and again, what a pair hardly shows would wander off.
+    Moved again and again, what a pair hardly shows would wander off. Without normals the exposure
+    alone is moved.
     """
+    if not paired:
+        moved = values.copy()
+        away = np.nan_to_num(real["exposure_ev"] - made["exposure_ev"])
+        moved[:, column_indices("exposure.ev")[0]] += away
+        return clip_to_bounds(moved)
     away = real.tone - made.tone
     if not whole:
         away[:, 3:] = 0
@@ -220,6 +241,12 @@ def _signed(values: FloatArray) -> FloatArray:
     return values * np.abs(values)
 
 
+def _mean(values: FloatArray) -> FloatArray:
+    """Return the mean of each row's known values, NaN where none is."""
+    known = np.isfinite(values).sum(axis=1)
+    return np.where(known > 0, np.nansum(values, axis=1) / np.maximum(known, 1), np.nan)
+
+
 def _median(values: FloatArray) -> float:
     known = values[np.isfinite(values)]
     return float(np.median(known)) if len(known) else 0.0
@@ -241,13 +268,8 @@ def loudness(real: PairMeasures, made: PairMeasures) -> FloatArray:
     The mean, for each pair and channel, over the levels that both show, each weighed by how sure it
     is: pairs of a few scenes show few levels.
     """
-    made_of = []
-    for i in range(3):
-        apart = np.log(by_level(real, "deviation", i) / by_level(made, "deviation", i))
-        known = np.isfinite(apart).sum(axis=1)
-        total = np.nansum(apart, axis=1)
-        made_of.append(np.where(known > 0, total / np.maximum(known, 1), np.nan))
-    return np.stack(made_of, axis=1)
+    ratios = (by_level(real, "deviation", i) / by_level(made, "deviation", i) for i in range(3))
+    return np.stack([_mean(np.log(ratio)) for ratio in ratios], axis=1)
 
 
 def with_spread(
@@ -267,7 +289,7 @@ def with_spread(
         away = _own(loud[0][:, i], loud[1][:, i], groups)
         moved[:, column_indices(f"noise.read.{channel}")] *= np.exp(away)[:, None]
         moved[:, column_indices(f"noise.shot.{channel}")] *= np.exp(2 * away)[:, None]
-    heavy = [np.nanmean([_heavier(real, one, i) for i in range(3)], axis=(0, 2)) for one in made]
+    heavy = [_mean(np.hstack([_heavier(real, one, i) for i in range(3)])) for one in made]
     moved[:, column_indices("noise.kurtosis")[0]] += _own(heavy[0], heavy[1], groups)
     for pair, name in _CORRELATIONS:
         key = f"correlation_{name}"

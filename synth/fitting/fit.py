@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from ...errors import ConfigError
+from ...errors import ConfigError, SourceError
 from ...progress import Progress, Silent
 from ..kernels.arrays import FloatArray
 from ..realism.banks import BANKS
@@ -150,14 +150,18 @@ def fit(
     real = passed(None, None, 0)
     toe = curve_of(real)
     real = replace(real, tone=tones(pairs, toe))
-    values = initial_values(real, toe)
+    if paired and not np.isfinite(real.tone).any(axis=0).all():
+        raise SourceError.at(
+            lows, "no pair shows how its low is darkened: normals are white, or lows black"
+        )
+    values = initial_values(real, toe, paired=paired)
     values[:, column_indices("degradations.jpeg.quality")[0]] = [pair.quality for pair in pairs]
     groups = np.zeros(len(pairs), np.int64)
     for number in range(_ROUNDS):
         made = passed(toe, values, number)
         if not number:
             groups = settings(loudness(real, made)[:, 1])
-        values = adjust_tone(values, real, made, whole=not number)
+        values = adjust_tone(values, real, made, whole=not number, paired=paired)
         values = adjust_noise(values, real, made, toe, groups)
     seeds = passed(toe, values, _ROUNDS), passed(toe, values, _ROUNDS + 1)
     values = with_spread(values, real, seeds, groups)

@@ -14,6 +14,7 @@ from ..kernels.illumination import stops_above_grey
 from .columns import COLUMNS, TAIL_SHARE, clip_to_bounds, column_indices, recipe_values
 
 _DIGITS = 4
+_SHRUNK = 0.01  # of correlations: those of fewer pairs than columns stay positive when rounded
 _STRONGEST = 32  # times the gain that was fitted
 _STEPS = 21  # of a quarter of a stop, from 1 on
 _PICTURES, _SENSORS, _CAMERAS = 0.7, 0.2, 0.1  # of the lows of a broad recipe
@@ -52,7 +53,9 @@ def by_brightness(values: FloatArray, bright: FloatArray) -> tuple[FloatArray, f
 
 def table_values(values: FloatArray, toe: float, slope: float) -> dict[str, Any]:
     """Return the recipe that takes one of the pairs' parameters (N, C) for each image."""
-    return _shared(toe, slope) | {"together": {"pairs": _rows(COLUMNS, values)}}
+    fitted = _fitted(values)
+    rows = _rows([COLUMNS[i] for i in fitted], values[:, fitted])
+    return _shared(toe, slope) | {"together": {"pairs": rows}}
 
 
 def distribution_values(
@@ -68,7 +71,7 @@ def distribution_values(
     settings = _rows([COLUMNS[i] for i in of_setting], np.array(middles))
     if len(numbers) > 1:
         settings["weights"] = counts.tolist()
-    rest = [i for i in range(len(COLUMNS)) if i not in of_setting and values[:, i].any()]
+    rest = [i for i in _fitted(values) if i not in of_setting]
     return _shared(toe, slope) | {
         "together": {"settings": settings, "pictures": _normal(rest, values)}
     }
@@ -102,7 +105,7 @@ def broad_recipe(
     points = [[_rounded(v) for v in (100 * s, s * sites[0], s * s * sites[1])] for s in strengths]
     settings = _rows([COLUMNS[i] for i in of_setting], rows)
     settings["weights"] = [_rounded(v) for v in strengths**_LOUDER]
-    rest = [i for i in range(len(COLUMNS)) if i not in of_setting]
+    rest = [i for i in _fitted(values) if i not in of_setting]
     at = column_indices("exposure.ev")[0]
     less = _rounded(np.clip(_BY_BRIGHTNESS * middle[at], -2, 0))
     pairs = values.copy()
@@ -152,7 +155,12 @@ def broad_recipe(
 
 
 def _shared(toe: float, slope: float) -> dict[str, Any]:
-    return {"exposure": {"ev": 0, "by_brightness": slope}} | recipe_values(toe)
+    return {"exposure": {"by_brightness": slope}} | recipe_values(toe)
+
+
+def _fitted(values: FloatArray) -> list[int]:
+    """Return the columns of values (N, C) that some pair has: others are free to be changed."""
+    return np.flatnonzero(values.any(axis=0)).tolist()
 
 
 def _rows(columns: Sequence[str], values: FloatArray) -> dict[str, Any]:
@@ -166,6 +174,7 @@ def _normal(chosen: Sequence[int], values: FloatArray) -> dict[str, Any]:
         if len(some) > 1
         else np.zeros((len(chosen), len(chosen)))
     )
+    covariance = np.where(np.eye(len(chosen)) > 0, 1, 1 - _SHRUNK) * covariance
     return {
         "columns": [COLUMNS[i] for i in chosen],
         "mean": [_rounded(v) for v in some.mean(axis=0)],

@@ -16,6 +16,7 @@ from .mixture import Single, flat_values, merge_values
 from .named_files import with_files
 from .overrides import (
     apply_overrides,
+    check_drawn_once,
     check_drawn_together,
     check_one_noise,
     override_key,
@@ -143,6 +144,14 @@ class _Component(NamedTuple):
     def with_section(self, section: dict[str, Any], where: str) -> _Component:
         """Return it with the values of a section that stands beside it in place of its own."""
         keys = {path for path, _ in flat_values(section)}
+        groups = section.get("together")
+        if isinstance(groups, Mapping):
+            drawn = {
+                name: [str(path) for path in group.get("columns") or ()]
+                for name, group in groups.items()
+                if isinstance(group, Mapping)
+            }
+            check_drawn_once(section, drawn, where)
         if "noise" in self.values:
             check_one_noise(keys, where)
         values = replace_values(self.values, section)
@@ -258,11 +267,19 @@ def _overridden(
     """
     made: dict[str, Single] = {}
     refused: dict[str, dict[str, ConfigError]] = {}
+    pictures = any("noise" in component.values for component in parts.values())
     for name, component in parts.items():
         own = [change for path, change in for_some if _is_in(component, path)]
         keys = set(map(override_key, own))
         wanted = [one for one in for_all if override_key(one) not in keys]
         at = f"{where}: mixture.{name}"
+        if pictures and "noise" not in component.values:
+            for override in [one for one in wanted if one.startswith("noise.")]:
+                wanted.remove(override)
+                refused.setdefault(override, {})[name] = ConfigError(
+                    f"{at}: {override_key(override)}: noise is that of a sensor here",
+                    key=override_key(override),
+                )
         try:
             made[name] = _component(component.values, [*wanted, *own], at)
         except ConfigError:
@@ -298,5 +315,5 @@ def _overridden(
 def _component(values: dict[str, Any], overrides: list[str], where: str) -> Single:
     made = single_recipe(values, overrides, where)
     if isinstance(made, CameraRecipe):
-        check_darkness(values, overrides, where)
+        check_darkness(made, values, overrides, where)
     return made

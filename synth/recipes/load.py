@@ -23,7 +23,7 @@ from ..power_law.recipe import PowerLawRecipe
 from .components import mixture_values
 from .mixture import MixtureRecipe, mixture_name, parse_weights
 from .named_files import with_files
-from .overrides import Overrides, override_key, override_texts
+from .overrides import Overrides, check_drawn_once, override_key, override_texts
 from .read_values import read_values, shipped_names, shipped_values
 from .single import check_darkness, recorded_single, single_recipe
 
@@ -87,7 +87,9 @@ def load_recipe(name: Recipe | str, overrides: Overrides = ()) -> Recipe:
     values, folder = read_values(name)
     made = recipe_of(values, overrides, f"recipe {name}", folder)
     if isinstance(made, CameraRecipe):
-        check_darkness(values, overrides, f"recipe {name}")
+        check_darkness(made, values, overrides, f"recipe {name}")
+        drawn = {group: together.columns for group, together in made.together.items()}
+        check_drawn_once(values, drawn, f"recipe {name}")
     return made
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import ConfigError, GloamWarning
 from ..camera.recipe import CameraRecipe
 from ..power_law.recipe import PowerLawRecipe
-from .mixture import merge_values
+from .mixture import flat_values, merge_values
 from .named_files import with_files
 
 Overrides = Mapping[str, Any] | str | Iterable[str]
@@ -86,12 +86,12 @@ def _takes_sensor(values: dict[str, Any], changed: set[str]) -> bool:
     return "noise" in values and not _OF_SENSOR.isdisjoint(changed)
 
 
-def warn_of_sensor_noise(values: dict[str, Any], changed: dict[str, Any]) -> None:
+def warn_of_sensor_noise(values: dict[str, Any], changed: dict[str, Any], where: str) -> None:
     """Warn where changes chose a sensor's noise in place of a recipe's own."""
     if "noise" in values and "noise" not in changed:
         warnings.warn(
-            f"recipe {values.get('name', 'custom')}: noise is that of this sensor, not the noise"
-            " that the recipe knows by pictures",
+            f"{where}: noise is that of this sensor, not the noise that the recipe knows by"
+            " pictures",
             GloamWarning,
             stacklevel=2,
         )
@@ -158,6 +158,26 @@ def check_drawn_together(
                     f"{where}: {path}: is drawn together with others: change it in together.{name},"
                     " in a recipe file",
                     key=path,
+                )
+
+
+def check_drawn_once(
+    values: Mapping[str, Any], drawn: Mapping[str, Iterable[str]], where: str
+) -> None:
+    """Refuse values beside groups, with the columns of each, that draw them: they would do nothing.
+
+    Those that all recipes begin with may stand there, as in recipes that are written whole.
+    """
+    usual = CameraRecipe.model_validate({"noise": {}}).model_dump(mode="json")
+    usual = dict(flat_values(usual))
+    given = {key for key, value in flat_values(values) if value != usual.get(key, 0)}
+    for name, columns in drawn.items():
+        for path in columns:
+            for key in given & {path, path.rpartition(".")[0]}:
+                raise ConfigError(
+                    f"{where}: {key}: is drawn in together.{name}, too: leave it out, or take it"
+                    " out of that group",
+                    key=key,
                 )
 
 

@@ -54,13 +54,17 @@ def single_recipe(values: dict[str, Any], overrides: Iterable[str], where: str) 
         if "noise" in values:
             check_one_noise(keys, where)
         check_drawn_together(recipe, keys, where)
-        warn_of_sensor_noise(values, changed)
+        warn_of_sensor_noise(values, changed, where)
     return recipe
 
 
-def check_darkness(values: dict[str, Any], overrides: Iterable[str], where: str) -> None:
-    """Refuse values, of a file, that leave out what makes lows dark."""
-    if "ev" not in values.get("exposure", {}) and "exposure.ev" not in map(override_key, overrides):
+def check_darkness(
+    recipe: CameraRecipe, values: dict[str, Any], overrides: Iterable[str], where: str
+) -> None:
+    """Refuse a recipe whose values, of a file, leave out what makes lows dark."""
+    said = {"exposure.ev"} & {override_key(override) for override in overrides}
+    drawn = any("exposure.ev" in group.columns for group in recipe.together.values())
+    if "ev" not in values.get("exposure", {}) and not said and not drawn:
         raise ConfigError(
             f"{where}: exposure.ev is missing: by how many stops its lows are darker, 0 where they"
             " are not; what else is left out does nothing. To change a recipe that gloam ships,"

@@ -147,7 +147,10 @@ def test_one_pair_is_enough_and_lows_alone_are(folders, tmp_path, count):
     found = fit(lows, normals if count == 1 else None)
     assert any(f"with {'1 pair' if count == 1 else '2 lows'} other" in note for note in found.notes)
     assert any("lows alone" in note for note in found.notes) == (count != 1)
-    found.recipe()
+    drawn = draw(found.recipe(), 0, "a")
+    neutral = drawn.tone.exponent == 1 and drawn.tone.shoulder == drawn.noise.offset.red == 0
+    assert neutral == (count != 1)
+    assert drawn.exposure.ev > 1
 
 
 @pytest.mark.parametrize("louder", [1, 8])
@@ -168,6 +171,52 @@ def test_all_forms_are_recipes(louder):
         recipe = load.recipe_of({"model": "camera", **made}, (), "fit")
         low = render(pictures(1)[0], draw(recipe, 0, "a"))
         assert 0 < low.mean() < 60
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 8, 12])
+def test_distributions_of_few_pairs_are_recipes(count):
+    rng = np.random.default_rng(count)
+    rows = clip_to_bounds(values() * rng.uniform(0.5, 1.5, (count, len(COLUMNS))))
+    made = distribution_values(rows, 0.04, 0.0, np.zeros(count, np.int64))
+    draw(load.recipe_of({"model": "camera", **made}, (), "fit"), 0, "a")
+
+
+def test_parameters_that_no_pair_has_can_be_set():
+    made = {"model": "camera", **table_values(values()[None], 0.04, 0.0)}
+    changed = load.recipe_of(made, ["illumination.smooth.sigma_ev=1"], "fit")
+    assert draw(changed, 0, "a").illumination.smooth.sigma_ev == 1
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("what", ["no blue", "nearly black"])
+def test_lows_that_show_little_are_fitted(folders, tmp_path, what, paired):
+    lows = tmp_path / "low"
+    lows.mkdir()
+    for path in sorted(folders[0].iterdir())[:3]:
+        low = cv2.imread(str(path))
+        if what == "no blue":
+            low[:, :, 0] = 0
+        else:
+            low //= 24
+        cv2.imwrite(str(lows / path.name), low)
+    normals = tmp_path / "normal"
+    shutil.copytree(folders[1], normals)
+    for path in normals.iterdir():
+        if not (lows / path.name).exists():
+            path.unlink()
+    low = render(pictures(1)[0], draw(fit(lows, normals if paired else None).recipe(), 0, "a"))
+    assert low.mean() < 60
+
+
+def test_normals_that_are_white_are_refused(folders, tmp_path):
+    lows, normals = tmp_path / "low", tmp_path / "normal"
+    lows.mkdir()
+    normals.mkdir()
+    for path in sorted(folders[0].iterdir())[:2]:
+        (lows / path.name).write_bytes(path.read_bytes())
+        cv2.imwrite(str(normals / path.name), 255 * np.ones_like(cv2.imread(str(path))))
+    with pytest.raises(SourceError, match="no pair shows how its low is darkened"):
+        fit(lows, normals)
 
 
 def test_distributions_of_one_pair_are_its_values():

@@ -19,7 +19,8 @@ NORMAL = {
     "covariance": [[1, -0.3, 0], [-0.3, 0.25, 0], [0, 0, 0]],
 }
 KEYS = [f"k{i}" for i in range(2000)]
-WHOLE = {"exposure": {"ev": 3}, "together": {"tone": NORMAL}}
+TOGETHER = {"together": {"tone": NORMAL}}
+WHOLE = {"exposure": {"ev": 3}} | TOGETHER
 PART = {"weight": 1, "recipe": WHOLE}
 CHANGE = {"exposure": {"ev": 4}}
 NOISE = {"noise": {"read": {"green": 3}}}
@@ -145,17 +146,23 @@ def test_no_parameter_is_in_two_groups():
                 "mixture": {
                     "one": {
                         "weight": 1,
-                        "recipe": {"mixture": {"two": {"weight": 1, "recipe": {}}}} | WHOLE,
+                        "recipe": {"mixture": {"two": {"weight": 1, "recipe": {}}}} | TOGETHER,
                     }
                 }
             }
             | CHANGE,
             [],
         ),
-        ({"mixture": {"one": {"weight": 1, "recipe": {}}}} | WHOLE, ["mixture.one.exposure.ev=4"]),
+        (
+            {"mixture": {"one": {"weight": 1, "recipe": {}}}} | TOGETHER,
+            ["mixture.one.exposure.ev=4"],
+        ),
         ({"mixture": {"train": 1}, "noise": {"read": {"green": 3}}}, []),
         ({"mixture": {"train": 1}}, ["mixture.train/pictures.noise.read.green=3"]),
-        ({"mixture": {"one": {"weight": 1, "recipe": {}} | WHOLE}}, ["mixture.one.exposure.ev=4"]),
+        (
+            {"mixture": {"one": {"weight": 1, "recipe": {}} | TOGETHER}},
+            ["mixture.one.exposure.ev=4"],
+        ),
         ({"mixture": {"train": {"weight": 1, "mixture": {"pictures": NOISE}}}}, []),
     ],
 )
@@ -164,11 +171,35 @@ def test_changes_of_a_mixture_that_would_do_nothing_are_refused(values, override
         recipe_of(values, overrides, "mine")
 
 
-def test_a_file_may_name_what_it_draws_together():
-    values = {"mixture": {"one": {"weight": 1, "recipe": {}}}} | WHOLE
-    assert recipe_of(values, (), "mine").mixture["one"].recipe.together.keys() == {"tone"}
-    later = recipe_of({"mixture": {"one": {"weight": 1, "recipe": CHANGE}}} | WHOLE, (), "mine")
-    assert later.mixture["one"].recipe.together.keys() == {"tone"}
+def test_a_group_beside_a_mixture_is_drawn_in_place_of_what_its_recipes_say():
+    for whole in ({}, CHANGE):
+        values = {"mixture": {"one": {"weight": 1, "recipe": whole}}} | TOGETHER
+        assert recipe_of(values, (), "mine").mixture["one"].recipe.together.keys() == {"tone"}
+
+
+@pytest.mark.parametrize(
+    "values", [WHOLE, {"mixture": {"one": PART}} | WHOLE, {"mixture": {"one": PART | WHOLE}}]
+)
+def test_what_a_file_sets_and_draws_together_is_refused(values, tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(yaml.safe_dump(values))
+    with pytest.raises(ConfigError, match=r"exposure\.ev: is drawn in together\.tone, too"):
+        load_recipe(str(file))
+    file.write_text(yaml.safe_dump(TOGETHER))
+    whole = load_recipe(str(file)).model_dump(mode="json")
+    file.write_text(yaml.safe_dump(whole))
+    assert load_recipe(str(file)).model_dump(mode="json") == whole
+
+
+def test_noise_by_pictures_does_not_take_the_place_of_a_sensors_in_a_mixture():
+    change = "noise.tail_share.red=0.2"
+    with pytest.warns(GloamWarning, match="not sensors, cameras: .* noise is that of a sensor"):
+        made = load_recipe("train", [change])
+    assert made.mixture["pictures"].recipe.noise.tail_share.red == Constant(0.2)
+    assert made.mixture["sensors"] == load_recipe("train").mixture["sensors"]
+    with pytest.warns(GloamWarning, match="noise is that of a sensor"):
+        direct = load_recipe("train", [change, "mixture.sensors.noise.read.red=2"])
+    assert direct.mixture["sensors"].recipe.noise.read.red == Constant(2.0)
 
 
 def test_a_group_with_columns_takes_the_place_of_all_of_the_former(tmp_path):
