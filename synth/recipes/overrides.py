@@ -86,15 +86,19 @@ def _takes_sensor(values: dict[str, Any], changed: set[str]) -> bool:
     return "noise" in values and not _OF_SENSOR.isdisjoint(changed)
 
 
-def warn_of_sensor_noise(values: dict[str, Any], changed: dict[str, Any], where: str) -> None:
-    """Warn where changes chose a sensor's noise in place of a recipe's own."""
-    if "noise" in values and "noise" not in changed:
-        warnings.warn(
-            f"{where}: noise is that of this sensor, not the noise that the recipe knows by"
-            " pictures",
-            GloamWarning,
-            stacklevel=2,
-        )
+def warn_of_other_noise(values: dict[str, Any], changed: dict[str, Any], where: str) -> None:
+    """Warn where changes chose a sensor's noise in place of a recipe's own, or left out a sensor's.
+
+    The latter where neither read nor shot noise takes its place.
+    """
+    now = changed.get("noise")
+    if "noise" in values and now is None:
+        kind = "that of this sensor, not the noise that the recipe knows by pictures"
+    elif "noise" not in values and isinstance(now, Mapping) and not {"read", "shot"} & set(now):
+        kind = "no longer that of a sensor: set noise.read and noise.shot, too"
+    else:
+        return
+    warnings.warn(f"{where}: noise is {kind}", GloamWarning, stacklevel=2)
 
 
 def _without_own_noise(values: dict[str, Any]) -> dict[str, Any]:

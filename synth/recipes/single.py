@@ -15,7 +15,7 @@ from .overrides import (
     check_drawn_together,
     check_one_noise,
     override_key,
-    warn_of_sensor_noise,
+    warn_of_other_noise,
 )
 
 _MODELS: dict[str, type[CameraRecipe] | type[PowerLawRecipe]] = {
@@ -54,7 +54,7 @@ def single_recipe(values: dict[str, Any], overrides: Iterable[str], where: str) 
         if "noise" in values:
             check_one_noise(keys, where)
         check_drawn_together(recipe, keys, where)
-        warn_of_sensor_noise(values, changed, where)
+        warn_of_other_noise(values, changed, where)
     return recipe
 
 

@@ -179,6 +179,7 @@ def test_the_exceptions_are_fields_of_recipes():
     assert {*ELSEWHERE, *DECIDES} <= {path for path, _ in schema(CameraRecipe)}
 
 
+@pytest.mark.filterwarnings("ignore:.* no longer that of a sensor")
 @pytest.mark.parametrize(("recipe", "path", "value"), PARAMETERS)
 def test_changing_one_distribution_changes_that_parameter_only(recipe, path, value):
     changed = load_recipe(recipe, [f"{path}={value}"])

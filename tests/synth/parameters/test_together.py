@@ -197,6 +197,8 @@ def test_noise_by_pictures_does_not_take_the_place_of_a_sensors_in_a_mixture():
         made = load_recipe("train", [change])
     assert made.mixture["pictures"].recipe.noise.tail_share.red == Constant(0.2)
     assert made.mixture["sensors"] == load_recipe("train").mixture["sensors"]
+    with pytest.warns(GloamWarning, match="no longer that of a sensor: set noise.read"):
+        load_recipe("night-lights", [change])
     with pytest.warns(GloamWarning, match="noise is that of a sensor"):
         direct = load_recipe("train", [change, "mixture.sensors.noise.read.red=2"])
     assert direct.mixture["sensors"].recipe.noise.read.red == Constant(2.0)
