@@ -15,7 +15,9 @@ from ..overrides import ON_SENSOR
 @pytest.mark.parametrize("noise", ["offset.green=0.5", "shot.red=0.05"])
 def test_black_without_variance_has_noise_of_rounding_alone(noise):
     steep = ["tone.transfer=gamma", "tone.gamma=5", "isp.contrast=1", "isp.chroma.strength=0"]
-    table = draw_table(load_recipe(ON_SENSOR, [f"noise.{noise}", "noise.read.red=0", *steep]), 3, ["a"])
+    table = draw_table(
+        load_recipe(ON_SENSOR, [f"noise.{noise}", "noise.read.red=0", *steep]), 3, ["a"]
+    )
     found = noise_map(np.zeros((8, 8, 3), np.uint8), table, 0)
     np.testing.assert_allclose(found.noise, 12**-0.5, rtol=1e-6)
 
