@@ -159,8 +159,12 @@ def _shared(toe: float, slope: float) -> dict[str, Any]:
 
 
 def _fitted(values: FloatArray) -> list[int]:
-    """Return the columns of values (N, C) that some pair has: others are free to be changed."""
-    return np.flatnonzero(values.any(axis=0)).tolist()
+    """Return the exposure's and all columns of values (N, C) that some pair has.
+
+    Others are free to be changed.
+    """
+    some = np.flatnonzero(values.any(axis=0)).tolist()
+    return sorted({*column_indices("exposure.ev"), *some})
 
 
 def _rows(columns: Sequence[str], values: FloatArray) -> dict[str, Any]:

@@ -147,9 +147,9 @@ class _Component(NamedTuple):
         groups = section.get("together")
         if isinstance(groups, Mapping):
             drawn = {
-                name: [str(path) for path in group.get("columns") or ()]
+                name: map(str, group["columns"])
                 for name, group in groups.items()
-                if isinstance(group, Mapping)
+                if isinstance(group, Mapping) and isinstance(group.get("columns"), list | tuple)
             }
             check_drawn_once(section, drawn, where)
         if "noise" in self.values:

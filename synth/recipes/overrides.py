@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from ...errors import ConfigError, GloamWarning
@@ -165,6 +166,12 @@ def check_drawn_together(
                 )
 
 
+@cache
+def _usual() -> dict[str, Any]:
+    """Return what all recipes begin with, by paths."""
+    return dict(flat_values(CameraRecipe().model_dump(mode="json")))
+
+
 def check_drawn_once(
     values: Mapping[str, Any], drawn: Mapping[str, Iterable[str]], where: str
 ) -> None:
@@ -172,8 +179,7 @@ def check_drawn_once(
 
     Those that all recipes begin with may stand there, as in recipes that are written whole.
     """
-    usual = CameraRecipe.model_validate({"noise": {}}).model_dump(mode="json")
-    usual = dict(flat_values(usual))
+    usual = _usual()
     given = {key for key, value in flat_values(values) if value != usual.get(key, 0)}
     for name, columns in drawn.items():
         for path in columns:

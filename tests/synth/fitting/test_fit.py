@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 import pillow_heif
 import pytest
+import yaml
 from click.testing import CliRunner
 from PIL import Image
 
@@ -179,6 +180,13 @@ def test_distributions_of_few_pairs_are_recipes(count):
     rows = clip_to_bounds(values() * rng.uniform(0.5, 1.5, (count, len(COLUMNS))))
     made = distribution_values(rows, 0.04, 0.0, np.zeros(count, np.int64))
     draw(load.recipe_of({"model": "camera", **made}, (), "fit"), 0, "a")
+
+
+def test_lows_that_are_not_darker_have_an_exposure(tmp_path):
+    made = table_values(values(**{"exposure.ev": 0.0})[None], 0.04, 0.0)
+    file = tmp_path / "fitted.yaml"
+    file.write_text(yaml.safe_dump({"model": "camera", **made}))
+    assert draw(load.load_recipe(str(file)), 0, "a").exposure.ev == 0
 
 
 def test_parameters_that_no_pair_has_can_be_set():

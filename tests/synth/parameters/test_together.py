@@ -191,6 +191,13 @@ def test_what_a_file_sets_and_draws_together_is_refused(values, tmp_path):
     assert load_recipe(str(file)).model_dump(mode="json") == whole
 
 
+@pytest.mark.parametrize("columns", [3, "exposure.ev", None, [3]])
+def test_columns_beside_a_mixture_that_are_none_are_refused(columns):
+    values = {"mixture": {"even": 1}, "together": {"mine": {"columns": columns, "rows": [[1]]}}}
+    with pytest.raises(ConfigError, match=r"together\.mine|columns"):
+        recipe_of(values, (), "mine")
+
+
 def test_noise_by_pictures_does_not_take_the_place_of_a_sensors_in_a_mixture():
     change = "noise.tail_share.red=0.2"
     with pytest.warns(GloamWarning, match="not sensors, cameras: .* noise is that of a sensor"):
