@@ -109,7 +109,7 @@ def _tell_of_compiling(gpu: bool = False) -> None:
     what = (
         "its kernels for the GPU; that takes some 8 seconds"
         if gpu
-        else "kernels that this machine does not have yet; all of them take some 20 seconds"
+        else "kernels that this machine does not have yet; all of them take a minute or so"
     )
     click.echo(f"gloam: compiling {what}", err=True)
 

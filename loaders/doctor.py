@@ -84,8 +84,8 @@ class Diagnosis:
 def doctor() -> Diagnosis:
     """Look at everything that gloam needs of this machine, and make known lows to compare bits.
 
-    Kernels that were never compiled here are compiled, which takes some 20 seconds, and some 8 on a
-    GPU.
+    Kernels that were never compiled here are compiled, which takes a minute or so, and some 8
+    seconds on a GPU.
 
     Returns
     -------

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..kernels.arrays import FloatArray, IntArray
+from ..kernels.arrays import FloatArray, IntArray, read_only
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE
 from ..kernels.illumination import (
     CELLS,
@@ -130,7 +130,7 @@ def cell_luminance(pixels: npt.NDArray[np.uint8]) -> FloatArray:
     Each is the mean of 2 x 2 evenly spaced samples.
     """
     cells = np.empty((CELLS, CELLS))
-    mean_luminance(np.ascontiguousarray(pixels), CHANNEL_LIGHT, cells)
+    mean_luminance(read_only(pixels), CHANNEL_LIGHT, cells)
     return cells
 
 

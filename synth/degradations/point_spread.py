@@ -109,7 +109,8 @@ def _places(grids: FloatArray) -> tuple[IntArray, Spread]:
     there = grids != 0
     places = np.argwhere(there)[:, 1:] - grids.shape[1] // 2
     weights = (grids / totals[:, None, None])[there]
-    return there.sum((1, 2)), Spread(places.astype(np.int32), weights.astype(np.float32))
+    # In rows, as a lone one is: kernels are compiled for each order of an array.
+    return there.sum((1, 2)), Spread(places.astype(np.int32, order="C"), weights.astype(np.float32))
 
 
 def _line(length: float, angle: float) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..degradations.jpeg import HALVED, JpegSetting, jpeg
-from ..kernels.arrays import FloatArray, Pixels, Window, check_normal, check_window
+from ..kernels.arrays import FloatArray, Pixels, Window, check_normal, check_window, read_only
 from ..kernels.curves import encode_table, srgb_to_linear
 from ..kernels.numbers.poisson_table import poisson_alias_table
 from ..kernels.numbers.quantiles import normal_quantile, scaled
@@ -58,7 +58,7 @@ def _darkened(normal: Pixels, draw: PowerLawDraw, curve: FloatArray) -> Pixels:
         round_levels(values, low.reshape(-1))
     else:
         light = srgb_to_linear(curve).astype(np.float32)
-        through_mosaic(np.ascontiguousarray(normal), light, noise, encode_table(1.0, 0.0), low)
+        through_mosaic(read_only(normal), light, noise, encode_table(1.0, 0.0), low)
     return low
 
 

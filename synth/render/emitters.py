@@ -8,7 +8,7 @@ import numpy.typing as npt
 from ..camera.illumination import CHANNEL_LIGHT, exposure_of
 from ..draws.record import CameraDraw
 from ..draws.table import table_of_records
-from ..kernels.arrays import Pixels, Window, window_of
+from ..kernels.arrays import Pixels, Window, read_only, window_of
 from ..kernels.emitters import LAMP, fill_shine, resolve_all
 from .kernel_args import KernelArgs, kernel_args
 
@@ -17,7 +17,7 @@ def lamps_of(lit_as: Pixels, args: KernelArgs) -> npt.NDArray[np.float32]:
     """Return the lamps of a photograph (L, LAMP), as `kernels.emitters.resolve` fills them."""
     lamps = np.empty((len(args.emitters), LAMP), np.float32)
     if len(lamps):
-        lit_as = np.ascontiguousarray(lit_as)
+        lit_as = read_only(lit_as)
         exposure_ev = exposure_of(lit_as, args.field.draw)
         resolve_all(lit_as, CHANNEL_LIGHT, args.emitters, args.glare, exposure_ev, lamps)
     return lamps

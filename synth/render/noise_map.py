@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..camera.illumination import exposure_of
 from ..draws.table import DrawTable
-from ..kernels.arrays import Pixels, Window, grown, window_of
+from ..kernels.arrays import Pixels, Window, grown, read_only, window_of
 from ..kernels.curves import LUMA, encoding
 from ..kernels.degradations.pattern import Pattern
 from ..kernels.demosaic import BILINEAR, BORDER
@@ -63,7 +63,7 @@ def noise_map(
     Raises ValueError when the normal is not a uint8 array (H, W, 3), or the window does not lie
     within it.
     """
-    window, normal = window_of(normal, window), np.ascontiguousarray(normal)
+    window, normal = window_of(normal, window), read_only(normal)
     height, width = normal.shape[:2]
     args = kernel_args(table, number)
     blur, strength = args.development.blur, float(args.development.strength)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..camera.illumination import illumination_rows
 from ..degradations.jpeg import jpeg, jpeg_span
-from ..kernels.arrays import Pixels, Window, grown, window_of
+from ..kernels.arrays import Pixels, Window, grown, read_only, window_of
 from ..kernels.camera import expose_and_develop
 from ..kernels.degradations.blur import spread_light
 from ..kernels.demosaic import BILINEAR, BORDER
@@ -37,7 +37,7 @@ def render_window(
     normal is not a uint8 array (H, W, 3), or empty, or larger than the sample index counts; or the
     window does not lie within it.
     """
-    window, normal = window_of(normal, window), np.ascontiguousarray(normal)
+    window, normal = window_of(normal, window), read_only(normal)
     height, width = normal.shape[:2]
     made = jpeg_span(window, height, width, args.jpeg)
     span = span_of(made, height, width, args.development.blur)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloam.synth.degradations.point_spread import NOTHING, SpreadSetting, spread
+from gloam.synth.degradations.point_spread import NOTHING, SpreadSetting, make_spreads, spread
 
 
 def moments(made):
@@ -59,6 +59,13 @@ def test_both_together_are_one_after_the_other(length, angle, radius):
     _, disc = moments(spread(SpreadSetting(0, 0, radius)))
     _, both = moments(spread(SpreadSetting(length, angle, radius)))
     assert both == pytest.approx(line + disc, rel=0.02, abs=0.05)
+
+
+def test_places_lie_in_rows_however_they_are_found():
+    """Kernels are compiled for each order of an array."""
+    for settings in ([[4, 0, 0, 0, 0, 0]], [[4, 0, 0, 0, 0, 0], [0, 0, 0, 0.3, 1, 0]]):
+        _, found = make_spreads(np.array(settings, np.float64))
+        assert found.places.flags.c_contiguous
 
 
 def test_nothing_spreads_by_nothing():

@@ -18,6 +18,7 @@ from gloam.synth.camera.sensors import camera_names, iso_range
 from gloam.synth.draws.record import CameraDraw, LightsDraw
 from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.arrays import Window
+from gloam.synth.kernels.camera import expose_and_develop
 from gloam.synth.kernels.curves import LEVEL_LIGHT, srgb_to_linear
 from gloam.synth.kernels.exposure import light_factor
 from gloam.synth.models import darken, draw, render
@@ -330,6 +331,17 @@ def test_highlights_do_not_make_the_grain_of_a_pale_wall_glitter():
 def test_other_arrays_are_refused(bad):
     with pytest.raises(ValueError, match="normal"):
         render(bad, noiseless(NEUTRAL, {}))
+
+
+def test_kernels_are_compiled_once_for_arrays_that_may_and_may_not_be_written(photograph):
+    drawn, lows, counts = draw(load_recipe("uneven"), 0, "a"), [], []
+    for writeable in (True, False):
+        held = photograph.copy()
+        held.flags.writeable = writeable
+        lows.append(render(held, drawn))
+        counts.append(len(expose_and_develop.signatures))
+    assert (lows[0] == lows[1]).all()
+    assert counts[0] == counts[1]
 
 
 def test_strided_images_give_the_same_low(photograph):
