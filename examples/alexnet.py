@@ -94,7 +94,7 @@ def measure(
         if device.type == "cuda":
             torch.cuda.synchronize()
 
-    for _ in range(10):
+    for _ in range(min(10, steps)):
         step(model, optimiser, *next(batches), device)
     wait()
     start, images = time.perf_counter(), 0
