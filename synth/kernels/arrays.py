@@ -52,8 +52,7 @@ def window_of(normal: Pixels, window: Window | None) -> Window:
 def read_only(pixels: Pixels) -> Pixels:
     """Return an image's pixels in rows, which nothing may write to.
 
-    Numba compiles kernels for such arrays and for others, each for a quarter of the time that all
-    take at the first use; decoders give both.
+    Numba compiles a kernel for such arrays and once more for others; decoders give both.
     """
     rows = np.ascontiguousarray(pixels).view()
     rows.flags.writeable = False

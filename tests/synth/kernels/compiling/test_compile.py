@@ -1,4 +1,4 @@
-"""Kernels have the same bytes on any CPU."""
+"""Kernels of any width of vectors have the same bytes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 from gloam.synth.kernels.compiling import cache_folders, compile
 if len(sys.argv) > 1:  # compiled for this alone; else as it is here
-    compile.takes_wide_vectors = lambda cpu: False
-    cache_folders._folders = lambda: iter([Path(sys.argv[1])])
+    wide, folder = sys.argv[1:]
+    compile.takes_wide_vectors = lambda cpu: wide == "True"
+    cache_folders._folders = lambda: iter([Path(folder)])
 from gloam.synth.kernels.png.file import encode_png
 from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe
@@ -33,10 +34,14 @@ print(digest.hexdigest())
 """
 
 
-def test_a_plain_cpu_makes_the_same_bytes(tmp_path):
-    """It has the narrowest vectors, and none of the instructions that came later."""
+def test_vectors_of_both_widths_and_a_plain_cpu_make_the_same_bytes(tmp_path):
+    other = str(not takes_wide_vectors(binding.get_host_cpu_name()))
     made = set()
-    for given, cpu in (([], {}), ([str(tmp_path)], {"NUMBA_CPU_NAME": "generic"})):
+    for given, cpu in (
+        ([], {}),
+        ([other, str(tmp_path / "other")], {}),
+        (["False", str(tmp_path / "plain")], {"NUMBA_CPU_NAME": "generic"}),
+    ):
         done = subprocess.run(
             [sys.executable, "-c", SCRIPT, *given],
             capture_output=True,
@@ -46,7 +51,8 @@ def test_a_plain_cpu_makes_the_same_bytes(tmp_path):
         )
         made.add(done.stdout)
     assert len(made) == 1
-    assert len(list(tmp_path.rglob("*.nbi"))) > 10
+    folders = [list(folder.rglob("*.nbi")) for folder in tmp_path.iterdir()]
+    assert [len(files) > 10 for files in folders] == [True, True]
 
 
 def test_functions_for_wide_vectors_say_so():
