@@ -242,12 +242,13 @@ def glanced(image: torch.Tensor) -> torch.Tensor:
 
 
 def trained(source: Source, seed: int, args: argparse.Namespace, device: torch.device) -> nn.Module:
-    """Train on windows of a source's pairs."""
+    """Train on windows of a source's pairs; print the gradient that is left (docs/worth.md)."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     model = Enhancer(args.width).to(device)
     optimiser = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=1e-4)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 1e-3, total_steps=args.steps)
+    norms = []
     for step in range(args.steps):
         lows, normals, wholes = [], [], []
         for low, normal in source(rng, step, args.batch):
@@ -261,9 +262,11 @@ def trained(source: Source, seed: int, args: argparse.Namespace, device: torch.d
         loss = (made.float() - torch.stack(normals)).abs().mean()
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        norms.append(nn.utils.clip_grad_norm_(model.parameters(), 1.0).detach())
         optimiser.step()
         schedule.step()
+    left = torch.stack(norms[args.steps // 2 :]).median()
+    print(f"seed {seed}: gradient of {left:.2f} in the second half", flush=True)
     return model.eval()
 
 

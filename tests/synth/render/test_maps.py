@@ -10,7 +10,6 @@ from gloam.loaders.given import moved
 from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.batch import chroma_noise_steps as chroma
 from gloam.synth.kernels.batch import chroma_steps, level_steps, map_steps, noise_steps
-from gloam.synth.kernels.batch import degradation_steps as degraded
 from gloam.synth.kernels.batch import illumination_steps as field
 from gloam.synth.kernels.batch import pixel_steps as pixels
 from gloam.synth.kernels.batch.map_planes import PLANES
@@ -31,7 +30,7 @@ from gloam.synth.render.plan import (
 )
 
 from ..overrides import APART, NOISE_OF_CHANNELS
-from .test_plan import before
+from .test_plan import STEPS, before
 
 PATTERN = [
     "degradations.fixed_pattern.columns=2",
@@ -54,30 +53,18 @@ RECIPES = [
     )
 ]
 
-
-@kernel
-def fill_fields(batch):
-    """Fill what maps need of the steps before them."""
-    for number in range(len(batch.images)):
-        image = batch.images[number]
-        draw = batch.draws[image.draw]
-        for place in range(field.luminance_thread_count(image, draw, batch)):
-            field.luminance_step(number, u32(place), batch)
-        for place in range(field.lights_thread_count(image, draw, batch)):
-            field.lights_step(number, u32(place), batch)
-        for place in range(field.cell_thread_count(image, draw, batch)):
-            field.field_step(number, u32(place), batch)
-        field.mean_step(number, u32(0), batch)
-        for place in range(field.cell_thread_count(image, draw, batch)):
-            field.light_step(number, u32(place), batch)
-        for place in range(field.lure_thread_count(image, draw, batch)):
-            field.lure_step(number, u32(place), batch)
-        for place in range(field.emitter_thread_count(image, draw, batch)):
-            field.emitter_step(number, u32(place), batch)
-        for place in range(field.table_thread_count(image, draw, batch)):
-            field.table_step(number, u32(place), batch)
-        for place in range(degraded.spread_thread_count(image, draw, batch)):
-            degraded.spread_step(number, u32(place), batch)
+# Steps of lows that maps need, as `kernels.batch.launch_cuda.LIGHT`.
+LIGHT = [
+    "luminance",
+    "lights",
+    "fields",
+    "means",
+    "light",
+    "lures",
+    "emitters",
+    "tables",
+    "spreads",
+]
 
 
 @kernel
@@ -139,7 +126,9 @@ def maps_of_a_batch(normals, table, windows, spec):
     maps = lay_out_maps(plan, spec, table, into.reshape(-1), map_tables(move), room, move)
     # Graphs that a GPU recorded keep it: it may change with the memory alone.
     assert maps.stride == len(maps.pixels) // PLANES
-    fill_fields(batch)
+    for name in LIGHT:
+        if name in plan.places:
+            STEPS[name](batch)
     fill_maps(batch, maps)
     return into
 
