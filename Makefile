@@ -16,13 +16,13 @@ demo: $(VENV)/.installed
 	@echo "The set is in demo/set. Look at demo/sheet.png: photographs, the lows that three recipes make of them,"
 	@echo "brightened, and close up. Next: . $(BIN)/activate, then gloam report demo/set --out demo/report.html"
 
-# Once, rather than by each process of the tests at the same time.
-kernels: $(VENV)/.tested
-	@$(BIN)/gloam preview $(PHOTOS)/coffee.png --recipe even --recipe uneven --recipe night-lights --recipe extreme \
+# Once, rather than by each process of the tests at the same time; from here, as pip may just install gloam again for the tests.
+kernels: $(VENV)/.installed
+	@PYTHONPATH=src $(BIN)/python -m gloam preview $(PHOTOS)/coffee.png --recipe even --recipe uneven --recipe night-lights --recipe extreme \
 		--recipe gamma --width 64 --out $(VENV)/kernels.png >/dev/null
 
-# Two processes of tests share a core, where threads of theirs would only wait for one another.
-test: kernels
+# Processes of tests share cores, where threads of theirs would only wait for one another.
+test: $(VENV)/.tested kernels
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -q
 
 # Everything that needs a GPU; recorded in benchmarks/results with the card's name.
@@ -49,7 +49,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: setup.cfg pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt -e .
 	@touch $@
 
 $(VENV)/.tested: $(VENV)/.installed

@@ -30,13 +30,14 @@ settings.register_profile("gloam", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("gloam")
 
 
-_TOGETHER = (
-    "/test_ray.py",
-    "/loaders/test_labels.py",
-    "/publishing/test_publish.py",
-    "/render/test_plan.py",
-    "/studio/test_page.py",
-)
+_TOGETHER = {
+    "/test_ray.py": "ray",
+    "/loaders/test_labels.py": "labels",
+    "/publishing/test_publish.py": "published",
+    "/render/test_plan.py": "steps",
+    "/render/test_maps.py": "steps",
+    "/studio/test_page.py": "page",
+}
 _FOR_WORKERS = (
     "gloam.loaders.torch_loader",
     "gloam.loaders.clips.clip_samples",
@@ -49,17 +50,20 @@ _MEMORY = 4 << 30  # bytes of the machine's for each process of tests beyond one
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Take two processes a core where memory suffices: half of the time tests wait for others."""
+    """Take three processes for two cores where memory suffices, as some tests wait for others.
+
+    With four the cores have no more to do, and what each imports and compiles is done once more.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError, ValueError):  # there is none, or it is "max"
         memory = min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return max(cores, min(2 * cores, memory // _MEMORY))
+    return max(cores, min(3 * cores // 2, memory // _MEMORY))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Tests of some files go to one process each.
+    """Tests of some files go to one process.
 
     Those of Ray, as two clusters of one machine end each other's workers, and those whose fixtures
     take long: sets, a browser, the twin of the GPU's kernels, which each process compiles for a
@@ -71,7 +75,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Together(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file, _, _ = nodeid.partition("::")
-            return file if file.endswith(_TOGETHER) else nodeid
+            names = (name for end, name in _TOGETHER.items() if file.endswith(end))
+            return next(names, nodeid)
 
     return Together(config, log)
 
