@@ -16,7 +16,7 @@ demo: $(VENV)/.installed
 	@echo "The set is in demo/set. Look at demo/sheet.png: photographs, the lows that three recipes make of them,"
 	@echo "brightened, and close up. Next: . $(BIN)/activate, then gloam report demo/set --out demo/report.html"
 
-# Once, rather than by each process of the tests at the same time; from here, as pip may just install gloam again for the tests.
+# Once, rather than by each process of the tests at the same time; of the sources, as pip may be installing gloam again.
 kernels: $(VENV)/.installed
 	@PYTHONPATH=src $(BIN)/python -m gloam preview $(PHOTOS)/coffee.png --recipe even --recipe uneven --recipe night-lights --recipe extreme \
 		--recipe gamma --width 64 --out $(VENV)/kernels.png >/dev/null
