@@ -63,7 +63,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Tests of some files go to one process.
+    """Tests of a file or two go to one process where they share what is dear.
 
     Those of Ray, as two clusters of one machine end each other's workers, and those whose fixtures
     take long: sets, a browser, the twin of the GPU's kernels, which each process compiles for a

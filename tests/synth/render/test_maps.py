@@ -30,7 +30,7 @@ from gloam.synth.render.plan import (
 )
 
 from ..overrides import APART, NOISE_OF_CHANNELS
-from .test_plan import STEPS, before
+from .test_plan import LIGHT, before, run
 
 PATTERN = [
     "degradations.fixed_pattern.columns=2",
@@ -51,19 +51,6 @@ RECIPES = [
         [*NOISE_OF_CHANNELS, "isp.demosaic=malvar"],
         ["emitters.count=2", "exposure.by_brightness=0.5", "isp.demosaic=binned", *PATTERN],
     )
-]
-
-# Steps of lows that maps need, as `kernels.batch.launch_cuda.LIGHT`.
-LIGHT = [
-    "luminance",
-    "lights",
-    "fields",
-    "means",
-    "light",
-    "lures",
-    "emitters",
-    "tables",
-    "spreads",
 ]
 
 
@@ -126,9 +113,7 @@ def maps_of_a_batch(normals, table, windows, spec):
     maps = lay_out_maps(plan, spec, table, into.reshape(-1), map_tables(move), room, move)
     # Graphs that a GPU recorded keep it: it may change with the memory alone.
     assert maps.stride == len(maps.pixels) // PLANES
-    for name in LIGHT:
-        if name in plan.places:
-            STEPS[name](batch)
+    run(LIGHT, plan, batch)
     fill_maps(batch, maps)
     return into
 

@@ -115,7 +115,7 @@ def holding(held, places, step, fetch=nothing):
     return run
 
 
-STEPS = {
+LIGHT = {
     "luminance": over(field.luminance_thread_count, field.luminance_step),
     "lights": over(field.lights_thread_count, field.lights_step),
     "fields": over(field.cell_thread_count, field.field_step),
@@ -125,6 +125,8 @@ STEPS = {
     "emitters": over(field.emitter_thread_count, field.emitter_step),
     "tables": over(field.table_thread_count, field.table_step),
     "spreads": over(degraded.spread_thread_count, degraded.spread_step),
+}
+STEPS = LIGHT | {
     "patterns": over(degraded.pattern_thread_count, degraded.pattern_step),
     "rows": over(pixels.row_thread_count, pixels.row_step),
     "quads": holding(pixel_state, pixels.quad_thread_count, pixels.quad_step, pixels.quad_levels),
@@ -155,6 +157,13 @@ def resize_flipped(batch, forms, resizing):
             tap_step(number, numba.uint32(place), batch, forms, resizing)
         for place in range(resized_thread_count(batch.images[number], 0, resizing)):
             resized_step(number, numba.uint32(place), batch, forms, resizing)
+
+
+def run(steps, plan, batch):
+    """Run those steps that the plan has, a thread after the other, as `launch_cuda.launch`."""
+    for name, step in steps.items():
+        if name in plan.places:
+            step(batch)
 
 
 def before(sizes):
@@ -188,9 +197,7 @@ def lows_of_a_batch(
 
     uploaded = upload_tables(move) | upload_draws(table, move)
     batch = lay_out(plan, plan.images, (flat, low), uploaded, room)
-    for name, step in STEPS.items():
-        if name in plan.places:
-            step(batch)
+    run(STEPS, plan, batch)
     if resizing is not None:
         resize_flipped(batch, forms, resizing)
     elif forms is not None:
