@@ -19,14 +19,15 @@ _STRONGEST = 32  # times the gain that was fitted
 _STEPS = 21  # of a quarter of a stop, from 1 on
 _PICTURES, _SENSORS, _CAMERAS = 0.7, 0.2, 0.1  # of the lows of a broad recipe
 # Of the exposure, for each stop of the normal: bright ones are darkened less, as in recipe `train`
-# (-1.2 of 6.2 EV), so that a low's brightness tells its normal's. `train` gained .56 dB on LOL's
-# windows by it (benchmarks/results/worth.txt); that it goes with the exposure is an assumption.
-_BY_BRIGHTNESS = -0.2
-# Such exposures spread the lows' brightness 1.7 times as far as the pairs' (measured on LOL's
-# windows), so that their own spread is narrowed; with `_LOUDER`, training came to its best optimum
-# in five runs of six, without in two of sixteen (benchmarks/results/worth.txt).
+# (-2 of 6.2 EV), so that a low's brightness tells its normal's. `train` gained .56 dB on LOL's
+# windows by -1.2, another .1 to .2 by -2 (benchmarks/results/worth.txt); that it goes with the
+# exposure is an assumption.
+_BY_BRIGHTNESS = -0.32
+# Such exposures spread the lows' brightness further than the pairs', so that their own spread is
+# narrowed; with strong noise more often (`_LOUDER`), training came to its best optimum in five runs
+# of five (benchmarks/results/worth.txt).
 _EXPOSURE_SPREAD = 0.7
-_LOUDER = 0.5  # the power of a strength that its share goes with
+_LOUDER = 0.75  # the power of a strength that its share goes with
 _DEMOSAIC = "choice(binned, none, bilinear, malvar)"
 
 

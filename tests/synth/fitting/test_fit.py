@@ -240,7 +240,7 @@ def test_a_broad_recipe_darkens_bright_normals_less():
     bright = np.array([0.5, 1.5])
     made = broad_recipe(rows, 0.04, 0.4, bright)
     less = made["exposure"]["by_brightness"]
-    assert less == pytest.approx(-0.2 * rows[:, 0].mean())
+    assert less == pytest.approx(-0.32 * rows[:, 0].mean())
     drawn = np.array(made["together"]["pairs"]["rows"])[:, 0]
     assert np.ptp(drawn) == pytest.approx(0.7)
     assert (drawn + less * 1).mean() == pytest.approx((rows[:, 0] + 0.4 * 1).mean())
