@@ -23,9 +23,10 @@ _PICTURES, _SENSORS, _CAMERAS = 0.7, 0.2, 0.1  # of the lows of a broad recipe
 # windows by -1.2, another .1 to .2 by -2 (benchmarks/results/worth.txt); that it goes with the
 # exposure is an assumption.
 _BY_BRIGHTNESS = -0.32
-# Such exposures spread the lows' brightness further than the pairs', so that their own spread is
-# narrowed; with strong noise more often (`_LOUDER`), training came to its best optimum in five runs
-# of five (benchmarks/results/worth.txt).
+# Such exposures spread the lows' brightness further than the pairs' (1.7 times with -.2 of the
+# exposure, on LOL's windows), so that their own spread is narrowed; with strong noise more often
+# (`_LOUDER`), training came to its best optimum in five runs of five
+# (benchmarks/results/worth.txt).
 _EXPOSURE_SPREAD = 0.7
 _LOUDER = 0.75  # the power of a strength that its share goes with
 _DEMOSAIC = "choice(binned, none, bilinear, malvar)"
