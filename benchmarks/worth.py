@@ -10,7 +10,7 @@ exposure is no guess. Lows of recipes are made live of PHOTOGRAPHS, anew in ever
 `--held` scenes are for judging, the others for training (scenes are told by perceptual hashes);
 `--counts` says how many of these pairs are trained on: 0 (the recipe alone), and else alone, after
 the recipe's (half of the steps each), and mixed with them in every batch, half each. Where
-`--counts` is 0 alone, all real pairs are for judging.
+`--counts` is 0 alone, all real pairs are for judging. Both are spread evenly over the files.
 
 A row has, over the scenes held back and over each `--test` set: PSNR in dB, PSNR once one gain in
 linear light is fitted to the normal, SSIM, and LPIPS (AlexNet) where `lpips` is installed; the mean
@@ -73,9 +73,10 @@ def main() -> None:
         name = torch.cuda.get_device_name() if device.type == "cuda" else "CPU"
         real = read_pairs(*args.real)
         scenes = scenes_of(real)
-        last = sorted(set(scenes))[-args.held if any(args.counts) else 0 :]
-        train = [pair for pair, scene in zip(real, scenes, strict=True) if scene not in last]
-        judged_on = [pair for pair, scene in zip(real, scenes, strict=True) if scene in last]
+        order = sorted(set(scenes))
+        held = spread(order, args.held if any(args.counts) else len(order))
+        train = [pair for pair, scene in zip(real, scenes, strict=True) if scene not in held]
+        judged_on = [pair for pair, scene in zip(real, scenes, strict=True) if scene in held]
         if max(args.counts) > len(train):
             raise SystemExit(f"--counts: there are {len(train)} real pairs to train on")
         judges = [Judge("scenes held back", judged_on)]
@@ -104,7 +105,7 @@ def ways(
         if not count:
             yield from made.items()
             continue
-        few = Real(real[:count]).pairs
+        few = Real(spread(real, count)).pairs
         yield f"{count} real", few
         for name, synthetic in made.items():
             half = args.steps // 2
@@ -113,6 +114,11 @@ def ways(
 
 
 # ---- pairs
+
+
+def spread(items: Sequence, count: int) -> list:
+    """Take `count` of the items, evenly: neighbours are of one scene, or of one kind."""
+    return [items[i * len(items) // count] for i in range(count)]
 
 
 def read_images(paths: Sequence[str]) -> list[np.ndarray]:
