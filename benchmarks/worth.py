@@ -10,7 +10,8 @@ exposure is no guess. Lows of recipes are made live of PHOTOGRAPHS, anew in ever
 `--held` scenes are for judging, the others for training (scenes are told by perceptual hashes);
 `--counts` says how many of these pairs are trained on: 0 (the recipe alone), and else alone, after
 the recipe's (half of the steps each), and mixed with them in every batch, half each. Where
-`--counts` is 0 alone, all real pairs are for judging. Both are spread evenly over the files.
+`--counts` is 0 alone, all real pairs are for judging. The scenes held back and the pairs trained on
+are spread evenly over the files.
 
 A row has, over the scenes held back and over each `--test` set: PSNR in dB, PSNR once one gain in
 linear light is fitted to the normal, SSIM, and LPIPS (AlexNet) where `lpips` is installed; the mean
