@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -13,12 +14,18 @@ from ..manifests.labels.labels import CLASS
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..storage.stores import as_path
-from .backend import check_backend, class_of
+from .backend import choose_backend, options_for
+from .components import OpenComponent
 from .epoch_loader import EpochLoader
 from .image_files import ImageFiles, images_given, images_in, images_listed
 from .index import Contents, cached_in, contents_of, refuse_clips
 from .labels import label_columns
 from .options import ImageOptions, check_names
+from .order import EpochOrder
+from .samples import Samples, collate, places_of
+
+if TYPE_CHECKING:
+    from .render.steps import RenderedStep
 
 
 class ImageLoader(EpochLoader):
@@ -64,14 +71,7 @@ class ImageLoader(EpochLoader):
     ((2, 3, 64, 64), [-1, -1])
     """
 
-    _backend = "dali"
-
-    def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Choose the backend: a DaliImages or a TorchImages."""
-        if cls is not ImageLoader:
-            return super().__new__(cls)
-        made: Self = super().__new__(class_of("ImageLoader", options))
-        return made
+    _what = "images"
 
     def __init__(
         self,
@@ -80,16 +80,11 @@ class ImageLoader(EpochLoader):
         **options: Unpack[ImageOptions],
     ) -> None:
         check_names(options, ImageOptions)
-        check_backend(options, self._backend)
+        given: dict[str, Any] = {**options, "crop": options.get("crop") or "resize"}
+        choice = choose_backend(given)
         images, contents = _found(data, split)
-        given = {**options, "crop": options.get("crop") or "resize"}
-        chosen = self._options(given, split == "train", False)
+        chosen, wanted = options_for(choice.backend, given, split == "train", False)
         contents = cached_in(contents, options.get("cache"), options.get("cache_gb"))
-        reader = contents.reader if images is None else "file"
-        if self._backend == "torch":
-            reader = "torch"
-        rank, world_size = options.get("rank"), options.get("world_size")
-        super().__init__(contents, chosen, reader, rank, world_size)
         if images is not None:
             self.classes, numbers = images.names, np.array(images.labels, np.int64)
         else:
@@ -101,11 +96,38 @@ class ImageLoader(EpochLoader):
                 if CLASS in columns.roles:
                     self.classes = columns.names
                     numbers = columns.numbers.astype(np.int64)
-        self._classes_of, self._paths = numbers, images.paths if images else []
-        self._set_up()
+        component = OpenComponent("", contents, classes=numbers)
+        super().__init__(
+            (component,),
+            EpochOrder(contents.count, chosen.seed, chosen.shuffle),
+            {0: chosen},
+            name=contents.name,
+            split=split,
+            identity=contents.identity,
+            rank=options.get("rank"),
+            world_size=options.get("world_size"),
+        )
+        self._numbers = numbers
+        self.dataset = Samples(self.components, self.sizes, "opencv", contents.count)
+        if choice.backend == "dali":
+            from .dali.backend import DaliBackend
+            from .render.host import enlarged
 
-    def _set_up(self) -> None:
-        """Set up what makes batches."""
+            self.backend = DaliBackend(choice, wanted, fit=enlarged)
+            return
+        from .workers import WorkerBackend
+
+        make = partial(partial, collate)
+        self.backend = WorkerBackend(choice, wanted, chosen, places_of, make, shared=False)
+
+    def as_batch(self, rendered: RenderedStep) -> tuple[Any, ...]:
+        """Return a `RenderedStep` as it is handed out."""
+        import torch
+
+        (images,), positions = rendered.images, rendered.step.positions
+        numbers = torch.from_numpy(self._numbers[[one.number for one in positions]])
+        made = images, numbers.to(images.device, non_blocking=True)
+        return (*made, self.keys_of(rendered.step)) if self.options.keys else made
 
 
 def _found(

@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import Any, overload
 
 from ..errors import LoaderError, SetError, SourceError
-from ..manifests.images.png import SIGNATURE
 from ..manifests.real.pairing import Match, match_files
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.layouts import layout_named
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys
-from ..manifests.sets.layouts.layout import Layout, list_path
-from ..manifests.sets.layouts.shard_writer import index_path, shard_path
+from ..manifests.sets.layouts.layout import Layout
+from ..manifests.sets.layouts.shard_writer import shard_path
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sets.shard_cache import ShardCache
 from ..manifests.sources.folders import image_files, list_images
 from ..storage.stores import StorePath, as_path
-from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, StoredPair, list_keys, read_extent
+from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, StoredPair, list_keys
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,7 @@ class Contents:
     live: whether lows are made when a pair is read: there are normals only then, and `root` and
       `layout` are those of the set that holds them.
     cache: of a set in a store: copies of its shards.
+    frames: of each sample.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Contents:
     given: Sequence[Any] = ()
     live: bool = False
     cache: ShardCache | None = None
+    frames: int = 1
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -73,7 +74,7 @@ class Contents:
         return self.layout.reader
 
     @property
-    def far(self) -> bool:
+    def remote(self) -> bool:
         """True if any file is in an object store, which gloam reads by ranges."""
         return isinstance(self.root, StorePath) or isinstance(self.normal_root, StorePath)
 
@@ -81,15 +82,6 @@ class Contents:
     def two_sets(self) -> bool:
         """True if lows and normals are in different sets."""
         return self.root != self.normal_root
-
-    def shards(self, kind: str = "low") -> tuple[list[str], list[str]]:
-        """Return the paths of the tars with the lows or the normals, and of their indexes."""
-        root = self.root if kind == "low" else self.normal_root
-        # DALI keeps files open by their names: a relative one may be another file by now.
-        root = root if isinstance(root, StorePath) else Path(os.path.abspath(root))
-        return [str(shard_path(root, u)) for u in self.units], [
-            str(index_path(root, u)) for u in self.units
-        ]
 
     def nearest(self, extent: Extent) -> Extent:
         """Return the extent in a local copy of its shard, if there is one.
@@ -105,11 +97,6 @@ class Contents:
         """Return a pair, whose images are where they are nearest."""
         pair = self.pairs[number]
         return pair if self.cache is None else pair.moved(self.nearest)
-
-    @cached_property
-    def png_lows(self) -> bool:
-        """True if the first low is a PNG; the others of a set are what it is."""
-        return not self.live and read_extent(self.pairs[0].low).startswith(SIGNATURE)
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -139,7 +126,7 @@ class Contents:
         return SetPairs(low_keys, lows, normals)
 
     def keys_of(self, numbers: Iterable[int]) -> list[str]:
-        """Return the keys of pairs, by their numbers."""
+        """Return the keys of samples, by their numbers."""
         keys = self.pairs.keys
         return [keys[int(number)] for number in numbers]
 
@@ -150,11 +137,6 @@ class Contents:
         # Reading a key where it stands costs nothing locally, and a request in a store.
         held = self.two_sets or isinstance(root, StorePath)
         return layout.extents(root, self.split, self.units, names, held=held)
-
-    def list_path(self, kind: str) -> Path:
-        """Return where the list of lows or normals of a set in files is, for `fn.readers.file`."""
-        root = self.root if kind == "low" else self.normal_root
-        return list_path(root, f"{self.split}-{kind}")
 
 
 def open_data(

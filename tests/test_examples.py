@@ -35,7 +35,7 @@ PLACES = {
     "gloam.verify": "gloam.synth.building.verify",
     "gloam.PairLoader": "gloam.loaders.pair_loader",
     "gloam.ImageLoader": "gloam.loaders.image_loader",
-    "gloam.TorchLoader": "gloam.loaders.torch_loader",
+    "gloam.TorchLoader": "gloam.loaders.pair_loader",
     "gloam.mix": "gloam.loaders.mixtures.mixture",
     "gloam.pairs_in": "gloam.loaders.index",
     "gloam.judge": "gloam.loaders.judging.judge",

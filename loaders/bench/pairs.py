@@ -19,8 +19,7 @@ from ...manifests.sets.pair_set import open_set
 from ..backend import is_installed
 from ..index import contents_of
 from ..mixtures.mixture import Mixture, at, mixture_in
-from ..pair_loader import PairLoader
-from ..torch_loader import TorchLoader
+from ..pair_loader import PairLoader, TorchLoader
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from ...synth.models import (
 )
 from ...synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_yaml, recorded_recipe
 from ..columns import StoredPair, read_extent, undecodable
-from ..epoch_order import epoch_seed
+from ..order import epoch_seed
 
 Draws = Literal["fresh", "set"]
 _PNG = b"\x89PNG"

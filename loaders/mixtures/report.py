@@ -15,7 +15,7 @@ from ...storage.atomic import write_bytes
 from ...synth.reporting.checks import Check
 from ...synth.reporting.report import report
 from ...synth.reporting.subject import folder_subject
-from ..torch_loader import TorchLoader
+from ..pair_loader import TorchLoader
 from .mixture import Mixture, at, mixture_in
 
 _LONGEST = 80  # letters of a file's name: keys of lists are paths

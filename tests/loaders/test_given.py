@@ -11,6 +11,7 @@ from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
 from gloam.loaders.backend import choose_backend
 from gloam.loaders.options import GIVEN
+from gloam.loaders.samples import collate
 from gloam.manifests.images.encode import encode
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
@@ -112,7 +113,8 @@ def test_stored_draws_are_the_records_and_lists_know_nothing(photos, tmp_path):
     )
     for _, _, keys, given in loader:
         for key, record in zip(keys, given["draw"]["records"], strict=True):
-            own = draw(loader._drawn.recipe, loader._drawn.seed, key)
+            drawn = loader.components[0].drawn
+            own = draw(drawn.recipe, drawn.seed, key)
             assert record == own.model_dump(mode="json")
     pairs = [(photo, photo) for photo in PHOTOS]
     loader = TorchLoader(pairs, device="cpu", workers=0, batch_size=2, give=["ev", "noise", "draw"])
@@ -166,14 +168,15 @@ def test_dali_knows_nothing_of_lists():
 
 def test_auto_takes_processes_for_maps_of_a_cpu_and_dali_for_a_gpus():
     pytest.importorskip("nvidia.dali")
-    assert choose_backend({"give": ["noise"], "device": "cpu"}) == "torch"
-    assert choose_backend({"give": ["noise"], "device": "cpu", "resident": True}) == "dali"
-    assert choose_backend({"give": ["noise"], "device": "cuda"}) == "dali"
+    assert choose_backend({"give": ["noise"], "device": "cpu"}).backend == "torch"
+    resident = choose_backend({"give": ["noise"], "device": "cpu", "resident": True})
+    assert resident.backend == "dali"
+    assert choose_backend({"give": ["noise"], "device": "cuda"}).backend == "dali"
 
 
 def test_units_are_those_of_the_images_in_worker_processes_too():
     loader = TorchLoader(PHOTOS, give=["clean"], size=48, **PLAIN)
-    samples = loader.dataset.__getitems__(next(loader._places()))
+    samples = loader.dataset.__getitems__(next(iter(loader.batch_sampler)))
     levels = loader.options.model_copy(update={"dtype": "uint8"})
-    *_, given = loader._collate(levels, None)(samples)
+    *_, given = collate(levels, None, loader.options, samples)
     assert given["clean"].max() <= 1

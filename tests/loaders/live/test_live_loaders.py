@@ -10,7 +10,7 @@ import torch
 
 import gloam
 from gloam.errors import LoaderError
-from gloam.loaders.epoch_order import epoch_seed
+from gloam.loaders.order import epoch_seed
 
 LOADERS = [
     ("TorchLoader", {"workers": 0}),
