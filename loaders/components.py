@@ -1,4 +1,4 @@
-"""What a loader loads, opened: one component, or those of a mixture."""
+"""Opened components: all that a loader loads, one or those of a mixture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..synth.recipes.load import DEFAULT, load_recipe
 from .columns import read_extent
 from .index import Contents, cached_in, contents_of, open_data
 from .labels import LabelColumns, label_columns
-from .live.lows import LiveLows, is_live, live_lows, stored_draws
+from .lows import LiveLows, is_live, live_lows, stored_draws
 from .mixtures.mixture import Component, Mixture, at, source_of
 
 

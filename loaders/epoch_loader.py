@@ -20,7 +20,7 @@ from .components import OpenComponent
 from .dataset import ReadyBatch
 from .devices import converted, converter
 from .index import Contents
-from .live.lows import LiveLows
+from .lows import LiveLows
 from .options import Options
 from .order import Order, Share, Step
 from .ranks import Rank, find_rank, in_process_group
@@ -115,7 +115,7 @@ class EpochLoader:
 
     @property
     def contents(self) -> Contents:
-        """What the first component holds; the only one, of what is no mixture."""
+        """Contents of the first component; the only one, of what is no mixture."""
         return self.components[0].contents
 
     @property
@@ -137,7 +137,7 @@ class EpochLoader:
 
     @property
     def share(self) -> Share:
-        """What this process gets of the order."""
+        """Rank and options: which part of the order this process has."""
         return Share(self.rank, self.options)
 
     @property

@@ -18,7 +18,7 @@ from ..synth.parameters.columns import Ragged
 from ..synth.parameters.drawing import records_of
 from ..synth.render.emitters import emitter_light, emitter_mask
 from .augment import CropFlip
-from .live.lows import LiveLows
+from .lows import LiveLows
 from .options import GIVEN_MAPS, Options
 
 Maps = dict[str, npt.NDArray[np.float32]]

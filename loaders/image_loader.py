@@ -25,7 +25,7 @@ from .order import EpochOrder
 from .samples import Samples, collate, places_of
 
 if TYPE_CHECKING:
-    from .render.steps import RenderedStep
+    from .steps import RenderedStep
 
 
 class ImageLoader(EpochLoader):
@@ -110,7 +110,7 @@ class ImageLoader(EpochLoader):
         self._numbers = numbers
         self.dataset = Samples(self.components, self.sizes, "opencv", contents.count)
         if choice.backend == "dali":
-            from .dali.backend import DaliBackend
+            from .dali_backend import DaliBackend
             from .render.host import enlarged
 
             self.backend = DaliBackend(choice, wanted, fit=enlarged)

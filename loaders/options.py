@@ -121,7 +121,7 @@ class ImageOptions(LoaderOptions, total=False):
     Attributes
     ----------
     shuffle_buffer : int
-        Of earlier states of gloam: loaders shuffle without limit.
+        Ignored, as loaders shuffle without limit; earlier states of gloam had it.
     hw_decoder_load : float
         Share of JPEGs that the GPU's hardware decoder takes, the rest goes to its cores: .9 by
         default, and 1 for live lows and where four processes or more of one host train together.
@@ -189,8 +189,8 @@ class PairOptions(ImageOptions, total=False):
     resident_side : int
         Longer side of what stays in memory; longer images are made smaller.
     reader : str
-        Of earlier states of gloam, with DALI: "webdataset" for shards, "file" for files, "external"
-        for anything, "auto" for what fits: all are read alike.
+        Ignored, but that it must fit, as all are read alike; earlier states of gloam had, with DALI,
+        "webdataset" for shards, "file" for files, "external" for anything, "auto" for what fits.
     decoder : str
         With backend="torch": "opencv", the default, or "pillow".
     """

@@ -22,7 +22,7 @@ from .order import EpochOrder, Order
 
 if TYPE_CHECKING:
     from ..manifests.sets.pair_set import PairSet
-    from .render.steps import RenderedStep
+    from .steps import RenderedStep
 
 READERS = ("webdataset", "file", "external")
 _OF_DALI = ("reader", "resident", "resident_side")
@@ -131,7 +131,7 @@ class PairLoader(EpochLoader):
         decoder = given.get("decoder") or "opencv"
         self.dataset = Samples(self.components, self.sizes, decoder, self.order.count)
         if choice.backend == "dali":
-            from .dali.backend import DaliBackend
+            from .dali_backend import DaliBackend
 
             resident = given.get("resident", False)
             self.backend = DaliBackend(choice, wanted, resident, by_dali=stored)

@@ -1,4 +1,4 @@
-"""Where encoded images come from: threads read those of a step ahead of whoever decodes them.
+"""Encoded images: threads read those of a step ahead of whoever decodes them.
 
 Local files are read many at a time, those of stores one by one.
 """
@@ -218,7 +218,7 @@ class EncodedSteps:
 
 
 class Source(Protocol):
-    """Where encoded images come from: called for those of one step after the other.
+    """A source of encoded images: called for those of one step after the other.
 
     begun: steps that were given, and not taken back yet.
     """

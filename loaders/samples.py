@@ -24,7 +24,7 @@ from .dataset import ReadyBatch, check_one_size, decoded_pair, place_of
 from .devices import converted
 from .given import Known, Teller, batch_known, tellers
 from .labels import PairLabels, together
-from .live.lows import normal_of
+from .lows import normal_of
 from .memory.reused import ReusedMemory
 from .memory.shared_buffers import BufferHandle, SharedBufferPool, shared
 from .mixtures.mixture import at

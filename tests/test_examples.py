@@ -16,8 +16,8 @@ from .clips import panned, write_frames
 PLACES = {
     "gloam.ClipLoader": "gloam.loaders.clips.clip_loader",
     "gloam.darken": "gloam.synth.models",
-    "gloam.Darken": "gloam.loaders.live.darkening",
-    "gloam.darken_batch": "gloam.loaders.live.darkening",
+    "gloam.Darken": "gloam.loaders.darkening",
+    "gloam.darken_batch": "gloam.loaders.darkening",
     "gloam.calibrate": "gloam.synth.calibrating.calibrate",
     "gloam.export": "gloam.synth.publishing.export",
     "gloam.fit": "gloam.synth.fitting.fit",

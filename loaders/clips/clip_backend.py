@@ -22,12 +22,12 @@ from ...manifests.images.png import SIGNATURE
 from ...storage.stores import AT_ONCE
 from ..backend import Choice
 from ..columns import read_extent
-from ..dali.backend import DaliBackend
 from ..dali.failures import last_words
+from ..dali_backend import DaliBackend
 from ..devices import Device
 from ..epoch_loader import EpochLoader
 from ..order import Order, Share, Step
-from ..render.steps import Decoder, RenderedStep, Renderer
+from ..steps import Decoder, RenderedStep, Renderer
 from .clip_bytes import ClipSource, read_first_normal
 from .clip_samples import ClipPlace, ClipSamples
 from .frame_sources import DecodingFailed, VideoDecoder

@@ -1,4 +1,4 @@
-"""Where encoded clips come from: the frames of pictures, or parts of videos."""
+"""Encoded clips: the frames of pictures, or parts of videos."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from ...storage.stores import as_path
 from ..backend import Choice, options_for
 from ..components import OpenComponent
 from ..epoch_loader import EpochLoader
-from ..live.lows import is_live, live_lows
+from ..lows import is_live, live_lows
 from ..options import ClipOptions, Options, check_names
 from ..order import EpochOrder
 from ..workers import WorkerBackend
@@ -26,7 +26,7 @@ from .stored_clips import clips_in, clips_of_pairs, clips_of_set
 from .videos.order import VideoOrder, group_clips
 
 if TYPE_CHECKING:
-    from ..render.steps import RenderedStep
+    from ..steps import RenderedStep
 
 
 class ClipLoader(EpochLoader):

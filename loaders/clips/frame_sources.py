@@ -14,7 +14,7 @@ from ...manifests.clips.video import decode_frames
 from ...synth.kernels.arrays import Pixels
 from ..dali.failures import last_words
 from ..order import Step
-from ..render.steps import DecodedStep
+from ..steps import DecodedStep
 from .videos.order import Runs, VideoPart
 
 Check = Callable[[VideoPart, Sequence[Pixels]], None]

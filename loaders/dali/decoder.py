@@ -14,7 +14,7 @@ from ...synth.kernels.arrays import Pixels
 from ..options import Options
 from ..order import Step
 from ..read import Source
-from ..render.steps import DecodedStep
+from ..steps import DecodedStep
 from .forks import built
 from .pipelines import DECODERS_ALONE, SIDE_BY_SIDE, encoded_images, resized_windows
 

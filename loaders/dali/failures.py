@@ -12,7 +12,7 @@ from ...errors import LoaderError
 from ..columns import StoredPair, read_extent
 from ..components import OpenComponent
 from ..dataset import decoded_pair
-from ..live.lows import normal_of
+from ..lows import normal_of
 from ..options import Options
 from ..order import Step
 

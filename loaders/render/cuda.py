@@ -24,15 +24,15 @@ from ..components import IdentityLows, OpenComponent
 from ..dali.transform import AHEAD, StartedTransform, TransformPipeline
 from ..devices import converted
 from ..given import batch_known, tellers
-from ..live.lows import LiveLows
+from ..lows import LiveLows
 from ..mixtures.mixture import at
 from ..options import Options
 from ..order import Whole
 from ..prefetch import CudaPrefetcher
+from ..steps import DecodedStep, Decoder, Group, RenderedStep, draw_crops_of, groups_of
 from .cuda_lows import CudaLows
 from .cuda_tensors import DeviceImages, addresses
 from .host import facts_of, labels_of
-from .steps import DecodedStep, Decoder, Group, RenderedStep, draw_crops_of, groups_of
 from .stream_keepalive import StreamKeepAlive
 
 _AHEAD = 2  # batches that are made while one is used

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...synth.draws.clips import frame_table
-from ..live.lows import LiveLows
+from ..lows import LiveLows
 from ..options import Options
 from .cuda_tensors import (
     DeviceImages,

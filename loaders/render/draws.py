@@ -18,7 +18,7 @@ from ...engines.process import begin_child, main_left_alone
 from ...synth.draws.table import DrawTable, concat
 from ...synth.models import draw_table
 from ...synth.parameters.columns import Keys
-from ..live.lows import LiveLows
+from ..lows import LiveLows
 
 _CHUNK = 2048  # pairs that are drawn at once
 _MANY = 4 * _CHUNK  # pairs of an epoch, beyond which processes draw

@@ -18,11 +18,11 @@ from ..augment import CropFlip
 from ..components import OpenComponent
 from ..given import Known, Teller, batch_known, drawn_columns, drawn_facts, tellers
 from ..labels import batch_labels, move_mask
-from ..live.lows import LiveLows
+from ..lows import LiveLows
 from ..mixtures.mixture import at
 from ..options import Options
 from ..samples import BatchTensors, sized, turned_shape
-from .steps import DecodedStep, Decoder, Fit, Group, RenderedStep, draw_crops_of, groups_of
+from ..steps import DecodedStep, Decoder, Fit, Group, RenderedStep, draw_crops_of, groups_of
 
 
 class Resizer(Protocol):

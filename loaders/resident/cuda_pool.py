@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ..render.cuda_tensors import addresses
-from ..render.steps import DecodedStep
+from ..steps import DecodedStep
 from .host_pool import DoesNotFit
 
 _BLOCK = 1 << 30  # bytes of memory that are taken at once

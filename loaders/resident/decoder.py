@@ -9,7 +9,7 @@ import numpy as np
 
 from ...synth.kernels.arrays import Pixels
 from ..order import Step, Whole
-from ..render.steps import DecodedStep
+from ..steps import DecodedStep
 
 if TYPE_CHECKING:
     from .cuda_pool import CudaPool

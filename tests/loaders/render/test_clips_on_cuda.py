@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from gloam.errors import LoaderError
-from gloam.loaders.live.lows import LiveLows
+from gloam.loaders.lows import LiveLows
 from gloam.loaders.options import Options
 from gloam.loaders.order import Position, Step
 from gloam.loaders.render import cuda_lows
 from gloam.loaders.render.cuda_tensors import DeviceImages
-from gloam.loaders.render.steps import DecodedStep, check_sizes
+from gloam.loaders.steps import DecodedStep, check_sizes
 from gloam.synth.clips import frame_draw
 from gloam.synth.draws.table import table_of_records
 from gloam.synth.models import draw

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 
-from gloam.loaders.live.lows import LiveLows
+from gloam.loaders.lows import LiveLows
 from gloam.loaders.render.draws import _MANY, EpochDraws
 from gloam.synth.recipes.load import load_recipe
 

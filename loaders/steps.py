@@ -1,4 +1,4 @@
-"""What goes from who decodes to who renders, and from there to a loader."""
+"""Steps on their way from who decodes to who renders, and from there to a loader."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import LoaderError
-from ...synth.parameters.columns import Keys
-from ..augment import crop_numbers, crops_of, group_numbers
-from ..components import OpenComponent
-from ..dataset import check_one_shape
-from ..options import Options
-from ..order import Step, Whole
+from ..errors import LoaderError
+from ..synth.parameters.columns import Keys
+from .augment import crop_numbers, crops_of, group_numbers
+from .components import OpenComponent
+from .dataset import check_one_shape
+from .options import Options
+from .order import Step, Whole
 
 Crops = npt.NDArray[np.int32]
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ...cli.running import run
+from ..cli.running import run
 
 
 @pytest.fixture

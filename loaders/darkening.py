@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...synth.image_types import image_of
-from ...synth.models import LowMaker, draw_many, low_maker
-from ...synth.recipes.load import DEFAULT, Recipe, load_recipe
-from ...synth.recipes.overrides import Overrides
-from ..ranks import find_rank
+from ..synth.image_types import image_of
+from ..synth.models import LowMaker, draw_many, low_maker
+from ..synth.recipes.load import DEFAULT, Recipe, load_recipe
+from ..synth.recipes.overrides import Overrides
+from .ranks import find_rank
 
 _AHEAD = 64  # calls whose parameters are drawn at once, at a tenth of the time
 
@@ -173,10 +173,10 @@ def darken_batch(
     if not len(images):
         return images
     if getattr(images[0], "is_cuda", False) and all(image.shape[-1] == 3 for image in images):
-        from ..render.cuda_tensors import darken_tensors
+        from .render.cuda_tensors import darken_tensors
 
         return darken_tensors(images, chosen, seed, names)
-    from ...synth.renderers import render_batch
+    from ..synth.renderers import render_batch
 
     given = [image_of(image) for image in images]
     normals = [image.pixels for image in given]

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from ...errors import LoaderError
-from ..backend import Choice
-from ..dataset import decoded_pair, first_batch
-from ..devices import Device
-from ..epoch_loader import EpochLoader, ReadyBatches
-from ..live.lows import normal_of
-from ..order import EpochOrder, Step
-from ..read import EncodedSteps
-from ..render.host import HostRenderer
-from ..render.steps import Decoder, Fit, Renderer
-from ..resident.decoder import CudaResident, HostResident
-from ..resident.host_pool import DoesNotFit, decode_all, shrunk
-from ..samples import sized
-from .failures import explained
+from ..errors import LoaderError
+from .backend import Choice
+from .dali.failures import explained
+from .dataset import decoded_pair, first_batch
+from .devices import Device
+from .epoch_loader import EpochLoader, ReadyBatches
+from .lows import normal_of
+from .order import EpochOrder, Step
+from .read import EncodedSteps
+from .render.host import HostRenderer
+from .resident.decoder import CudaResident, HostResident
+from .resident.host_pool import DoesNotFit, decode_all, shrunk
+from .samples import sized
+from .steps import Decoder, Fit, Renderer
 
 _FEW = 64  # batches, which a GPU makes in a second
 _FILLING = 128  # images that are decoded at once into a GPU's memory
@@ -136,13 +136,13 @@ class DaliBackend:
         span = self._span(loader) if self._resident else (0, None)
         decoder = self._decoder(loader, device_id)
         if device_id is not None:
-            from ..render.cuda import CudaRenderer
+            from .render.cuda import CudaRenderer
 
             first, last = span
             return CudaRenderer(decoder, components, sizes, device_id, first, last, self._most)
         resizer, as_dali = None, self._by_dali and not self._resident and not components[0].live
         if as_dali and options.size is not None:
-            from .decoder import DaliResizer
+            from .dali.decoder import DaliResizer
 
             resizer = DaliResizer(options, 2 * options.batch_size * components[0].contents.frames)
         blank = 0.0 if as_dali and options.value_range[0] == 0 else None
@@ -170,7 +170,7 @@ class DaliBackend:
         most: int = 0,
         side: int | None = None,
     ) -> Decoder:
-        from .decoder import DaliDecoder
+        from .dali.decoder import DaliDecoder
 
         components, options = loader.components, loader.options
         source = EncodedSteps(components, steps, options.workers, device_id is None)
@@ -213,9 +213,9 @@ class DaliBackend:
         """Decode this rank's samples into the GPU's memory."""
         import torch
 
-        from ..order import Position
-        from ..resident.cuda_pool import CudaPool
-        from .pipelines import release_memory
+        from .dali.pipelines import release_memory
+        from .order import Position
+        from .resident.cuda_pool import CudaPool
 
         (component,) = loader.components
         count = last - first

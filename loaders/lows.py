@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ...errors import ImageRefused, LoaderError
-from ...manifests.images.decode import decode, decode_as_rgb
-from ...manifests.images.header import read_header
-from ...manifests.sets.pair_set import PairSet
-from ...storage.atomic import sha256_bytes
-from ...synth.kernels.arrays import Pixels, Window
-from ...synth.models import (
+from ..errors import ImageRefused, LoaderError
+from ..manifests.images.decode import decode, decode_as_rgb
+from ..manifests.images.header import read_header
+from ..manifests.sets.pair_set import PairSet
+from ..storage.atomic import sha256_bytes
+from ..synth.kernels.arrays import Pixels, Window
+from ..synth.models import (
     MODEL,
     Draw,
     DrawColumns,
@@ -21,9 +21,9 @@ from ...synth.models import (
     draw_columns,
     low_maker,
 )
-from ...synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_yaml, recorded_recipe
-from ..columns import StoredPair, read_extent, undecodable
-from ..order import epoch_seed
+from ..synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_yaml, recorded_recipe
+from .columns import StoredPair, read_extent, undecodable
+from .order import epoch_seed
 
 Draws = Literal["fresh", "set"]
 _PNG = b"\x89PNG"

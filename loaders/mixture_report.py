@@ -7,16 +7,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ...engines.local import LocalEngine
-from ...errors import LoaderError
-from ...manifests.images.encode import encode
-from ...progress import Progress, Silent
-from ...storage.atomic import write_bytes
-from ...synth.reporting.checks import Check
-from ...synth.reporting.report import report
-from ...synth.reporting.subject import folder_subject
-from ..pair_loader import TorchLoader
-from .mixture import Mixture, at, mixture_in
+from ..engines.local import LocalEngine
+from ..errors import LoaderError
+from ..manifests.images.encode import encode
+from ..progress import Progress, Silent
+from ..storage.atomic import write_bytes
+from ..synth.reporting.checks import Check
+from ..synth.reporting.report import report
+from ..synth.reporting.subject import folder_subject
+from .mixtures.mixture import Mixture, at, mixture_in
+from .pair_loader import TorchLoader
 
 _LONGEST = 80  # letters of a file's name: keys of lists are paths
 
