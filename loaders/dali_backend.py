@@ -102,7 +102,7 @@ class DaliBackend:
     def abandoned(self, loader: EpochLoader, left: int) -> None:
         """Run to the end of an epoch that little is left of: a new pipeline takes a second or two.
 
-        What is shuffled is left once in hours.
+        Training leaves an epoch once in hours: its order is shuffled, validation's is not.
         """
         epoch, _ = loader.place
         here = self._next == (epoch - 1, len(loader) - left)

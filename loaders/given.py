@@ -220,17 +220,6 @@ class Records(Sequence[dict[str, Any] | None]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def first(self, count: int) -> Records:
-        """Return those of the first samples of the batch."""
-        return Records(self._parts, count)
-
-
-def first_of(given: Any, count: int) -> Any:
-    """Return what is given of a batch's first samples alone."""
-    if isinstance(given, dict):
-        return {name: first_of(value, count) for name, value in given.items()}
-    return given.first(count) if isinstance(given, Records) else given[:count]
-
 
 def _together(name: str, known: Sequence[Known], options: Options) -> torch.Tensor:
     """Return maps of a batch as a tensor, in the images' layout, units and kind of float."""

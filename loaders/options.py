@@ -189,7 +189,7 @@ class PairOptions(ImageOptions, total=False):
     resident_side : int
         Longer side of what stays in memory; longer images are made smaller.
     reader : str
-        Ignored, but that it must fit, as all are read alike; earlier states of gloam had, with DALI,
+        Ignored, but that it must fit, as all are read alike; earlier states of gloam had
         "webdataset" for shards, "file" for files, "external" for anything, "auto" for what fits.
     decoder : str
         With backend="torch": "opencv", the default, or "pillow".

@@ -19,7 +19,7 @@ from .devices import converted
 
 
 class PrefetchedBatch(NamedTuple):
-    """What was made, ready once `event` has passed on its GPU; or what went wrong."""
+    """A batch that was made, ready once `event` has passed on its GPU; or what went wrong."""
 
     made: Any = None
     event: Any = None
