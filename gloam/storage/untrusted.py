@@ -245,6 +245,8 @@ def first_finding(error: ValidationError) -> str:
     field, value = shown(".".join(map(str, first["loc"])))[1:-1], first["input"]
     if first["type"] == "string_pattern_mismatch":
         return f"{field}: {odd_name(value, 'is no name that gloam gives')}"
+    if first["type"] == "missing":
+        return f"{field} is missing"
     return f"{field}: {first['msg']}, not {shown(value)}"
 
 

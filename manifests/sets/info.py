@@ -9,7 +9,7 @@ from typing import Any, NotRequired
 from pydantic import ValidationError, model_validator
 from typing_extensions import TypedDict
 
-from ...errors import DamagedError, SetError
+from ...errors import DamagedError, SetError, visible
 from ...storage.atomic import canonical_json, sha256_and_size, sha256_bytes, write_bytes
 from ...storage.untrusted import (
     SPLITS,
@@ -237,7 +237,9 @@ def differences(before: Any, now: Any, where: str = "") -> list[str]:
         return [
             line
             for key in keys
-            for line in differences(before.get(key), now.get(key), f"{where}.{key}".strip("."))
+            for line in differences(
+                before.get(key), now.get(key), f"{where}.{visible(key)}".strip(".")
+            )
         ]
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         pairs = enumerate(zip(before, now, strict=True))
@@ -246,5 +248,8 @@ def differences(before: Any, now: Any, where: str = "") -> list[str]:
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value)
+    try:
+        text = json.dumps(value)
+    except ValueError:  # a number of thousands of digits
+        text = shown(value)
     return text if len(text) <= 60 else text[:57] + "..."
