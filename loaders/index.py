@@ -23,7 +23,7 @@ from ..manifests.sets.layouts.layout import Layout, list_path
 from ..manifests.sets.layouts.shard_writer import index_path, shard_path
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sets.shard_cache import ShardCache
-from ..manifests.sources.folders import image_files, list_images
+from ..manifests.sources.folders import check_partners, image_files, list_images
 from ..storage.stores import StorePath, as_path
 from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, StoredPair, list_keys, read_extent
 
@@ -338,13 +338,12 @@ def pairs_in(
             )
             return match_files(first, second, match)
         found = [image_files(folder) for folder in folders]
+        if len(found) == 2:
+            check_partners(folders[0], found[0], folders[1], found[1])
     except SourceError as error:
         raise LoaderError(str(error)) from None
     if normals is None:
         return [str(path) for path in found[0].values()]
-    alone = sorted(found[0].keys() ^ found[1].keys())
-    if alone:
-        raise LoaderError(f"{lows}, {normals}: {alone[0]} is in one of them only")
     return [(str(found[0][name]), str(found[1][name])) for name in found[0]]
 
 
