@@ -8,7 +8,7 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
-from ..errors import LoaderError
+from ..errors import LoaderError, visible
 from ..manifests.labels.labels import CLASS
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import PairSet, open_set
@@ -88,6 +88,8 @@ class ImageLoader(EpochLoader):
         reader = contents.reader if images is None else "file"
         if self._backend == "torch":
             reader = "torch"
+        elif reader == "file" and images is not None:
+            _check_names(images.paths)
         rank, world_size = options.get("rank"), options.get("world_size")
         super().__init__(contents, chosen, reader, rank, world_size)
         if images is not None:
@@ -106,6 +108,23 @@ class ImageLoader(EpochLoader):
 
     def _set_up(self) -> None:
         """Set up what makes batches."""
+
+
+def _check_names(paths: Sequence[str]) -> None:
+    """Check that DALI can be told of paths. Raises LoaderError with one that is no UTF-8."""
+    odd = next((path for path in paths if not path.isascii() and _is_odd(path)), None)
+    if odd is not None:
+        raise LoaderError.at(
+            visible(odd), "DALI reads no name that is not UTF-8: rename it, or take backend='torch'"
+        )
+
+
+def _is_odd(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _found(

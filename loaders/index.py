@@ -214,7 +214,7 @@ def contents_of(
         digest.update(
             hashlib.sha256(item).digest()
             if isinstance(item, bytes)
-            else os.fspath(item).encode() + b"\0"
+            else os.fspath(item).encode("utf-8", "surrogatepass") + b"\0"
         )
     return Contents(
         "list of photographs" if live else "list of pairs",
@@ -277,6 +277,8 @@ def _two_each(data: Sequence[Any]) -> Sequence[Any]:
     for i, pair in enumerate(data):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise LoaderError(f"entry {i} of the list is not a (low, normal) pair")
+        if not all(isinstance(item, str | bytes | os.PathLike) for item in pair):
+            raise LoaderError(f"entry {i} of the list is no pair of paths or bytes")
     return data
 
 

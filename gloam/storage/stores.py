@@ -295,12 +295,14 @@ def as_path(path: str | os.PathLike[str]) -> Path:
         return path
     text = os.fspath(path)
     match = _ADDRESS.match(text)
-    if _OTHERS.match(text) and not Path(text.partition("/")[0]).exists():
+    if _OTHERS.match(text) and _is_name(text) and not Path(text.partition("/")[0]).exists():
         raise SetError.at(
             visible(without_secrets(text)),
             f"sets lie in folders, or in stores at {', '.join(f'{s}://' for s in SCHEMES)}",
         )
     if match is None or Path(f"{match[1]}:").exists():
+        if not _is_name(text):
+            raise ConfigError(f"{visible(text)}: no file can have such a name", value=text)
         return Path(path)
     scheme, place = match[1].lower(), match[2].strip("/")
     bucket, _, key = place.partition("/")
@@ -308,6 +310,14 @@ def as_path(path: str | os.PathLike[str]) -> Path:
         shown = visible(without_secrets(f"{scheme}://{place}"))
         raise ConfigError(f"{shown}: {problem}; write {scheme}://BUCKET/NAME", value=shown)
     return StorePath(f"{scheme}:/{place}")
+
+
+def _is_name(text: str) -> bool:
+    """Return whether the system knows such names: none with NUL, or half a surrogate."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def _problem(bucket: str, key: str) -> str:

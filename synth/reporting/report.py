@@ -111,7 +111,7 @@ def report(
         for subject in subjects
         for path, rows in zip(folders, real, strict=True)
     ]
-    write_bytes(out, page(subjects, references, compared).encode())
+    write_bytes(out, page(subjects, references, compared).encode("utf-8", "backslashreplace"))
     return [check for subject in subjects for check in subject.checks]
 
 
