@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ...engines.local import LocalEngine, count
+from ...engines.local import count, local_engine
 from ...errors import ConfigError, ImageRefused, SourceError
 from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.npy import MAGIC, read_npy
@@ -45,7 +45,7 @@ def judge(
     normal: str | Path | None = None,
     match: Match | None = None,
     perceptual: bool = True,
-    workers: int = 1,
+    workers: int | None = None,
     progress: Progress | None = None,
 ) -> Judged:
     """Judge what methods made of a test set's lows, by its normals.
@@ -68,7 +68,7 @@ def judge(
     perceptual : bool
         Measure LPIPS and NIQE if `lpips`, `pyiqa` and their weights are installed.
     workers : int
-        Processes.
+        Processes; all cores by default.
     progress : Progress, optional
 
     Returns
@@ -106,7 +106,7 @@ def judge(
     shown = progress or Silent()
     shown.stage("comparing", len(files))
     jobs = [(one,) for one in files]
-    made = [one for part in LocalEngine(workers).map(_judge, jobs, shown.at) for one in part]
+    made = [one for part in local_engine(workers).map(_judge, jobs, shown.at) for one in part]
     values = np.array([one.values for one in made])
     columns: tuple[str, ...] = COLUMNS
     if perceptual:
