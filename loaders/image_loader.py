@@ -16,7 +16,7 @@ from ..storage.stores import as_path
 from .backend import check_backend, class_of
 from .epoch_loader import EpochLoader
 from .image_files import ImageFiles, images_given, images_in, images_listed
-from .index import Contents, cached_in, contents_of, refuse_clips
+from .index import Contents, cached_in, contents_of, refuse_clips, warn_enlarged
 from .labels import label_columns
 from .options import ImageOptions, check_names
 
@@ -84,6 +84,7 @@ class ImageLoader(EpochLoader):
         images, contents = _found(data, split)
         given = {**options, "crop": options.get("crop") or "resize"}
         chosen = self._options(given, split == "train", False)
+        warn_enlarged(data, contents, chosen.size)
         contents = cached_in(contents, options.get("cache"), options.get("cache_gb"))
         reader = contents.reader if images is None else "file"
         if self._backend == "torch":

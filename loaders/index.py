@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
-from ..errors import LoaderError, SetError, SourceError
+from ..errors import GloamError, GloamWarning, LoaderError, SetError, SourceError
+from ..manifests.images.header import read_header
+from ..manifests.images.opening import MOST_PIXELS
 from ..manifests.images.png import SIGNATURE
 from ..manifests.real.pairing import Match, match_files
 from ..manifests.selection.plan import SPLITS
@@ -26,6 +29,8 @@ from ..manifests.sets.shard_cache import ShardCache
 from ..manifests.sources.folders import check_partners, image_files, list_images
 from ..storage.stores import StorePath, as_path
 from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, StoredPair, list_keys, read_extent
+
+_ENLARGED = 3  # times; beyond it is said
 
 
 @dataclass(frozen=True)
@@ -262,6 +267,33 @@ def contents_of_set(pairs: PairSet, split: str, live: bool) -> Contents:
         tuple(info.units[unit] for unit in units),
         live=live,
     )
+
+
+def warn_enlarged(held: Any, contents: Contents, size: tuple[int, int] | None) -> None:
+    """Warn where the first picture has to be enlarged by more than `_ENLARGED` to have a size.
+
+    held: what is loaded; a PairSet has records.
+    """
+    if size is None or contents.far:
+        return
+    try:
+        if contents.layout is not None:
+            held = held if isinstance(held, PairSet) else open_set(contents.root)
+            record = next(held.records(contents.split))
+            height, width = int(record["height"]), int(record["width"])
+        else:
+            header = read_header(read_extent(contents.pair(0).normal), MOST_PIXELS)
+            height, width = header.height, header.width
+    except (GloamError, OSError, LookupError, ValueError, StopIteration):  # it is said when read
+        return
+    factor = max(size[0] / height, size[1] / width)
+    if factor > _ENLARGED:
+        warnings.warn(
+            f"{contents.name}: size {size[0]} x {size[1]} enlarges pictures {factor:.1f} times, as"
+            f" the first has {height} x {width} (height x width); a smaller size= holds as much",
+            GloamWarning,
+            stacklevel=4,
+        )
 
 
 def _normals(data: Sequence[Any]) -> list[Any]:
