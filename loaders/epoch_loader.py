@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Self
 
 from ..errors import LoaderError
-from ..manifests.sets.info import differences
 from . import accelerate
 from .dataset import ReadyBatch, first_batch
 from .devices import converted, converter
@@ -21,8 +20,7 @@ from .index import Contents
 from .live.lows import LiveLows
 from .options import Options
 from .ranks import Rank, find_rank, in_process_group
-
-STATE_VERSION = 1
+from .states import STATE_VERSION, LoaderState, checked_epoch, read_state
 
 
 class EpochLoader:
@@ -164,7 +162,10 @@ class EpochLoader:
         order of the webdataset and file readers is a function of the seed, of the epoch that one
         jumped to, and of the epochs since; that of the external reader and of backend="torch", of
         (seed, epoch) alone. So does the epoch after one that was left before its end.
+
+        Raises LoaderError when `epoch` is no whole number from 0 on.
         """
+        epoch = checked_epoch(epoch)
         self._pass = None
         self._end_epoch()
         if epoch == self.epoch and (self._loaded or not self._batch):
@@ -183,12 +184,12 @@ class EpochLoader:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume, with the next pass, the position of a loader of the same set, options and rank.
 
-        Raises LoaderError when the state is of another set, of other options or of another rank; it
-        names the difference.
+        Raises LoaderError when the state is of another set, of other options or of another rank,
+        with what differs, or is not as `state_dict` gave it.
         """
-        check_state(state, self._fingerprint())
+        found = read_state(LoaderState, state, self._fingerprint()).within(len(self))
         self._pass = None
-        self.epoch, self._batch, self._loaded = int(state["epoch"]), int(state["batch"]), True
+        self.epoch, self._batch, self._loaded = found.epoch, found.batch, True
         self._moved()
 
     def close(self) -> None:
@@ -337,18 +338,6 @@ class EpochLoader:
     def _places_of(self, batch: int) -> Any:
         """Return the places of a batch's pairs in the epoch's order; see `Rank.places`."""
         return self.rank.places(self.contents.count, self.options, batch)
-
-
-def check_state(state: dict[str, Any], own: dict[str, Any]) -> None:
-    """Check that a state is of a loader whose fingerprint is `own`.
-
-    Raises LoaderError with everything that differs.
-    """
-    if not isinstance(state, dict) or "fingerprint" not in state:
-        raise LoaderError("not a state of a gloam loader")
-    found = differences(state["fingerprint"], own)
-    if found:
-        raise LoaderError("the state is of another loader: " + "; ".join(found))
 
 
 class _Pass:

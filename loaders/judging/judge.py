@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ...engines.local import LocalEngine, count
+from ...engines.local import count, local_engine
 from ...errors import ConfigError, ImageRefused, SourceError
 from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.npy import MAGIC, read_npy
@@ -29,6 +29,11 @@ from .results import Judged
 
 COLUMNS = ("PSNR", "SSIM", "PSNR, one gain*", "SSIM, one gain*", "PSNR, GT-mean*", "SSIM, GT-mean*")
 IDENTITY, BLIND = "the low as it is", "blind gain"
+_OWN = (IDENTITY, BLIND, "low", "normal")
+ABOUT_BLIND = (
+    "blind gain: the low, its linear light times one factor that brings its mean to .45, whatever"
+    " the normal; a method that is not clearly above it has learned to brighten, no more"
+)
 
 
 def judge(
@@ -40,7 +45,7 @@ def judge(
     normal: str | Path | None = None,
     match: Match | None = None,
     perceptual: bool = True,
-    workers: int = 1,
+    workers: int | None = None,
     progress: Progress | None = None,
 ) -> Judged:
     """Judge what methods made of a test set's lows, by its normals.
@@ -63,7 +68,7 @@ def judge(
     perceptual : bool
         Measure LPIPS and NIQE if `lpips`, `pyiqa` and their weights are installed.
     workers : int
-        Processes.
+        Processes; all cores by default.
     progress : Progress, optional
 
     Returns
@@ -91,7 +96,7 @@ def judge(
     files: list[dict[str, Path]] = [
         {"low": Path(one), "normal": Path(other)} for one, other in pairs
     ]
-    notes = []
+    notes = [ABOUT_BLIND]
     for method, folder in folders.items():
         found, unused = _outputs(folder, pairs, keys)
         for own, path in zip(files, found, strict=True):
@@ -101,7 +106,7 @@ def judge(
     shown = progress or Silent()
     shown.stage("comparing", len(files))
     jobs = [(one,) for one in files]
-    made = [one for part in LocalEngine(workers).map(_judge, jobs, shown.at) for one in part]
+    made = [one for part in local_engine(workers).map(_judge, jobs, shown.at) for one in part]
     values = np.array([one.values for one in made])
     columns: tuple[str, ...] = COLUMNS
     if perceptual:
@@ -214,11 +219,28 @@ def _folders(
         for one in given:
             name, there, folder = str(one).partition("=")
             named.append((name, Path(folder)) if there else (Path(one).name or str(one), Path(one)))
+        named = _named_apart(named)
     twice = [name for name, times in Counter(name for name, _ in named).items() if times > 1]
-    twice += {IDENTITY, BLIND, "low", "normal"} & {name for name, _ in named}
+    twice += {*_OWN} & {name for name, _ in named}
     if twice:
-        raise ConfigError(f"{twice[0]}: each method needs a name of its own: NAME=FOLDER")
+        raise ConfigError(
+            f"{twice[0]}: two rows of the table are called so; name what you judge: NAME=FOLDER"
+        )
     return dict(named)
+
+
+def _named_apart(named: Sequence[tuple[str, Path]]) -> list[tuple[str, Path]]:
+    """Name folders that are called alike, or as gloam's own rows are, by more of their paths."""
+    held = Counter([*(name for name, _ in named), *_OWN])
+    made = []
+    for name, folder in named:
+        parts, depth = folder.absolute().parts, 1
+        while held[name] > 1 and name == "/".join(parts[-depth:]) and depth < len(parts):
+            depth += 1
+            name = "/".join(parts[-depth:])
+            held[name] += sum("/".join(one.absolute().parts[-depth:]) == name for _, one in named)
+        made.append((name, folder))
+    return made
 
 
 def _keys(paths: Sequence[str]) -> list[str]:

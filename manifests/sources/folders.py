@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
-from ...errors import SourceError
-from ...storage.stores import Status, StorePath
+from ...errors import SourceError, visible
+from ...storage.stores import Status, StorePath, in_store
 from ..images.header import SUFFIXES
 from ..images.npy import SUFFIX
 
@@ -152,7 +152,10 @@ def list_images(folder: Path, npy: bool = False) -> list[Path]:
     Raises SourceError when there is no such folder, or no image in it.
     """
     if not folder.is_dir():
-        raise SourceError.at(folder, "not a folder")
+        far = in_store(folder)
+        raise SourceError.at(
+            visible(folder), "lies in a store: copy it to a folder" if far else "not a folder"
+        )
     found = images_below(folder, npy)
     if not found:
         known = sorted({*SUFFIXES, SUFFIX} if npy else SUFFIXES)
@@ -191,14 +194,28 @@ def image_pairs(lows: Path, normals: Path | None, most: int) -> list[tuple[str, 
     files = image_files(lows)
     partners: dict[str, Path] = {} if normals is None else image_files(normals)
     if normals is not None:
-        alone = sorted(files.keys() ^ partners.keys())
-        if alone:
-            where = lows if alone[0] in files else normals
-            more = f" ({len(alone)} such files)" if len(alone) > 1 else ""
-            raise SourceError(
-                f"{where}: {alone[0]} has no partner of that name{more}; low and normal have equal"
-                " names but for the suffix"
-            )
+        check_partners(lows, files, normals, partners)
     names = list(files)
     chosen = np.unique(np.linspace(0, len(names) - 1, min(most, len(names))).astype(int))
     return [(name, files[name], partners.get(name)) for name in (names[i] for i in chosen)]
+
+
+def check_partners(
+    lows: Path, files: Mapping[str, Path], normals: Path, partners: Mapping[str, Path]
+) -> None:
+    """Check that two folders, as `image_files` lists them, have the same names.
+
+    Raises SourceError with a file that has no partner, its folder, and how many there are.
+    """
+    alone = sorted(files.keys() ^ partners.keys())
+    if not alone:
+        return
+    here, there, held = (lows, normals, files) if alone[0] in files else (normals, lows, partners)
+    name, more = held[alone[0]].relative_to(here), ""
+    if len(alone) > 1:
+        first = sum(one in files for one in alone)
+        more = f" ({first:,} such files in {lows}, {len(alone) - first:,} in {normals})"
+    raise SourceError(
+        f"{here}: {name} has no partner of that name in {there}{more}; low and normal have equal"
+        " names but for the suffix"
+    )

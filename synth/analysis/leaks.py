@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
-from ...engines.local import LocalEngine, count
+from ...engines.local import count, local_engine
 from ...errors import ImageRefused, SourceError
 from ...manifests.images.decode import decode_as_rgb, decode_small
 from ...manifests.images.header import MAX_PIXELS, read_header
@@ -83,7 +83,7 @@ class Leaks:
         )
 
 
-def leaks(*sets: str | Path, workers: int = 1, progress: Progress | None = None) -> Leaks:
+def leaks(*sets: str | Path, workers: int | None = None, progress: Progress | None = None) -> Leaks:
     """Find pictures of one set that another also has, even at another exposure or slightly shifted.
 
     Parameters
@@ -92,7 +92,7 @@ def leaks(*sets: str | Path, workers: int = 1, progress: Progress | None = None)
         Two or more: folders of images, gloam's sets (their normals), or real ones as
         "lol-v1=FOLDER" (the normals of their test split).
     workers, progress
-        See `gloam.build`; one process and no bars by default.
+        See `gloam.build`; all cores and no bars by default.
 
     Raises
     ------
@@ -135,7 +135,10 @@ def _thumbnails(sides: tuple[list[Seen], list[Seen]]) -> Callable[[int, int], Th
 
 
 def measure_pictures(
-    given: str | Path, unreadable: list[str], workers: int = 1, progress: Progress | None = None
+    given: str | Path,
+    unreadable: list[str],
+    workers: int | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[Seen]:
     """Hash all pictures of a folder, or the normals of a set.
 
@@ -150,7 +153,7 @@ def measure_pictures(
         groups: Iterator[list[Seen | str]] = ([_seen(*one)] for one in _normals(given))
     else:
         jobs = [tuple(paths[i : i + _GROUP]) for i in range(0, len(paths), _GROUP)]
-        groups = LocalEngine(workers).map(_see, jobs, shown.at)
+        groups = local_engine(workers).map(_see, jobs, shown.at)
     for number, group in enumerate(groups):
         if paths is None:
             shown.at(number)

@@ -87,11 +87,13 @@ def preview(
         for name, clip in _clips(paths, frames):
             rows += [strip_of(clip, one, seed, name, width) for one in loaded]
         return sheet(rows)
+    refused: list[tuple[str, ImageRefused]] = []
     for name, data in read_photographs(paths):
         try:
             normal = load_normal(data).pixels
         except ImageRefused as refusal:
-            raise SourceError(f"{name}: {refusal}", path=name) from refusal
+            refused.append((name, refusal))
+            continue
         for one in chosen:
             if grid is None:
                 rows.append(row_of(normal, load_recipe(one, changes), seed, name, width))
@@ -103,7 +105,19 @@ def preview(
                         label = f"{down}, {across}"
                         tiles.append(small_tile(normal, varied, label, seed, name, width))
                     rows.append(tiles)
+    say_refused(refused, len(rows))
     return sheet(rows)
+
+
+def say_refused(refused: Sequence[tuple[str, ImageRefused]], used: int) -> None:
+    """Warn of photographs that are passed over. Raises SourceError when none is used."""
+    if not refused:
+        return
+    name, refusal = refused[0]
+    more = f", and {len(refused) - 1:,} more" if len(refused) > 1 else ""
+    if not used:
+        raise SourceError(f"{name}: {refusal}{more}", path=name) from refusal
+    warnings.warn(f"passed over: {name}: {refusal}{more}", GloamWarning, stacklevel=3)
 
 
 def _clips(photos: Sequence[Path], frames: int) -> Iterator[tuple[str, list[Pixels]]]:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
-from ...engines.local import LocalEngine
+from ...engines.local import local_engine
 from ...errors import ConfigError
 from ...manifests.labels.table import CLASS_LIST, LABELS
 from ...manifests.sets.info import CANDIDATES, PAIRS, PLAN, RECIPE, SET_FILE
@@ -62,7 +62,7 @@ def publish(
     citation: str = "",
     url: str = "",
     date: str = "",
-    workers: int = 1,
+    workers: int | None = None,
     progress: Progress | None = None,
     engine: Engine | None = None,
 ) -> None:
@@ -112,7 +112,7 @@ def publish(
     origin, root = require_images(open_set(origin)), as_path(root)
     if isinstance(root, StorePath):
         raise ConfigError(f"{root}: publish into a folder of this machine, then upload it")
-    engine, progress = engine or LocalEngine(workers), progress or Silent()
+    engine, progress = engine or local_engine(workers), progress or Silent()
     suffixes = _suffixes(origin)
     recipe = recorded_recipe(origin.info.build.request.recipe, f"recipe of {origin.root}")
     paths = [field.name for field in draw_fields(recipe)]

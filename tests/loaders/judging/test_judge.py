@@ -116,7 +116,13 @@ def test_outputs_are_found_by_names_of_normals_and_kept_deep(tmp_path):
         match=r"(\d+)\.", perceptual=False,
     )  # fmt: skip
     assert (found.values["out"][:, 0] > 90).all()  # a level of 16 bits
-    assert found.notes == (f"{tmp_path / 'out'}: 1 other images are not of {tmp_path / 'low'}",)
+    about, other = found.notes
+    assert about.startswith("blind gain: the low, its linear light times one factor")
+    assert other == f"{tmp_path / 'out'}: 1 other images are not of {tmp_path / 'low'}"
+    low = tmp_path / "low"
+    again = judge([low, tmp_path / "out"], low=low, normal=tmp_path / "normal",
+                  match=r"(\d+)\.", perceptual=False)  # fmt: skip
+    assert list(again.values)[2:] == [f"{tmp_path.name}/low", "out"]
 
 
 def test_what_cannot_be_judged_is_named(pairs, tmp_path):
@@ -135,7 +141,7 @@ def test_what_cannot_be_judged_is_named(pairs, tmp_path):
     for given in ({}, {"on": on, "low": pairs}, {"low": pairs}):
         with pytest.raises(ConfigError, match="what to judge on"):
             judge(pairs / "better", **given)
-    with pytest.raises(ConfigError, match="better: each method needs a name of its own"):
+    with pytest.raises(ConfigError, match="better: two rows of the table are called so"):
         judge([pairs / "better", pairs / "better"], on=on)
     with pytest.raises(ConfigError, match="give NAME=FOLDER"):
         judge(pairs / "better", on="lol-v1")
