@@ -18,7 +18,7 @@ import cv2
 import numpy as np
 from PIL import Image, ImageOps
 
-from ...errors import ImageRefused, Reason, SourceError, first_line
+from ...errors import GloamError, ImageRefused, Reason, SourceError, first_line
 from ...storage.untrusted import read_regular
 from . import jpeg, png, tiff
 from .colour import profile_of, to_srgb
@@ -27,20 +27,23 @@ from .npy import MAGIC, npy_as_png
 from .opening import Pixels, check_pixels, open_lazily, orientation, upright
 
 _NEAR = 1.0  # levels on average by which libraries' JPEG decoding may differ
-_MOST_MEASURED = 1 << 28  # pixels; statistics take tens of bytes of memory for each
 _ALPHA = ("RGBA", "LA", "PA", "La", "RGBa")
 
 
-def decode(data: bytes, suffix: str) -> Pixels:
+def decode(data: bytes, suffix: str, max_pixels: int | None = None) -> Pixels:
     """Decode a stored image of a set, "jpg" or "png", to RGB (H, W, 3) uint8.
 
-    Stored images are upright and in sRGB, whatever their metadata say. Raises ImageRefused: "too
-    large"; "damaged", also for what decoders only warn of, such as a file that ends early.
+    Stored images are upright and in sRGB, whatever their metadata say.
+
+    max_pixels: see `check_pixels`.
+
+    Raises ImageRefused: "too large"; "damaged", also for what decoders only warn of, such as a file
+    that ends early.
     """
     if not data.startswith(jpeg.BEGINNING if suffix == "jpg" else png.SIGNATURE):
         raise ImageRefused(Reason.DAMAGED, f"no {suffix} image")
     with _refusing():
-        return _decoded(data, colours=False)[0]
+        return _decoded(data, False, max_pixels)[0]
 
 
 def decode_small(data: bytes, header: Header, side: int) -> Pixels:
@@ -53,10 +56,12 @@ def decode_small(data: bytes, header: Header, side: int) -> Pixels:
         with _refusing():
             found = jpeg.read_jpeg(data)
             return _in_srgb(jpeg.decode_jpeg(data, found, side), found.profile)
-    return decode_as_rgb(data)
+    return decode_as_rgb(data, max_pixels=header.width * header.height)
 
 
-def decode_as_rgb(data: bytes, colours: bool = True) -> Pixels:
+def decode_as_rgb(
+    data: bytes, colours: bool = True, max_pixels: int | None = None
+) -> Pixels:
     """Decode any image that is read to upright RGB (H, W, 3) uint8.
 
     16-bit samples become the nearest 8-bit level; what lies behind transparency is white, as
@@ -64,33 +69,34 @@ def decode_as_rgb(data: bytes, colours: bool = True) -> Pixels:
 
     colours: whether its colour profile is applied, so that the pixels are in sRGB. Otherwise they
       are as stored, as readers in training take them.
+    max_pixels: see `check_pixels`.
 
     Raises ImageRefused "damaged", "unsupported" or "too large".
     """
     with _refusing():
-        return upright(*_decoded(data, colours))
+        return upright(*_decoded(data, colours, max_pixels))
 
 
-def _decoded(data: bytes, colours: bool) -> tuple[Pixels, int]:
+def _decoded(data: bytes, colours: bool, max_pixels: int | None) -> tuple[Pixels, int]:
     """Decode an image; return its pixels, and by which EXIF orientation they are to be turned."""
     if data.startswith(jpeg.BEGINNING):
         found = jpeg.read_jpeg(data)
-        check_pixels(found.width, found.height)
+        check_pixels(found.width, found.height, max_pixels)
         pixels = jpeg.decode_jpeg(data, found)
         return _in_srgb(pixels, found.profile if colours else b""), found.orientation
     if data.startswith(png.SIGNATURE):
         chunks = png.read_png(data)
-        check_pixels(chunks.width, chunks.height)
+        check_pixels(chunks.width, chunks.height, max_pixels)
         image = png.decode_png(data, chunks)
         return _over_white(image, chunks.colours() if colours else b""), chunks.orientation
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of metadata that do not concern the pixels
         if data.startswith(tiff.MARKS):
             tags = tiff.read_tiff(data)
-            check_pixels(tags.width, tags.height)
+            check_pixels(tags.width, tags.height, max_pixels)
             return _over_white(tiff.decode_tiff(data, tags), tags.profile if colours else b""), 1
         with open_lazily(data) as image:
-            check_pixels(*image.size)
+            check_pixels(*image.size, max_pixels)
             turn, profile = orientation(image), profile_of(image, data) if colours else b""
             image.load()
             return _over_white(image, profile), turn
@@ -104,8 +110,8 @@ def read_rgb(path: Path) -> Pixels:
     try:
         data = read_regular(path)
         data = npy_as_png(data) if data.startswith(MAGIC) else data
-        read_header(data, _MOST_MEASURED)  # refuses what is too large
-        return decode_as_rgb(data)
+        read_header(data)  # refuses what is too large
+        return decode_as_rgb(data, max_pixels=header.width * header.height)
     except ImageRefused as refusal:
         raise SourceError.at(path, refusal.detail) from refusal
     except OSError as error:
@@ -153,7 +159,7 @@ def _refusing() -> Iterator[None]:
     """Make whatever decoders raise a refusal: a damaged image can raise nearly anything."""
     try:
         yield
-    except ImageRefused:
+    except GloamError:
         raise
     except MemoryError as error:
         raise ImageRefused(Reason.TOO_LARGE, "memory ran out while it was decoded") from error

@@ -14,7 +14,7 @@ from PIL import Image
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SourceError
 from ...manifests.images.decode import decode_as_rgb, decode_small
-from ...manifests.images.header import MAX_PIXELS, read_header
+from ...manifests.images.header import read_header
 from ...manifests.images.npy import MAGIC, npy_as_png
 from ...manifests.real.real import real_named
 from ...manifests.selection.measures import SIDE, measure_pixels
@@ -197,7 +197,7 @@ def _see(paths: tuple[str, ...]) -> list[Seen | str]:
 def _seen(path: str, data: bytes) -> Seen | str:
     try:
         data = npy_as_png(data) if data.startswith(MAGIC) else data
-        pixels = decode_small(data, read_header(data, MAX_PIXELS), SIDE)
+        pixels = decode_small(data, read_header(data), SIDE)
     except ImageRefused as refusal:
         return f"{path}: {refusal.detail}"
     return Seen(path, measure_pixels(pixels).perceptual_hash, thumbnail(pixels))
