@@ -16,6 +16,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 from PIL import Image, ImageOps
 
 from ...errors import GloamError, ImageRefused, Reason, SourceError, first_line
@@ -23,8 +24,8 @@ from ...storage.untrusted import read_regular
 from . import jpeg, png, tiff
 from .colour import profile_of, to_srgb
 from .header import Header, read_header
-from .npy import MAGIC, npy_as_png
-from .opening import Pixels, check_pixels, open_lazily, orientation, upright
+from .npy import MAGIC, npy_as_png, read_npy
+from .opening import Pixels, byte_limit, check_pixels, open_lazily, orientation, to_8_bit, upright
 
 _NEAR = 1.0  # levels on average by which libraries' JPEG decoding may differ
 _ALPHA = ("RGBA", "LA", "PA", "La", "RGBa")
@@ -77,6 +78,45 @@ def decode_as_rgb(
         return upright(*_decoded(data, colours, max_pixels))
 
 
+def decode_at_depth(data: bytes) -> Pixels | npt.NDArray[np.uint16]:
+    """Decode any image that is read as `decode_as_rgb` does without its profile, but at its depth.
+
+    Returns uint8 or uint16 array (H, W, 3): the levels, or samples that are a level off at most.
+
+    Raises ImageRefused as `decode_as_rgb`, and "unsupported" where the two differ.
+    """
+    if data.startswith(MAGIC):
+        return read_npy(data)
+    pixels = decode_as_rgb(data, colours=False)
+    deep, turn = None, 1
+    with _refusing():
+        if data.startswith(png.SIGNATURE):
+            chunks = png.read_png(data)
+            deep, turn = png.decode_deep_png(data, chunks), chunks.orientation
+        elif data.startswith(tiff.MARKS):
+            deep = tiff.decode_deep_tiff(data, tiff.read_tiff(data))
+    if deep is None:
+        return pixels
+    samples = upright(_deep_over_white(deep), turn)
+    if samples.shape != pixels.shape or not _close(to_8_bit(samples), pixels):
+        raise ImageRefused(Reason.UNSUPPORTED, "16-bit samples that decoders show differently")
+    return samples
+
+
+def _deep_over_white(samples: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
+    """Bring samples (H, W, C), grey or RGB and what is opaque, over white: (H, W, 3)."""
+    colours = samples[:, :, : 3 if samples.shape[2] > 2 else 1]
+    if samples.shape[2] in (2, 4):
+        opaque = samples[:, :, -1:].astype(np.uint64)
+        colours = (colours * opaque + 65535 * (65535 - opaque) + 32767) // 65535
+    return np.repeat(colours, 4 - colours.shape[2], axis=2)[:, :, :3].astype(np.uint16)
+
+
+def _close(one: Pixels, other: Pixels) -> bool:
+    """Return whether levels differ by one at most."""
+    return not np.any(np.maximum(one, other) - np.minimum(one, other) > 1)
+
+
 def _decoded(data: bytes, colours: bool, max_pixels: int | None) -> tuple[Pixels, int]:
     """Decode an image; return its pixels, and by which EXIF orientation they are to be turned."""
     if data.startswith(jpeg.BEGINNING):
@@ -108,7 +148,7 @@ def read_rgb(path: Path) -> Pixels:
     Raises SourceError when it cannot be read or decoded.
     """
     try:
-        data = read_regular(path)
+        data = read_regular(path, byte_limit())
         data = npy_as_png(data) if data.startswith(MAGIC) else data
         read_header(data)  # refuses what is too large
         return decode_as_rgb(data, max_pixels=header.width * header.height)

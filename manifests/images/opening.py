@@ -105,6 +105,14 @@ def pixel_limit() -> int:
     return int(said)
 
 
+def byte_limit() -> int:
+    """Return how many bytes the file of an image may have: 8 for each of the pixels it may have.
+
+    Raises ConfigError as `pixel_limit`.
+    """
+    return 8 * pixel_limit()
+
+
 def check_pixels(width: int, height: int, max_pixels: int | None = None) -> None:
     """Raise ImageRefused: "too large", for an image or a frame that takes too much memory.
 
