@@ -28,6 +28,7 @@ from .npy import MAGIC, npy_as_png, read_npy
 from .opening import Pixels, byte_limit, check_pixels, open_lazily, orientation, to_8_bit, upright
 
 _NEAR = 1.0  # levels on average by which libraries' JPEG decoding may differ
+_ROUNDING = 3  # levels
 _ALPHA = ("RGBA", "LA", "PA", "La", "RGBa")
 
 
@@ -81,7 +82,7 @@ def decode_as_rgb(
 def decode_at_depth(data: bytes) -> Pixels | npt.NDArray[np.uint16]:
     """Decode any image that is read as `decode_as_rgb` does without its profile, but at its depth.
 
-    Returns uint8 or uint16 array (H, W, 3): the levels, or samples that are a level off at most.
+    Returns uint8 or uint16 array (H, W, 3): the levels, or what they were rounded from.
 
     Raises ImageRefused as `decode_as_rgb`, and "unsupported" where the two differ.
     """
@@ -113,8 +114,8 @@ def _deep_over_white(samples: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
 
 
 def _close(one: Pixels, other: Pixels) -> bool:
-    """Return whether levels differ by one at most."""
-    return not np.any(np.maximum(one, other) - np.minimum(one, other) > 1)
+    """Return whether levels differ by no more than rounding, also of what is transparent."""
+    return not np.any(np.maximum(one, other) - np.minimum(one, other) > _ROUNDING)
 
 
 def _decoded(data: bytes, colours: bool, max_pixels: int | None) -> tuple[Pixels, int]:

@@ -29,7 +29,7 @@ _EVERYWHERE = (*_BY_TIFFFILE, *_BY_OPENCV, 2, 3, 4, 6, 7, 32771)  # others as li
 # Of a TIFF that takes no more memory than its width and height let expect.
 _MOST_SAMPLES, _LARGEST_TILE = 8, 8192
 _WHITE_IS_ZERO, _BLACK_IS_ZERO, _RGB, _PALETTE, _CMYK = 0, 1, 2, 3, 5  # PhotometricInterpretation
-_FLOAT, _COMPLEX = 3, (5, 6)  # of SampleFormat
+_SIGNED, _FLOAT, _COMPLEX = 2, 3, (5, 6)  # of SampleFormat
 _ASSOCIATED, _UNASSOCIATED = 1, 2  # of ExtraSamples: alpha
 _SEPARATE = 2  # of PlanarConfiguration
 
@@ -102,26 +102,32 @@ def _decoded(data: bytes, header: TiffHeader) -> Image.Image | npt.NDArray[Any]:
     page = header.page
     if page.sampleformat == _FLOAT or page.sampleformat in _COMPLEX:
         raise ImageRefused(Reason.UNSUPPORTED, "a TIFF of floating-point samples")
+    if page.sampleformat == _SIGNED or page.bitspersample > 16:  # of which nothing says what is 1
+        kind = "signed samples" if page.sampleformat == _SIGNED else "samples"
+        raise ImageRefused(Reason.UNSUPPORTED, f"a TIFF of {kind} of {page.bitspersample} bits")
     try:
         if page.compression in _DEFLATE:  # where a sum is wrong, libtiff shows garbage
             for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
                 zlib.decompress(data[offset : offset + size])
         opened: Image.Image | None = None
-        with suppress(ImageRefused):
-            opened = open_lazily(data)
+        separate = page.planarconfig == _SEPARATE
+        if not separate or page.photometric not in (_WHITE_IS_ZERO, _BLACK_IS_ZERO):
+            with suppress(ImageRefused):  # of grey in planes, Pillow has the wrong alpha
+                opened = open_lazily(data)
         grey = opened is not None and opened.mode.startswith("I")
         deep = page.bitspersample == 16 and page.photometric == _RGB
         if opened is not None and not deep:
             opened.load()  # which turns it, too
             return _from_grey(opened, page) if grey else opened
         samples: npt.NDArray[Any] | None = None
-        if page.compression in _BY_OPENCV and page.planarconfig != _SEPARATE and deep:
+        if page.compression in _BY_OPENCV and not separate and deep:
             samples = decode_deep(data)
         elif page.compression in _BY_TIFFFILE:
             with tifffile.TiffFile(io.BytesIO(data)) as file:
                 samples = upright(_samples(file.pages.first), header.orientation)
         if samples is not None:
-            return _compared(samples, None if page.planarconfig == _SEPARATE else opened)
+            other = separate or _ASSOCIATED in page.extrasamples  # which Pillow shows otherwise
+            return samples if other else _compared(samples, opened)
         if opened is not None:
             opened.load()  # the upper bytes of its samples
             return opened
