@@ -34,6 +34,7 @@ _ALONE = (0x01, *range(0xD0, 0xD8), _SOI)  # markers without content
 _MARKER = re.compile(rb"\xff([\x01-\xfe])")
 _MARKER_IN_SCAN = re.compile(rb"\xff([\x01-\xcf\xd8-\xfe])")
 _EXTRANEOUS = re.compile(r"\b(\d+) extraneous bytes before marker 0xd([0-79])")
+_ODD = "Could not determine subsampling"  # of TurboJPEG
 _FEW = 16  # bytes before a marker that firmware leaves there (libjpeg-turbo's issue 157: two)
 
 
@@ -154,11 +155,25 @@ def decode_jpeg(data: bytes, header: JpegHeader, side: int | None = None) -> Pix
     try:
         pixels = simplejpeg.decode_jpeg(header.mended, **how, strict=True)
     except ValueError as error:
+        if _ODD in str(error):
+            return _by_pillow(header, least)
         if not _is_whole(data, str(error)):
             raise
         pixels = simplejpeg.decode_jpeg(header.mended, **how, strict=False)
     # As Adobe's programs store CMYK, and every reader expects it: inverted.
     return np.subtract(255, pixels) if space == "CMYK" else pixels
+
+
+def _by_pillow(header: JpegHeader, least: tuple[int, int]) -> Pixels:
+    """Decode a JPEG of sampling factors that TurboJPEG has no name for; see `decode_jpeg`.
+
+    Pillow's libjpeg-turbo decodes those by the same transform, and says of damage only that the
+    file ends early.
+    """
+    with open_lazily(header.mended) as image:
+        if min(least):
+            image.draft(None, least[::-1])
+        return np.array(image)
 
 
 def _segments(data: bytes) -> Iterator[tuple[int, int, int, int]]:
