@@ -79,6 +79,15 @@ def decode_as_rgb(
         return upright(*_decoded(data, colours, max_pixels))
 
 
+def is_deep(data: bytes) -> bool:
+    """Return whether an image may have more than 8 bits, or is shown otherwise by other decoders.
+
+    Those are TIFFs, and PNGs of 16 bits.
+    """
+    deep_png = data.startswith(png.SIGNATURE) and data[24:25] == b"\x10"
+    return deep_png or data.startswith(tiff.MARKS)
+
+
 def decode_at_depth(data: bytes) -> Pixels | npt.NDArray[np.uint16]:
     """Decode any image that is read as `decode_as_rgb` does without its profile, but at its depth.
 
@@ -90,11 +99,13 @@ def decode_at_depth(data: bytes) -> Pixels | npt.NDArray[np.uint16]:
         return read_npy(data)
     pixels = decode_as_rgb(data, colours=False)
     deep, turn = None, 1
+    if not is_deep(data):
+        return pixels
     with _refusing():
         if data.startswith(png.SIGNATURE):
             chunks = png.read_png(data)
             deep, turn = png.decode_deep_png(data, chunks), chunks.orientation
-        elif data.startswith(tiff.MARKS):
+        else:
             deep = tiff.decode_deep_tiff(data, tiff.read_tiff(data))
     if deep is None:
         return pixels

@@ -10,7 +10,7 @@ from ...errors import GloamError, ImageRefused, Reason, first_line
 from . import jpeg, png, tiff
 from .colour import is_srgb
 from .opening import MAX_PIXELS as MAX_PIXELS
-from .opening import check_pixels, open_lazily, orientation
+from .opening import check_pixels, open_lazily, orientation, size_by_pillow
 
 SUFFIXES = (
     ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".tif", ".tiff", ".bmp", ".webp", ".avif", ".heic",
@@ -69,6 +69,26 @@ def read_header(data: bytes, max_pixels: int | None = None) -> Header:
         raise
     except Exception as error:  # Pillow raises many kinds on damaged headers
         raise ImageRefused(Reason.DAMAGED, f"header: {first_line(error)}") from error
+
+
+def check_size(data: bytes | memoryview) -> bool:
+    """Compare the pixels that an image's header tells with `pixel_limit`, before it is decoded.
+
+    data: an image of any format that Pillow or OpenCV may know; it takes microseconds for a JPEG or
+      a PNG.
+
+    Returns whether a header tells its size. Raises ImageRefused: "too large".
+    """
+    head = bytes(data[:24])
+    if head.startswith(jpeg.BEGINNING):
+        size = jpeg.frame_size(data)
+    elif head.startswith(png.SIGNATURE):
+        size = int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+    else:
+        size = size_by_pillow(bytes(data))
+    if size is not None:
+        check_pixels(*size)
+    return size is not None
 
 
 def _describe(data: bytes, max_pixels: int | None) -> Header:

@@ -117,6 +117,22 @@ def read_jpeg(data: bytes) -> JpegHeader:
     )
 
 
+def frame_size(data: bytes | memoryview) -> tuple[int, int] | None:
+    """Return width and height that a JPEG's first frame tells, or None; it takes a microsecond."""
+    offset, end = 2, len(data) - 9
+    while offset < end and data[offset] == 0xFF:
+        marker = data[offset + 1]
+        if marker in _FRAMES:
+            high, low, wide, narrow = data[offset + 5 : offset + 9]
+            return wide << 8 | narrow, high << 8 | low
+        offset += 2 + (data[offset + 2] << 8 | data[offset + 3])
+    for marker, _, begin, _ in _segments(data):  # with bytes between its segments
+        if marker in _FRAMES:
+            high, low, wide, narrow = data[begin + 1 : begin + 5]
+            return wide << 8 | narrow, high << 8 | low
+    return None
+
+
 def jpeg_quality(data: bytes) -> int:
     """Return a JPEG's quality, 1 to 100, from its luminance quantization table; 0 of other images.
 
@@ -176,7 +192,7 @@ def _by_pillow(header: JpegHeader, least: tuple[int, int]) -> Pixels:
         return np.array(image)
 
 
-def _segments(data: bytes) -> Iterator[tuple[int, int, int, int]]:
+def _segments(data: bytes | memoryview) -> Iterator[tuple[int, int, int, int]]:
     """Yield marker, start, and where the content begins and ends, of the segments up to the end.
 
     Like libjpeg it passes over bytes that are no marker. Of a sequential JPEG of one scan what

@@ -67,6 +67,20 @@ def _identified(data: bytes) -> Image.Image:
     raise UnidentifiedImageError
 
 
+def size_by_pillow(data: bytes) -> tuple[int, int] | None:
+    """Return width and height that a header tells, of any format that Pillow knows, or None."""
+    with warnings.catch_warnings(), suppress(Exception):  # headers can raise nearly anything
+        warnings.simplefilter("ignore")
+        with suppress(ImageRefused, UnidentifiedImageError), _identified(data) as image:
+            return image.size
+        Image.init()
+        for factory, accept in Image.OPEN.values():
+            if accept is not None and accept(data[:16]) is True:
+                with suppress(Exception), factory(io.BytesIO(data), "") as image:
+                    return image.size
+    return None
+
+
 def _heif(data: bytes) -> Image.Image:
     """Open HEIC, as telephones write it, where pillow-heif is installed."""
     try:
