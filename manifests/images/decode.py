@@ -29,6 +29,12 @@ from .opening import Pixels, byte_limit, check_pixels, open_lazily, orientation,
 
 _NEAR = 1.0  # levels on average by which libraries' JPEG decoding may differ
 _ROUNDING = 3  # levels
+_OF_8_BITS = (
+    *("1", "L", "P", "RGB", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"),
+    *("RGBA", "LA", "PA", "La", "RGBa"),
+)  # fmt: skip
+_BITS = 258  # TIFF's BitsPerSample
+_OF_16_BITS = ("PNG", "PPM")  # formats whose samples Pillow's mode I has, of no more than 16 bits
 _ALPHA = ("RGBA", "LA", "PA", "La", "RGBa")
 
 
@@ -154,6 +160,30 @@ def _decoded(data: bytes, colours: bool, max_pixels: int | None) -> tuple[Pixels
             return _over_white(image, profile), turn
 
 
+def pixels_of_pillow(image: Image.Image) -> Pixels:
+    """Return the levels of a Pillow image as `decode_as_rgb` shows those of a file.
+
+    Samples of 16 bits become the nearest of 256 levels, and what lies behind transparency white.
+
+    Returns uint8 array (H, W, 3), RGB. Raises ValueError for a mode that does not say which value
+    is white, such as F.
+    """
+    deep = image.mode.startswith("I;16") or (image.mode == "I" and image.format in _OF_16_BITS)
+    if not deep and image.mode not in _OF_8_BITS:
+        raise ValueError(
+            f"a Pillow image of mode {image.mode}: nothing says which value is white; give it as"
+            " RGB, L or I;16"
+        )
+    if not deep:
+        return _over_white(image, b"")
+    values = np.asarray(image).astype(np.uint16)
+    bits = getattr(image, "tag_v2", {}).get(_BITS, (16,))[0]  # Pillow opens TIFFs of 12, too
+    levels = to_8_bit((values * np.uint32(65535) // ((1 << bits) - 1)).astype(np.uint16))
+    if isinstance(clear := image.info.get("transparency"), int):
+        levels[values == clear] = 255
+    return np.repeat(levels[:, :, None], 3, axis=2)
+
+
 def read_rgb(path: Path) -> Pixels:
     """Read an image of a folder as upright RGB (H, W, 3) uint8; see `decode_as_rgb`.
 
@@ -235,6 +265,8 @@ def _over_white(image: Image.Image, profile: bytes) -> Pixels:
     """Bring an image to sRGB, and what is transparent over white."""
     if image.mode == "P" and "transparency" not in image.info:
         image = image.convert("RGB")
+    if image.mode == "La":
+        image = image.convert("LA")
     alpha = None
     if image.mode in _ALPHA or "transparency" in image.info:
         grey = image.mode in ("LA", "La")

@@ -88,8 +88,8 @@ def bounded(image: Any) -> Any:
     Then its decoder fails, and what looks for the reason finds it.
     """
     shape = fn.peek_image_shape(image)
-    kept = fn.shapes(image)[0] * fn.cast(shape[0] * shape[1] <= pixel_limit(), dtype=types.INT64)
-    return fn.slice(image, start=[0], shape=fn.stack(kept), axes=[0])
+    kept = fn.shapes(image)[0] * (shape[0] * shape[1] <= pixel_limit())
+    return fn.slice(image, start=[0], shape=fn.stack(fn.cast(kept, dtype=types.INT32)), axes=[0])
 
 
 def decoded_by_two(images: Any, options: Options) -> Any:
