@@ -67,9 +67,7 @@ def decode_small(data: bytes, header: Header, side: int) -> Pixels:
     return decode_as_rgb(data, max_pixels=header.width * header.height)
 
 
-def decode_as_rgb(
-    data: bytes, colours: bool = True, max_pixels: int | None = None
-) -> Pixels:
+def decode_as_rgb(data: bytes, colours: bool = True, max_pixels: int | None = None) -> Pixels:
     """Decode any image that is read to upright RGB (H, W, 3) uint8.
 
     16-bit samples become the nearest 8-bit level; what lies behind transparency is white, as
@@ -193,7 +191,7 @@ def read_rgb(path: Path) -> Pixels:
         data = read_regular(path, byte_limit())
         data = npy_as_png(data) if data.startswith(MAGIC) else data
         read_header(data)  # refuses what is too large
-        return decode_as_rgb(data, max_pixels=header.width * header.height)
+        return decode_as_rgb(data)
     except ImageRefused as refusal:
         raise SourceError.at(path, refusal.detail) from refusal
     except OSError as error:

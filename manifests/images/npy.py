@@ -50,7 +50,9 @@ def _stored(data: bytes) -> npt.NDArray[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of headers that Python 2 wrote
             one = np.lib.format.read_magic(file) == (1, 0)
-            read = np.lib.format.read_array_header_1_0 if one else np.lib.format.read_array_header_2_0
+            read = (
+                np.lib.format.read_array_header_1_0 if one else np.lib.format.read_array_header_2_0
+            )
             shape, by_columns, kind = read(file)
     except Exception as error:  # its header is a Python literal, which can raise nearly anything
         raise ImageRefused(Reason.DAMAGED, f"no array: {first_line(error)}") from None

@@ -146,9 +146,13 @@ def _compared(samples: npt.NDArray[Any], opened: Image.Image | None) -> npt.NDAr
         shallow = np.asarray(opened).reshape(*opened.size[::-1], -1)
         levels = samples >> 8 if samples.dtype == np.uint16 else samples
         colours = min(3, shallow.shape[2])  # those behind alpha that is multiplied in may differ
-        if shallow.shape[:2] != samples.shape[:2] or np.abs(
-            np.subtract(shallow[..., :colours], levels[..., :colours], dtype=np.int16)
-        ).max(initial=0) > 1:
+        if (
+            shallow.shape[:2] != samples.shape[:2]
+            or np.abs(
+                np.subtract(shallow[..., :colours], levels[..., :colours], dtype=np.int16)
+            ).max(initial=0)
+            > 1
+        ):
             raise ImageRefused(Reason.UNSUPPORTED, "a TIFF that decoders show differently")
     return samples
 
