@@ -92,7 +92,7 @@ def is_deep(data: bytes) -> bool:
     return deep_png or data.startswith(tiff.MARKS)
 
 
-def decode_at_depth(data: bytes) -> Pixels | npt.NDArray[np.uint16]:
+def decode_at_depth(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:
     """Decode any image that is read as `decode_as_rgb` does without its profile, but at its depth.
 
     Returns uint8 or uint16 array (H, W, 3): the levels, or what they were rounded from.

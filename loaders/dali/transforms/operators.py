@@ -88,7 +88,7 @@ def bounded(image: Any) -> Any:
     Then its decoder fails, and what looks for the reason finds it.
     """
     shape = fn.peek_image_shape(image)
-    kept = fn.shapes(image)[0] * (shape[0] * shape[1] <= pixel_limit())
+    kept = image.shape()[0] * (shape[0] * shape[1] <= pixel_limit())
     return fn.slice(image, start=[0], shape=fn.stack(fn.cast(kept, dtype=types.INT32)), axes=[0])
 
 
