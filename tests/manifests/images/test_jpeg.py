@@ -174,6 +174,8 @@ def test_every_sampling_factor_is_read_as_other_readers_read_it(
         assert np.array_equal(theirs, normal.pixels)
     assert load_undecoded(data).data == data
     assert measure(data, 10**6).mean > 0
-    with pytest.raises(ImageRefused) as refused:
-        load_normal(data[: len(data) * 4 // 5])
-    assert refused.value.reason == "damaged"
+    cut = data[: len(data) - 6]
+    for damaged in (cut, cut + b"\xff\xd9", data[:-2] + bytes(range(1, 99)) + data[-2:]):
+        with pytest.raises(ImageRefused) as refused:
+            load_normal(damaged)
+        assert refused.value.reason == "damaged"
