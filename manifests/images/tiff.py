@@ -18,7 +18,7 @@ import tifffile
 from PIL import Image
 
 from ...errors import ImageRefused, Reason, first_line
-from .opening import decode_deep, open_lazily, to_8_bit, upright
+from .opening import check_pixels, decode_deep, open_lazily, to_8_bit, upright
 
 MARKS = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
 _BITS, _ORIENTATION = 258, 274
@@ -27,7 +27,7 @@ _BY_TIFFFILE = (1, *_DEFLATE)  # none, and Deflate
 _BY_OPENCV = (5, 32773)  # LZW, PackBits
 _EVERYWHERE = (*_BY_TIFFFILE, *_BY_OPENCV, 2, 3, 4, 6, 7, 32771)  # others as libraries were built
 # Of a TIFF that takes no more memory than its width and height let expect.
-_MOST_SAMPLES, _LARGEST_TILE = 8, 8192
+_MOST_SAMPLES, _LARGEST_TILE, _CHUNK = 8, 8192, 1 << 20
 _WHITE_IS_ZERO, _BLACK_IS_ZERO, _RGB, _PALETTE, _CMYK = 0, 1, 2, 3, 5  # PhotometricInterpretation
 _SIGNED, _FLOAT, _COMPLEX = 2, 3, (5, 6)  # of SampleFormat
 _ASSOCIATED, _UNASSOCIATED = 1, 2  # of ExtraSamples: alpha
@@ -105,10 +105,12 @@ def _decoded(data: bytes, header: TiffHeader) -> Image.Image | npt.NDArray[Any]:
     if page.sampleformat == _SIGNED or page.bitspersample > 16:  # of which nothing says what is 1
         kind = "signed samples" if page.sampleformat == _SIGNED else "samples"
         raise ImageRefused(Reason.UNSUPPORTED, f"a TIFF of {kind} of {page.bitspersample} bits")
+    check_pixels(page.tilewidth, page.tilelength)  # of which decoders make room for one
     try:
+        most = 8 * max(header.width, 4096) * max(header.height, 4096)
         if page.compression in _DEFLATE:  # where a sum is wrong, libtiff shows garbage
             for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
-                zlib.decompress(data[offset : offset + size])
+                _inflate(data[offset : offset + size], most)
         opened: Image.Image | None = None
         separate = page.planarconfig == _SEPARATE
         if not separate or page.photometric not in (_WHITE_IS_ZERO, _BLACK_IS_ZERO):
@@ -137,6 +139,19 @@ def _decoded(data: bytes, header: TiffHeader) -> Image.Image | npt.NDArray[Any]:
         if page.compression in _EVERYWHERE:
             raise ImageRefused(Reason.DAMAGED, first_line(error)) from error
     raise _not_read(page)
+
+
+def _inflate(piece: bytes, most: int) -> None:
+    """Look whether a strip or tile is whole, and has no more than so many bytes.
+
+    Raises ImageRefused, zlib.error.
+    """
+    stream, size = zlib.decompressobj(), 0
+    while not stream.eof:
+        made = len(stream.decompress(piece, _CHUNK))
+        size, piece = size + made, stream.unconsumed_tail
+        if size > most or not (made or piece or stream.eof):
+            raise ImageRefused(Reason.DAMAGED, "a TIFF whose strips have another size")
 
 
 def _compared(samples: npt.NDArray[Any], opened: Image.Image | None) -> npt.NDArray[Any]:
