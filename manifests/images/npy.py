@@ -35,7 +35,7 @@ def read_npy(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:
         array = np.broadcast_to(array[..., None], (*array.shape, 3))
     if array.dtype.kind == "f":
         if not (array.min() >= 0 and array.max() <= 1):
-            raise ImageRefused(Reason.UNSUPPORTED, f"{array.dtype} samples outside 0 to 1")
+            raise _unread(array.dtype)
         made = np.empty(array.shape, np.uint16)
         for row, values in zip(made, array, strict=True):  # in float64, which is large
             row[:] = np.rint(values.astype(np.float64) * 65535)
@@ -63,15 +63,20 @@ def _stored(data: bytes) -> npt.NDArray[Any]:
     ):
         raise ImageRefused(Reason.UNSUPPORTED, f"an array {str(shape)[:60]}, not (H, W, 3)")
     if kind.kind != "f" and kind not in _KINDS:
-        raise ImageRefused(
-            Reason.UNSUPPORTED, f"{str(kind)[:60]}: uint8, uint16, or floats from 0 to 1 are read"
-        )
+        raise _unread(kind)
     check_pixels(shape[1], shape[0])
     count, begin = math.prod(shape), file.tell()
     if begin + count * kind.itemsize > len(data):
         raise ImageRefused(Reason.DAMAGED, "no array: the file ends early")
     array = np.frombuffer(data, kind, count, begin)
     return array.reshape(shape[::-1]).T if by_columns else array.reshape(shape)
+
+
+def _unread(kind: np.dtype[Any]) -> ImageRefused:
+    """Return the refusal of numbers of another type or range."""
+    return ImageRefused(
+        Reason.UNSUPPORTED, f"{str(kind)[:60]}: uint8, uint16, or floats from 0 to 1 are read"
+    )
 
 
 def npy_as_png(data: bytes) -> bytes:

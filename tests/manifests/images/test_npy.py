@@ -102,6 +102,6 @@ def test_the_size_is_compared_before_the_numbers_are_read(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("values", [[np.nan, 0.5], [-0.1, 0.5], [0.1, 1.5]])
 def test_floats_of_another_range_are_unsupported(values: list[float]) -> None:
-    with pytest.raises(ImageRefused, match="outside 0 to 1") as refused:
+    with pytest.raises(ImageRefused, match="floats from 0 to 1 are read") as refused:
         read_npy(written(np.array([values])))
     assert refused.value.reason == "unsupported"
