@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ..errors import visible
 from ..synth.analysis.leaks import leaks as find_leaks
 from .common import PATH, check_output, count_of, json_option, to_json, write_png
 from .workers import working
@@ -38,8 +39,8 @@ def leaks(sets: tuple[str, ...], *, out: Path | None, as_json: bool, **options: 
     drawn = "sheet: {out}" if found.pairs else "{out} is not written: nothing to show"
     return "\n".join(
         [
-            *(f"{one.distance:2} bits  {one.a}  {one.b}" for one in found.pairs),
-            *(f"left out: {line}" for line in found.unreadable),
+            *(f"{one.distance:2} bits  {visible(one.a)}  {visible(one.b)}" for one in found.pairs),
+            *(f"left out: {visible(line)}" for line in found.unreadable),
             f"{count_of(len(found.pairs), 'picture')} in two sets, of {held}",
             *(["bits: how many of 64 differ between their hashes"] if found.pairs else []),
             *([drawn.format(out=out)] if out is not None else []),

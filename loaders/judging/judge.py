@@ -213,7 +213,8 @@ def _folders(
         named = []
         for one in given:
             name, there, folder = str(one).partition("=")
-            named.append((name, Path(folder)) if there else (Path(one).name or str(one), Path(one)))
+            whole = isinstance(one, Path) or not there or Path(one).is_dir()
+            named.append((Path(one).name or str(one), Path(one)) if whole else (name, Path(folder)))
     twice = [name for name, times in Counter(name for name, _ in named).items() if times > 1]
     twice += {IDENTITY, BLIND, "low", "normal"} & {name for name, _ in named}
     if twice:

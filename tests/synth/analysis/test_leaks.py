@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import gloam
+from gloam.cli.main import gloam as command
 from gloam.errors import SourceError
 from gloam.manifests.images.decode import decode_as_rgb
 from gloam.manifests.images.encode import encode
@@ -80,3 +82,12 @@ def test_no_two_scenes_of_lol_are_twins(tmp_path):
     found = gloam.leaks(lows, normals)
     assert len(found.pairs) >= 50  # a low is a twin of its normal
     assert all(Path(one.a).name == Path(one.b).name for one in found.pairs)
+
+
+def test_names_that_a_terminal_would_obey_are_shown(pictures, tmp_path):
+    name, image = next(iter(pictures.items()))
+    first = written(tmp_path / "a", {f"{name}\x1b[2J\nforged": image})
+    second = written(tmp_path / "b", {name: image})
+    said = CliRunner().invoke(command, ["leaks", str(first), str(second)]).output
+    assert f"{name}\\x1b[2J\\nforged.png" in said
+    assert "\x1b" not in said and len(said.splitlines()) == 3
