@@ -114,7 +114,7 @@ def test_a_folder_with_an_equals_sign_is_a_folder(pairs, monkeypatch):
         for outputs in (run, [run], str(run), "runs/lr=0.001"):
             assert list(judge(outputs, **given).values)[2:] == ["lr=0.001"]
         assert list(judge("m=runs/lr=0.001", **given).values)[2:] == ["m"]
-        with pytest.raises(SourceError, match="lr=0.1: not a folder"):
+        with pytest.raises(SourceError, match=r"lr=0\.1: not a folder"):
             judge(pairs / "lr=0.1", **given)
     finally:
         run.rename(pairs / "better")

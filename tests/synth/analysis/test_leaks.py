@@ -90,4 +90,5 @@ def test_names_that_a_terminal_would_obey_are_shown(pictures, tmp_path):
     second = written(tmp_path / "b", {name: image})
     said = CliRunner().invoke(command, ["leaks", str(first), str(second)]).output
     assert f"{name}\\x1b[2J\\nforged.png" in said
-    assert "\x1b" not in said and len(said.splitlines()) == 3
+    assert "\x1b" not in said
+    assert len(said.splitlines()) == 3
