@@ -20,6 +20,7 @@ from ...manifests.real.real import RealSet, real_named
 from ...manifests.selection.measures import measure_pixels
 from ...manifests.selection.twins import Thumbnail, number_scenes, thumbnail
 from ...manifests.sources.folders import image_files
+from ...manifests.sources.matching import normalize_name
 from ...progress import Progress, Silent
 from ...storage.untrusted import read_regular
 from ..index import pairs_in
@@ -224,7 +225,7 @@ def _folders(
 
 def _keys(paths: Sequence[str]) -> list[str]:
     """Return the shortest end of each path, without suffix, that no other one has."""
-    parts = [Path(path).with_suffix("").parts for path in paths]
+    parts = [normalize_name(str(Path(path).with_suffix(""))).split("/") for path in paths]
     for depth in range(1, max(map(len, parts)) + 1):
         keys = ["/".join(one[-depth:]) for one in parts]
         if len(set(keys)) == len(keys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 
 import cv2
 import numpy as np
@@ -118,6 +119,17 @@ def test_a_folder_with_an_equals_sign_is_a_folder(pairs, monkeypatch):
             judge(pairs / "lr=0.1", **given)
     finally:
         run.rename(pairs / "better")
+
+
+def test_names_of_two_normal_forms_are_one(tmp_path):
+    composed, apart = (unicodedata.normalize(form, "Caf\u00e9") for form in ("NFC", "NFD"))
+    image = encode(data.cat()[:40, :40], "png")
+    for path in (f"low/{composed}", f"normal/{apart}", f"made/{apart}"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{path}.png").write_bytes(image)
+    given = {"low": tmp_path / "low", "normal": tmp_path / "normal", "perceptual": False}
+    for match in (None, r"(.*)\."):
+        assert judge(tmp_path / "made", match=match, **given).pictures == [composed]
 
 
 def test_names_of_others_do_nothing_where_tables_are_opened():
