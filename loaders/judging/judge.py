@@ -17,8 +17,7 @@ from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.npy import MAGIC, read_npy
 from ...manifests.real.pairing import Match
 from ...manifests.real.real import RealSet, real_named
-from ...manifests.selection.measures import measure_pixels
-from ...manifests.selection.twins import Thumbnail, number_scenes, thumbnail
+from ...manifests.selection.twins import Look, look_at, number_scenes
 from ...manifests.sources.folders import image_files
 from ...manifests.sources.matching import normalize_name
 from ...progress import Progress, Silent
@@ -126,8 +125,7 @@ def judge(
 
 class _Made(NamedTuple):
     values: list[list[float]]
-    hash: int
-    thumbnail: Thumbnail
+    look: Look
 
 
 def _judge(files: tuple[dict[str, Path], ...]) -> list[_Made]:
@@ -138,7 +136,7 @@ def _judge(files: tuple[dict[str, Path], ...]) -> list[_Made]:
             each = (image, metrics.one_gain(image, normal), metrics.gt_mean(image, normal))
             values.append([f(one, normal) for one in each for f in (metrics.psnr, metrics.ssim)])
         seen = np.rint(normal * 255).astype(np.uint8)
-        made.append(_Made(values, measure_pixels(seen).perceptual_hash, thumbnail(seen)))
+        made.append(_Made(values, look_at(seen)))
         count()
     return made
 
@@ -257,8 +255,7 @@ def _outputs(
 
 def _scenes(pairs: Sequence[tuple[str, str]], made: list[_Made]) -> npt.NDArray[np.int64]:
     """Return the numbers of the scenes: the set's own, of which those with twins are one."""
-    hashes = np.array([one.hash for one in made], np.uint64)
-    alike = number_scenes(hashes, [one.thumbnail for one in made])
+    alike = number_scenes([one.look for one in made])
     said = pairs.scenes if isinstance(pairs, RealSet) else [normal for _, normal in pairs]
     scenes, first = np.array(alike, np.int64), dict[str, int]()
     for place, name in enumerate(said):
