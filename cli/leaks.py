@@ -26,6 +26,10 @@ from .workers import working
 def leaks(sets: tuple[str, ...], *, out: Path | None, as_json: bool, **options: Any) -> str:
     """Find pictures of one set that another also has, even at another exposure or slightly shifted.
 
+    Mirrored pictures are found, too, those in flat frames or letterboxes, and those that were cut
+    by a tenth of their sides. Pictures that were turned, or cut further, are not looked for; nor
+    are dark ones with little but a lamp, unless their details agree.
+
     Give folders of images, gloam's sets, or real ones by name, such as lol-v1=LOLdataset. To keep
     the scenes of a benchmark out of a new set, use gloam build --not-like.
     """

@@ -82,8 +82,9 @@ class Leaks:
 def leaks(*sets: str | Path, workers: int = 1, progress: Progress | None = None) -> Leaks:
     """Find pictures of one set that another also has, even at another exposure or slightly shifted.
 
-    Mirrored ones are found too, those in flat frames, and those of which up to a fifth was cut;
-    what is turned or cut further is not looked for.
+    Mirrored pictures are found, too, those in flat frames or letterboxes, and those that were cut
+    by a tenth of their sides. Pictures that were turned, or cut further, are not looked for; nor
+    are dark ones with little but a lamp, unless their details agree.
 
     Parameters
     ----------
