@@ -8,7 +8,7 @@ import reprlib
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -68,11 +68,6 @@ class _Loader(yaml.SafeLoader):
     is another one to YAML 1.1 is refused.
     """
 
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
-        first: [one for one in resolvers if one[0] not in _READ_OTHERWISE]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
     def get_single_node(self) -> yaml.Node | None:
         node = super().get_single_node()
         if node is not None:
@@ -91,6 +86,10 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+_Loader.yaml_implicit_resolvers = {
+    first: [one for one in resolvers if one[0] not in _READ_OTHERWISE]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 _Loader.add_implicit_resolver(
     _READ_OTHERWISE[0], re.compile("(true|True|TRUE|false|False|FALSE)$"), list("tTfF")
 )
@@ -112,7 +111,7 @@ def _count(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
             raise ValueError(f"more than {_MOST_VALUES:,} values")
         if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
             raise ValueError(f"a number of {len(node.value):,} characters")
-        if node.tag in _NUMBERS:
+        if isinstance(node, yaml.ScalarNode) and node.tag in _NUMBERS:
             _refuse_unclear(node)
     elif not known[node]:
         raise ValueError("a value holds itself")

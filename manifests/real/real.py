@@ -248,9 +248,11 @@ def _of_rule(rules: SetRules, rule: Rule, tree: _Tree, said: list[str]) -> list[
             )
         values = set(found.found.values())
         kept = [one for one in kept if _plain(one[key]) in values]
-    for key, names in rule.but.items():
-        listed = [value for name in names for value in tree.values(name, rules.lists[name])]
-        values = set(_listed(kept, key, listed).found.values())
+    for key, lists in rule.but.items():
+        others = dict.fromkeys(
+            one for name in lists for one in tree.values(name, rules.lists[name])
+        )
+        values = set(_listed(kept, key, list(others)).found.values())
         kept = [one for one in kept if _plain(one[key]) not in values]
     if not kept:
         raise _Misfit(counts[0], rule.templates[0].shown, f"file of this split ({_which(rule)})")
@@ -331,7 +333,8 @@ def _labels(
     """
     file_of = _file_of(labels, tree)
     boxes: list[tuple[Marked, ...]] = []
-    without, odd = [], []
+    without: list[str] = []
+    odd: list[str] = []
     for one in found:
         own = one.low or one.normal
         assert own is not None

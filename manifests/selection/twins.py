@@ -62,7 +62,7 @@ class Twins(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What of a picture is compared.
+    """A picture, as it is compared with others.
 
     digest: checksum of a small copy, and of the picture's size. hash: perceptual hash.
     thumbnail: int16 array (256,); see `thumbnail`.
@@ -179,10 +179,10 @@ def _bits_apart(first: Look, second: Look) -> int | None:
         return 0
     boxes = _box(first.small), _box(second.small)
     pairs: list[tuple[_View, _View]] = []
-    if None in boxes:
+    if boxes[0] is None or boxes[1] is None:
         pairs.append((_whole(first), _whole(second)))
     else:  # what both have as a border is cut: both are seen through one window
-        outer = tuple(side(a, b) for side, a, b in zip(_OUTER, *boxes, strict=True))
+        outer = tuple(side(a, b) for side, a, b in zip(_OUTER, boxes[0], boxes[1], strict=True))
         pairs.append((_view(_cut(first.small, outer)), _view(_cut(second.small, outer))))
     views = _content(first), _content(second)
     if boxes != (None, None):
@@ -206,7 +206,7 @@ def _bits_apart(first: Look, second: Look) -> int | None:
 def _agree(first: _View, second: _View, least: tuple[int, int]) -> bool:
     """Return whether thumbnails that show something correlate.
 
-    Where few cells would decide, details must, too.
+    Details must, too, where few cells would decide.
     """
     thumbs = first.thumbnail, second.thumbnail
     return (
