@@ -214,12 +214,18 @@ def sets() -> list[dict[str, Any]]:
 
 def _trees(root: Path, files: list[str]) -> Iterator[_Tree]:
     """Yield a folder as it is, as what lies in a folder of its name, and each folder in it."""
-    tops = list(dict.fromkeys(name.partition("/")[0] for name in files if "/" in name))[:_TOPS]
-    for added, taken in (("", ""), (f"{root.name}/", ""), *(("", f"{top}/") for top in tops)):
+    path: dict[str, str] = {}
+    for name in files:
+        other = path.setdefault(normalize_name(name), str(root / name))
+        if other != str(root / name):
+            raise SourceError(
+                f"{root / name}, {other}: have one name, written in two ways; keep one"
+            )
+    tops = list(dict.fromkeys(name.partition("/")[0] for name in path if "/" in name))[:_TOPS]
+    above = f"{normalize_name(root.name)}/"
+    for added, taken in (("", ""), (above, ""), *(("", f"{top}/") for top in tops)):
         at = {
-            normalize_name(added + name.removeprefix(taken)): str(root / name)
-            for name in files
-            if name.startswith(taken)
+            added + name.removeprefix(taken): path[name] for name in path if name.startswith(taken)
         }
         yield _Tree(root, at)
 

@@ -367,3 +367,6 @@ def test_names_of_two_normal_forms_are_one(tmp_path):
     found = real("exdark", laid(tmp_path / "b", files), "train")
     assert (len(found), len(found.boxes[0])) == (1, 2)
     assert Path(found[0]).is_file()
+    laid(tmp_path / "a", {f"our485/low/{apart}.png": ""})
+    with pytest.raises(SourceError, match="have one name, written in two ways"):
+        real("lol-v1", tmp_path / "a", "train")
