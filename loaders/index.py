@@ -27,6 +27,7 @@ from ..manifests.sets.layouts.shard_writer import index_path, shard_path
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sets.shard_cache import ShardCache
 from ..manifests.sources.folders import check_partners, image_files, list_images
+from ..manifests.sources.matching import normalize_name
 from ..storage.stores import StorePath, as_path
 from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, StoredPair, list_keys, read_extent
 
@@ -365,7 +366,7 @@ def pairs_in(
         if match is not None and normals is not None:
             first, second = (
                 {
-                    path.relative_to(folder).as_posix(): str(path)
+                    normalize_name(path.relative_to(folder).as_posix()): str(path)
                     for path in list_images(folder, npy=True)
                 }
                 for folder in folders

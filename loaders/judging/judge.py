@@ -16,9 +16,9 @@ from ...manifests.images.decode import decode_at_depth
 from ...manifests.images.opening import byte_limit
 from ...manifests.real.pairing import Match
 from ...manifests.real.real import RealSet, real_named
-from ...manifests.selection.measures import measure_pixels
-from ...manifests.selection.twins import Thumbnail, number_scenes, thumbnail
+from ...manifests.selection.twins import Look, look_at, number_scenes
 from ...manifests.sources.folders import image_files
+from ...manifests.sources.matching import normalize_name
 from ...progress import Progress, Silent
 from ...storage.untrusted import read_regular
 from ..index import pairs_in
@@ -129,8 +129,7 @@ def judge(
 
 class _Made(NamedTuple):
     values: list[list[float]]
-    hash: int
-    thumbnail: Thumbnail
+    look: Look
 
 
 def _judge(files: tuple[dict[str, Path], ...]) -> list[_Made]:
@@ -141,7 +140,7 @@ def _judge(files: tuple[dict[str, Path], ...]) -> list[_Made]:
             each = (image, metrics.one_gain(image, normal), metrics.gt_mean(image, normal))
             values.append([f(one, normal) for one in each for f in (metrics.psnr, metrics.ssim)])
         seen = np.rint(normal * 255).astype(np.uint8)
-        made.append(_Made(values, measure_pixels(seen).perceptual_hash, thumbnail(seen)))
+        made.append(_Made(values, look_at(seen)))
         count()
     return made
 
@@ -209,7 +208,8 @@ def _folders(
         named = []
         for one in given:
             name, there, folder = str(one).partition("=")
-            named.append((name, Path(folder)) if there else (Path(one).name or str(one), Path(one)))
+            whole = isinstance(one, Path) or not there or Path(one).is_dir()
+            named.append((Path(one).name or str(one), Path(one)) if whole else (name, Path(folder)))
         named = _named_apart(named)
     twice = [name for name, times in Counter(name for name, _ in named).items() if times > 1]
     twice += {*_OWN} & {name for name, _ in named}
@@ -236,7 +236,7 @@ def _named_apart(named: Sequence[tuple[str, Path]]) -> list[tuple[str, Path]]:
 
 def _keys(paths: Sequence[str]) -> list[str]:
     """Return the shortest end of each path, without suffix, that no other one has."""
-    parts = [Path(path).with_suffix("").parts for path in paths]
+    parts = [normalize_name(str(Path(path).with_suffix(""))).split("/") for path in paths]
     for depth in range(1, max(map(len, parts)) + 1):
         keys = ["/".join(one[-depth:]) for one in parts]
         if len(set(keys)) == len(keys):
@@ -268,8 +268,7 @@ def _outputs(
 
 def _scenes(pairs: Sequence[tuple[str, str]], made: list[_Made]) -> npt.NDArray[np.int64]:
     """Return the numbers of the scenes: the set's own, of which those with twins are one."""
-    hashes = np.array([one.hash for one in made], np.uint64)
-    alike = number_scenes(hashes, [one.thumbnail for one in made])
+    alike = number_scenes([one.look for one in made])
     said = pairs.scenes if isinstance(pairs, RealSet) else [normal for _, normal in pairs]
     scenes, first = np.array(alike, np.int64), dict[str, int]()
     for place, name in enumerate(said):

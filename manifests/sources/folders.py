@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,9 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import SourceError, visible
-from ...storage.stores import Status, StorePath, in_store
+from ...storage.stores import Status, StorePath, as_path, in_store
 from ..images.header import SUFFIXES
 from ..images.npy import SUFFIX
+from .matching import normalize_name
 
 _SYSTEM_FOLDERS = frozenset({"__MACOSX", "@eaDir", "@Recycle", "#recycle", "$RECYCLE.BIN"})
 _MOST_LINKS = 100_000
@@ -135,6 +137,14 @@ def _unreadable(error: OSError) -> None:
     raise SourceError.at(error.filename, error.strerror or str(error)) from error
 
 
+def as_it_lies(path: Path) -> Path:
+    """Return a path as the system writes its accents, where a list writes them otherwise."""
+    if not str(path).isascii() and not path.exists():
+        forms = (as_path(unicodedata.normalize(form, str(path))) for form in ("NFC", "NFD"))
+        return next((one for one in forms if one.exists()), path)
+    return path
+
+
 def images_below(folder: Path, npy: bool = False) -> list[Path]:
     """Return the images below a folder by their endings, in the order of their paths.
 
@@ -166,12 +176,13 @@ def list_images(folder: Path, npy: bool = False) -> list[Path]:
 def image_files(folder: Path) -> dict[str, Path]:
     """List the images below a folder, those in `.npy` files too, in the order of their paths.
 
-    Each is under its relative path without suffix; see `images_below`. Raises SourceError when
-    there is no such folder, no image in it, or two of one name.
+    Each is under its relative path without suffix, letters and their accents composed, as systems
+    write them differently; see `images_below`. Raises SourceError when there is no such folder, no
+    image in it, or two of one name.
     """
     found: dict[str, Path] = {}
     for path in list_images(folder, npy=True):
-        name = path.relative_to(folder).with_suffix("").as_posix()
+        name = normalize_name(path.relative_to(folder).with_suffix("").as_posix())
         if name in found:
             raise SourceError.at(
                 path,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -13,13 +13,11 @@ from PIL import Image
 
 from ...engines.local import count, local_engine
 from ...errors import ImageRefused, SourceError
-from ...manifests.images.decode import decode_as_rgb, decode_small
-from ...manifests.images.header import read_header
+from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.npy import MAGIC, npy_as_png
 from ...manifests.images.opening import byte_limit
 from ...manifests.real.real import real_named
-from ...manifests.selection.measures import SIDE, measure_pixels
-from ...manifests.selection.twins import Thumbnail, find_twins, thumbnail
+from ...manifests.selection.twins import Look, find_twins, hashes_of, look_at_file
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sets.sample import is_normal
@@ -36,15 +34,13 @@ _WIDTH = 320
 
 
 class Seen(NamedTuple):
-    """Hash and thumbnail of a picture.
+    """A picture, and what of it is compared.
 
     path: that of the file; of a gloam set its folder and the key.
-    thumbnail: int64 array.
     """
 
     path: str
-    hash: int
-    thumbnail: Thumbnail
+    look: Look
 
 
 class Leak(NamedTuple):
@@ -87,6 +83,10 @@ class Leaks:
 def leaks(*sets: str | Path, workers: int | None = None, progress: Progress | None = None) -> Leaks:
     """Find pictures of one set that another also has, even at another exposure or slightly shifted.
 
+    Mirrored pictures are found, too, those in flat frames or letterboxes, and those that were cut
+    by a tenth of their sides. Pictures that were turned, or cut further, are not looked for; nor
+    are dark ones with little but a lamp, unless their details agree.
+
     Parameters
     ----------
     *sets : str or Path
@@ -115,24 +115,13 @@ def leaks(*sets: str | Path, workers: int | None = None, progress: Progress | No
         held[str(one)] = list(measure_pictures(one, unreadable, workers, progress))
     if len(held) < len(sets):
         raise SourceError(f"{sets[0]}: the same set is given twice")
-    hashes = {name: hashes_of(seen) for name, seen in held.items()}
+    looks = {name: [one.look for one in seen] for name, seen in held.items()}
+    hashes = {name: hashes_of(seen) for name, seen in looks.items()}
     found = []
     for first, second in combinations(held, 2):
-        sides = held[first], held[second]
-        found += [
-            Leak(sides[0][a].path, sides[1][b].path, bits)
-            for a, b, bits in find_twins(hashes[first], hashes[second], _thumbnails(sides))
-        ]
+        twins = find_twins(hashes[first], looks[first].__getitem__, looks[second], windows=True)
+        found += [Leak(held[first][a].path, held[second][b].path, bits) for a, b, bits in twins]
     return Leaks(found, {name: len(seen) for name, seen in held.items()}, unreadable)
-
-
-def hashes_of(seen: list[Seen]) -> Any:
-    """Return the hashes of pictures, as an array."""
-    return np.array([one.hash for one in seen], np.uint64)
-
-
-def _thumbnails(sides: tuple[list[Seen], list[Seen]]) -> Callable[[int, int], Thumbnail]:
-    return lambda side, number: sides[side][number].thumbnail
 
 
 def measure_pictures(
@@ -141,7 +130,7 @@ def measure_pictures(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Seen]:
-    """Hash all pictures of a folder, or the normals of a set.
+    """Look at all pictures of a folder, or the normals of a set.
 
     given: see `leaks`.
     unreadable: gets what could not be read, with the reason.
@@ -200,11 +189,9 @@ def _see(paths: tuple[str, ...]) -> list[Seen | str]:
 
 def _seen(path: str, data: bytes) -> Seen | str:
     try:
-        data = npy_as_png(data) if data.startswith(MAGIC) else data
-        pixels = decode_small(data, read_header(data), SIDE)
+        return Seen(path, look_at_file(npy_as_png(data) if data.startswith(MAGIC) else data))
     except ImageRefused as refusal:
         return f"{path}: {refusal.detail}"
-    return Seen(path, measure_pixels(pixels).perceptual_hash, thumbnail(pixels))
 
 
 def _pixels(wanted: set[str], sets: list[str]) -> dict[str, Pixels]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 
 import cv2
 import numpy as np
@@ -16,7 +17,9 @@ from gloam import judge
 from gloam.errors import ConfigError, SourceError
 from gloam.loaders.judging import metrics
 from gloam.loaders.judging.intervals import interval
+from gloam.loaders.judging.judge import COLUMNS
 from gloam.loaders.judging.page import render_page
+from gloam.loaders.judging.results import Judged
 from gloam.manifests.images.encode import encode
 
 
@@ -101,6 +104,51 @@ def test_tables_pages_and_numbers(pairs):
     assert page.count("<strong>worst</strong>") == 6
     assert "http" not in page.replace("http-equiv", "")
     assert found.as_json()["scenes"] == 4
+
+
+def test_a_folder_with_an_equals_sign_is_a_folder(pairs, monkeypatch):
+    given = {"low": pairs / "eval15/low", "normal": pairs / "eval15/high", "perceptual": False}
+    run = pairs / "runs" / "lr=0.001"
+    run.parent.mkdir()
+    (pairs / "better").rename(run)
+    monkeypatch.chdir(pairs)
+    try:
+        for outputs in (run, [run], str(run), "runs/lr=0.001"):
+            assert list(judge(outputs, **given).values)[2:] == ["lr=0.001"]
+        assert list(judge("m=runs/lr=0.001", **given).values)[2:] == ["m"]
+        with pytest.raises(SourceError, match=r"lr=0\.1: not a folder"):
+            judge(pairs / "lr=0.1", **given)
+    finally:
+        run.rename(pairs / "better")
+
+
+def test_names_of_two_normal_forms_are_one(tmp_path):
+    composed, apart = (unicodedata.normalize(form, "Caf\u00e9") for form in ("NFC", "NFD"))
+    image = encode(data.cat()[:40, :40], "png")
+    for path in (f"low/{composed}", f"normal/{apart}", f"made/{apart}"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{path}.png").write_bytes(image)
+    given = {"low": tmp_path / "low", "normal": tmp_path / "normal", "perceptual": False}
+    for match in (None, r"(.*)\."):
+        assert judge(tmp_path / "made", match=match, **given).pictures == [composed]
+
+
+def test_names_of_others_do_nothing_where_tables_are_opened():
+    names = ["=1+1", " @a", "+1", "-1", "\t=1", "\r1", "\uff1d1", "a=1", "1.5"]
+    values = {name: np.ones((len(names), 6)) for name in ("low", "blind", "=cmd|<script>\n`x`\x1b")}
+    found = Judged("set|\x1b[2J", COLUMNS, values, names, np.arange(len(names)), [], ("a|<b>\x1b",))
+    rows = list(csv.reader(io.StringIO(found.csv(), newline="")))[1:]
+    assert [row[0] for row in rows[::3]] == [
+        *("'=1+1", "' @a", "'+1", "'-1", "'\\t=1", "'\\r1", "'\uff1d1", "a=1", "1.5")
+    ]
+    assert rows[2][2] == "'=cmd|<script>\\n`x`\\x1b"
+    assert "\x1b" not in found.text()
+    assert "=cmd|<script>\\n`x`\\x1b" in found.text()
+    shown = found.markdown()
+    assert "| =cmd\\|&lt;script&gt; \\`x\\` | 1.00" in shown
+    assert "set\\| \\[2J: 9 pictures" in shown
+    assert "- a\\|&lt;b&gt;" in shown
+    assert "\x1b" not in shown
 
 
 def test_outputs_are_found_by_names_of_normals_and_kept_deep(tmp_path):
