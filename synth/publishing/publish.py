@@ -28,13 +28,16 @@ from ...storage.untrusted import opened
 from ..analysis.contact_sheet import Tile, describe_draw, sheet, tiles_of
 from ..analysis.set_statistics import measure_set
 from ..building.cards.hub_features import sample_features
-from ..building.cards.markdown import bibtex
+from ..building.cards.markdown import bibtex, code
 from ..building.cards.readme import HUB_SPLITS as _SPLITS
 from ..building.cards.readme import config_of
 from ..building.draw_columns import draw_fields, with_all_columns
 from ..building.planning import parquet_bytes
 from ..building.remake_unit import draw_of, sample_with_low
+from ..camera.recipe import CameraRecipe
+from ..models import form_of
 from ..recipes.load import recorded_recipe
+from ..recipes.mixture import single_recipes
 from ..renderers import pixels_of
 from .card import body, head
 from .croissant import PublishedFile, croissant
@@ -197,7 +200,7 @@ def _finish(
         buffer = io.BytesIO()
         sheet(_rows(origin)).save(buffer, "png")
         written.put("pairs.png", [buffer.getvalue()])
-    remarks = []
+    remarks = _unused(origin)
     mixed = {role: found for role, found in suffixes.items() if len(found) > 1}
     if form == "webdataset":
         for role, found in mixed.items():
@@ -240,6 +243,21 @@ def _finish(
         remarks=remarks,
     )
     written.put("README.md", [card.encode()])
+
+
+def _unused(origin: PairSet) -> list[str]:
+    """Say where camera and ISO are not used, which the recipe and earlier draws name."""
+    build = origin.info.build
+    singles = single_recipes(recorded_recipe(build.request.recipe, f"recipe of {origin.root}"))
+    own = [one.name for one in singles if isinstance(one, CameraRecipe) and one.has_own_noise]
+    if not own:
+        return []
+    of = "" if len(own) == len(singles) else f" by pairs of {', '.join(map(code, own))}"
+    return [
+        f"Camera and ISO, `camera.name` and `camera.iso`, are not used{of}: noise is the recipe's"
+        " own, by its section `noise`."
+        + (" Draws name them all the same." if form_of(build.versions) == "1" else "")
+    ]
 
 
 def _write_splits(written: Written, origin: PairSet) -> None:
