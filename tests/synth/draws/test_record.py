@@ -82,3 +82,12 @@ def test_a_record_holds_what_recipes_draw(path, value, problem):
     assert parse_draw(drawn.model_dump()) == drawn
     with pytest.raises(ValueError, match=rf"{path}.*{problem}"):
         parse_draw(drawn.changed({path: value}).model_dump())
+
+
+def test_a_record_whose_noise_is_a_sensor_s_names_it():
+    drawn = draw(load_recipe("night-lights"), 0, "a").model_dump(mode="json")
+    assert parse_draw(drawn).camera.name
+    for name in ("name", "iso"):
+        odd = drawn | {"camera": drawn["camera"] | {name: None}}
+        with pytest.raises(ValueError, match="camera: has a name and an ISO where noise is"):
+            parse_draw(odd)
