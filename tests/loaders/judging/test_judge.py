@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import cv2
+import html5lib
 import numpy as np
 import pytest
 from skimage import data
@@ -17,6 +19,8 @@ from gloam.loaders.judging import metrics
 from gloam.loaders.judging.intervals import interval
 from gloam.loaders.judging.page import render_page
 from gloam.manifests.images.encode import encode
+
+from ...browser import NEEDED, Watched, accessible, browser
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +101,56 @@ def test_tables_pages_and_numbers(pairs):
     assert len(rows) == 16
     assert float(rows[2]["PSNR"]) == pytest.approx(found.values["better"][0, 0], abs=1e-5)
     page = render_page(found)
-    assert page.count("<strong>worst</strong>") == 6
+    html5lib.HTMLParser(strict=True).parse(page)
+    heads = re.findall(r'<th scope="col">([^<]*)</th>', page)
+    assert heads[-4:] == ["low", "better", "dark", "normal"]
+    rows = page.partition('class="pictures"')[2].split("<tbody>")[1:]
+    assert len(rows) == 4  # pictures
+    assert all(row.count("<img ") == 2 * 4 for row in rows)
+    assert page.count("<strong>worst on average") == 3
+    assert "worst on average, and of better" in page or "worst of better" in page
     assert "http" not in page.replace("http-equiv", "")
     assert found.as_json()["scenes"] == 4
+
+
+@NEEDED
+@pytest.mark.parametrize("many", [1, 8])
+def test_a_browser_shows_methods_side_by_side(pairs, tmp_path, many):
+    names = ["an_output_of_a_network_with_a_very_long_name_" * 2, *(f"m{i}" for i in range(7))]
+    for i, folder in enumerate(("low", "normal", "better")):
+        (tmp_path / folder).mkdir()
+        for number in range(3):
+            source = pairs / ("eval15/low", "eval15/high", "better")[i] / f"{number}.png"
+            image = read(source) * 255
+            image = image.transpose(1, 0, 2) if number == 0 else image  # a portrait
+            written = encode(np.ascontiguousarray(image.astype(np.uint8)), "png")
+            (tmp_path / folder / f"{number}.png").write_bytes(written)
+    found = judge(
+        dict.fromkeys(names[:many], tmp_path / "better"),
+        low=tmp_path / "low",
+        normal=tmp_path / "normal",
+        perceptual=False,
+    )
+    out = tmp_path / "judged.html"
+    out.write_text(render_page(found))
+    with browser() as opened:
+        watched = Watched(opened, out.as_uri())
+        for width in (1400, 500):
+            watched.page.set_viewport_size({"width": width, "height": 900})
+            assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
+            cells = watched.page.evaluate(
+                "[...document.querySelectorAll('.pictures td')].map((one) =>"
+                " [one.scrollWidth - one.clientWidth, one.clientWidth,"
+                " one.querySelector('img').getBoundingClientRect().height])"
+            )
+            assert len(cells) == 3 * 2 * (many + 2)
+            assert max(over for over, _, _ in cells) <= 1  # no name runs into its neighbour
+            assert min(wide for _, wide, _ in cells) > 240
+            assert max(tall for _, _, tall in cells) <= 26 * 16
+        for scheme in ("light", "dark"):
+            watched.page.emulate_media(color_scheme=scheme)
+            accessible(watched.page)
+        assert (watched.said, [one for one in watched.requests if one[:4] == "http"]) == ([], [])
 
 
 def test_outputs_are_found_by_names_of_normals_and_kept_deep(tmp_path):
