@@ -258,8 +258,8 @@ def _pair(shown: Shown) -> str:
         else ""
     )
     return (
-        f'<figure class="pair" style="--shape: {width / height:.4f}">'
-        f'<div class="views">{wiped}{bright}{close}{strip}</div>'
+        f'<figure class="pair"><div class="views" style="--shape: {width / height:.4f}">'
+        f"{wiped}{bright}{close}{strip}</div>"
         f"<figcaption><strong>{escape(shown.why)}</strong>: {key}<br>"
         f"<small>{escape(shown.words)}</small></figcaption></figure>\n"
     )

@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import cv2
 import html5lib
@@ -18,6 +21,7 @@ from gloam.errors import ConfigError, SourceError
 from gloam.loaders.judging import metrics
 from gloam.loaders.judging.intervals import interval
 from gloam.loaders.judging.page import render_page
+from gloam.loaders.judging.perceptual import perceptual_measures
 from gloam.manifests.images.encode import encode
 
 from ...browser import NEEDED, Watched, accessible, browser
@@ -204,3 +208,49 @@ def test_intervals_cover_the_mean(scenes, each):
         covered += low <= 0.3 <= high
     assert 0.91 <= covered / 300 <= 0.98
     assert np.isnan(interval(np.ones(3), np.zeros(3, np.int64))).all()
+
+
+class _Network(ModuleType):
+    """A package in place of lpips, which would fetch weights as it is made."""
+
+    def __init__(self, weights: Path) -> None:
+        super().__init__("lpips")
+        self.weights = weights
+
+    def LPIPS(self, **options):  # noqa: N802
+        assert self.weights.is_file(), "they would be fetched"
+        if self.weights.read_bytes() != b"sound":
+            raise ValueError("weights are damaged\nmore of it")
+        return lambda made, normal, normalize: (made - normal).abs().mean() * 2
+
+
+def test_what_perceptual_measures_lack_is_asked_for_in_a_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "lpips", None)
+    monkeypatch.setitem(sys.modules, "pyiqa", None)
+    found, lacking = perceptual_measures()
+    assert found == {}
+    assert [line.partition(" (")[0] for line in lacking] == [
+        "LPIPS is not measured: pip install 'gloam[judge]'",
+        "NIQE is not measured: pip install pyiqa",
+    ]
+    weights = tmp_path / "hub" / "checkpoints" / "alex.pth"
+    url = "https://somewhere.org/models/alex.pth"
+    models = ModuleType("torchvision.models")
+    models.AlexNet_Weights = SimpleNamespace(IMAGENET1K_V1=SimpleNamespace(url=url))
+    monkeypatch.setitem(sys.modules, "torchvision", ModuleType("torchvision"))
+    monkeypatch.setitem(sys.modules, "torchvision.models", models)
+    monkeypatch.setitem(sys.modules, "lpips", _Network(weights))
+    _, lacking = perceptual_measures()
+    assert (
+        lacking[0] == f"LPIPS is not measured: its weights are not at hand: save {url} as {weights}"
+    )
+    weights.parent.mkdir(parents=True)
+    weights.write_bytes(b"damaged")
+    assert perceptual_measures()[1][0] == "LPIPS is not measured: weights are damaged"
+    weights.write_bytes(b"sound")
+    found, lacking = perceptual_measures()
+    image = np.full((32, 32, 3), 0.25)
+    assert found["LPIPS"](image, image * 3) == pytest.approx(1)
+    with pytest.raises(SourceError, match=r"LPIPS cannot be measured of 32 x 32 pixels: .*no-perc"):
+        found["LPIPS"](image, np.zeros((16, 8, 3)))
