@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -15,6 +16,7 @@ from .judge import read_image
 from .results import CONVENTIONS, Floats, Judged
 
 _SIDE, _CLOSE = 480, 160  # pixels: the longer side of a picture, and a side of what is enlarged
+_SEARCHED = 1000  # pixels: the longer side of what detail is looked for in
 _LEAST = 17  # rem, of a column
 _EACH = 3
 
@@ -83,13 +85,10 @@ def _pictures(found: Judged) -> str:
 def _picture(found: Judged, shown: list[str], place: int, why: str) -> str:
     """Return the rows of a picture: what it is, all of it, and its most detailed part."""
     own, key = found.files[place], escape(found.pictures[place])
-    images = {
-        name: np.rint(read_image(own[name]) * 255).astype(np.uint8) for name in own.keys() & shown
-    }
-    part = _detailed(images["normal"])
+    part = _detailed(_levels(own["normal"]))
     whole, close = [], []
-    for name in shown:
-        image, said = images[name], escape(name)
+    for name in shown:  # one after the other: they may be large
+        image, said = _levels(own[name]), escape(name)
         near = np.ascontiguousarray((brighten(image) if name == "low" else image)[part])
         small = scale_image(image, size_within(image, _SIDE))
         if name in found.values:
@@ -109,14 +108,23 @@ def _picture(found: Judged, shown: list[str], place: int, why: str) -> str:
     )
 
 
+def _levels(path: Path) -> Pixels:
+    return np.rint(read_image(path) * 255).astype(np.uint8)
+
+
 def _detailed(image: Pixels) -> tuple[slice, slice]:
-    """Return the square of an image that holds the most detail."""
-    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
-    edges = np.abs(cv2.Laplacian(grey, cv2.CV_32F))
-    height, width = (min(_CLOSE, side) for side in grey.shape)
-    sums = cv2.integral(edges)
-    held = (sums[height:, width:] - sums[:-height, width:] - sums[height:, :-width]) + sums[
-        :-height, :-width
-    ]
-    top, left = (int(at) for at in np.unravel_index(int(held.argmax()), held.shape))
-    return slice(top, top + height), slice(left, left + width)
+    """Return the square of an image that holds the most detail, as a small copy of it shows."""
+    size = size_within(image, _SEARCHED)
+    share = max(image.shape[:2]) / max(size)
+    grey = cv2.cvtColor(scale_image(image, size), cv2.COLOR_RGB2GRAY)
+    sums = cv2.integral(np.abs(cv2.Laplacian(grey, cv2.CV_32F)))
+    height, width = (max(1, min(round(_CLOSE / share), side)) for side in grey.shape)
+    below, above = sums[height:], sums[:-height]
+    held = below[:, width:] - below[:, :-width] - above[:, width:] + above[:, :-width]
+    found = np.unravel_index(int(held.argmax()), held.shape)
+    first = (
+        max(0, min(round(int(at) * share), side - _CLOSE))
+        for at, side in zip(found, image.shape[:2], strict=True)
+    )
+    top, left = first
+    return slice(top, top + _CLOSE), slice(left, left + _CLOSE)
