@@ -103,7 +103,7 @@ def _picture(found: Judged, shown: list[str], place: int, why: str) -> str:
         close.append(f'<td><img src="{jpeg_address(near, 92)}" alt="part of it, {said}"></td>')
     return (
         f'<tbody><tr><th scope="rowgroup" colspan="{len(shown)}">'
-        f"<span><strong>{escape(why)}</strong>: {key}</span></th></tr>"
+        f"<span>{key}: <strong>{escape(why)}</strong></span></th></tr>"
         f'<tr>{"".join(whole)}</tr><tr class="close">{"".join(close)}</tr></tbody>\n'
     )
 

@@ -25,7 +25,7 @@ from ..renderers import pixels_of
 EXTREMES = ("mean", "exposure_ev", "field_ev", "noise_g", "zeros")
 _TYPICAL = 6
 _STRIP = 8  # frames of a clip
-_SIDE = 480  # the longer one
+_SIDE = 400  # the longer one
 _CLOSE = 240, 340  # height, width
 _WORDS = 1 << 16  # of a line: all of a draw on one
 
