@@ -35,7 +35,8 @@ _WRITERS = (".html", ".md", ".csv")
 @click.option(
     "--perceptual/--no-perceptual",
     default=True,
-    help="Measure LPIPS and NIQE if their libraries and weights are installed.",
+    help="Measure LPIPS (pip install 'gloam[judge]') and NIQE (pyiqa) if they and their weights are"
+    " there.",
 )
 @json_option
 @working(engine=False)

@@ -65,7 +65,8 @@ def judge(
     match : str or (str, str), optional
         Which of these two are pairs, see `pairs_in`.
     perceptual : bool
-        Measure LPIPS and NIQE if `lpips`, `pyiqa` and their weights are installed.
+        Measure LPIPS and NIQE if `lpips` (`pip install 'gloam[judge]'`), `pyiqa` and their weights
+        are there; nothing is fetched.
     workers : int
         Processes; all cores by default.
     progress : Progress, optional

@@ -254,10 +254,9 @@ def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Liste
 
 
 SAMPLE_NAMES = (
-    "astronaut.png", "cat.png", "chelsea.png", "coffee.png", "color.png", "eagle.png",
-    "hubble_deep_field.jpg", "ihc.png", "motorcycle_left.png", "motorcycle_right.png", "retina.jpg",
-    "rocket.jpg", "skin.jpg", "camera.png", "moon.png", "brick.png", "grass.png", "gravel.png",
+    "motorcycle_left.png", "coffee.png", "astronaut.png", "chelsea.png", "rocket.jpg", "camera.png",
 )  # fmt: skip
+"""Photographs of scenes, each once; scikit-image's other pictures are textures and science's."""
 
 
 def _sample(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
