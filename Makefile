@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE =
 .PHONY: demo kernels test test-gpu check pictures format clean
 
 demo: $(VENV)/.installed
-	$(BIN)/gloam build demo/set --source sample --no-select --val 3
+	$(BIN)/gloam build demo/set --source sample --no-select --val 2
 	$(BIN)/gloam verify demo/set --deep
 	$(BIN)/gloam preview --recipe even --recipe uneven --recipe night-lights --out demo/sheet.png
 	@echo
@@ -36,8 +36,8 @@ check: $(VENV)/.tested
 
 pictures: $(VENV)/.tested
 	@mkdir -p docs/images
-	$(BIN)/gloam preview $(PHOTOS)/coffee.png --recipe even --recipe uneven \
-		--recipe night-lights --recipe extreme --width 220 --out docs/images/recipes.png
+	$(BIN)/gloam preview $(PHOTOS)/motorcycle_left.png $(PHOTOS)/coffee.png --recipe even \
+		--recipe uneven --recipe night-lights --width 220 --out docs/images/recipes.png
 	$(BIN)/gloam preview $(PHOTOS)/astronaut.png --recipe even --grid exposure.ev=2,4,6 camera.iso=400,1600,6400 \
 		--width 220 --out docs/images/exposure-iso.png
 

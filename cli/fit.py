@@ -42,6 +42,6 @@ def fit(lows: Path, normals: Path | None, *, out: Path, **options: Any) -> str:
     """
     check_output("--out", out, ".yaml")
     found = fit_recipe(lows, normals, **options)
-    write_bytes(out, found.yaml(out.stem).encode())
+    write_bytes(out, found.yaml(out.stem).encode("utf-8", "backslashreplace"))
     look = f"{out}: look at it with gloam preview --recipe {quote(str(out))}"
     return "\n".join([*found.lines(), look])

@@ -23,6 +23,10 @@ from .samples import sized
 from .steps import Decoder, Fit, Renderer
 
 _FEW = 64  # batches, which a GPU makes in a second
+_OTHER_ORDER = (
+    "the state is of a loader that kept its pairs in memory, and this one does not: their orders"
+    " differ; say resident=True or False, as there"
+)
 _FILLING = 128  # images that are decoded at once into a GPU's memory
 
 
@@ -39,6 +43,7 @@ class DaliBackend:
 
     num_workers = 0
     prefetch_factor: int | None = None
+    worker_init_fn: Any = None
 
     def __init__(
         self,
@@ -157,6 +162,8 @@ class DaliBackend:
                 if self._resident != "auto":
                     raise
                 print(f"{error}; loading it batch by batch", file=sys.stderr)
+                if loader.rank.world > 1 and loader.place != (0, 0):
+                    raise LoaderError.at(loader.name, _OTHER_ORDER) from error
                 self._resident = False
                 assert isinstance(loader.order, EpochOrder)
                 loader.order.own = False

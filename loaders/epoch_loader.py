@@ -14,7 +14,6 @@ from copy import copy
 from typing import Any, NoReturn, Protocol, Self
 
 from ..errors import LoaderError
-from ..manifests.sets.info import differences
 from . import accelerate
 from .components import OpenComponent
 from .dataset import ReadyBatch
@@ -24,8 +23,7 @@ from .lows import LiveLows
 from .options import Options
 from .order import Order, Share, Step
 from .ranks import Rank, find_rank, in_process_group
-
-STATE_VERSION = 2
+from .states import STATE_VERSION, checked_epoch
 
 
 class Backend(Protocol):
@@ -40,6 +38,10 @@ class Backend(Protocol):
     @property
     def prefetch_factor(self) -> int | None:
         """Batches that each of them makes ahead."""
+
+    @property
+    def worker_init_fn(self) -> Any:
+        """The function that each of them calls before its first sample."""
 
     @property
     def device(self) -> Any:
@@ -188,6 +190,11 @@ class EpochLoader:
         return self.backend.prefetch_factor
 
     @property
+    def worker_init_fn(self) -> Any:
+        """The function that each process calls before its first sample."""
+        return self.backend.worker_init_fn
+
+    @property
     def device(self) -> Any:
         """The device of batches, as torch has it."""
         return self.backend.device
@@ -229,7 +236,10 @@ class EpochLoader:
         """Set the number of the next epoch, which otherwise counts up by itself.
 
         The number of a state that was just loaded keeps the position in it. A running pass ends.
+
+        Raises LoaderError when `epoch` is no whole number from 0 on.
         """
+        epoch = checked_epoch(epoch)
         self._pass = None
         self._end_epoch()
         if epoch == self.epoch and (self._loaded or not self._batch):
@@ -252,13 +262,11 @@ class EpochLoader:
 
         A mixture's goes on on any rank, of any number of them.
 
-        Raises LoaderError when the state is of another set, of other options or of another rank; it
-        names the difference.
+        Raises LoaderError when the state is of another set, of other options or of another rank,
+        with what differs, or is not as `state_dict` gave it.
         """
-        check_state(state, self._fingerprint())
-        self._pass = None
-        self.epoch, self._batch = self.order.load(state, self.share)
-        self._loaded = True
+        self.epoch, self._batch = self.order.load(state, self._fingerprint(), self.share)
+        self._pass, self._loaded = None, True
         self.backend.moved()
 
     def close(self) -> None:
@@ -409,18 +417,6 @@ def _endless(order: Order, epoch: int, batch: int, share: Share) -> Iterator[Ste
         for number in range(batch, order.batches(epoch, share)):
             yield order.step(epoch, number, share)
         epoch, batch = epoch + 1, 0
-
-
-def check_state(state: dict[str, Any], own: dict[str, Any]) -> None:
-    """Check that a state is of a loader whose fingerprint is `own`.
-
-    Raises LoaderError with everything that differs.
-    """
-    if not isinstance(state, dict) or "fingerprint" not in state:
-        raise LoaderError("not a state of a gloam loader")
-    found = differences(state["fingerprint"], own)
-    if found:
-        raise LoaderError("the state is of another loader: " + "; ".join(found))
 
 
 class _Pass:

@@ -18,7 +18,7 @@ from .backend import choose_backend, options_for
 from .components import OpenComponent
 from .epoch_loader import EpochLoader
 from .image_files import ImageFiles, images_given, images_in, images_listed
-from .index import Contents, cached_in, contents_of, refuse_clips
+from .index import Contents, cached_in, contents_of, refuse_clips, warn_enlarged
 from .labels import label_columns
 from .options import ImageOptions, check_names
 from .order import EpochOrder
@@ -84,6 +84,7 @@ class ImageLoader(EpochLoader):
         choice = choose_backend(given)
         images, contents = _found(data, split)
         chosen, wanted = options_for(choice.backend, given, split == "train", False)
+        warn_enlarged(data, contents, chosen.size)
         contents = cached_in(contents, options.get("cache"), options.get("cache_gb"))
         if images is not None:
             self.classes, numbers = images.names, np.array(images.labels, np.int64)

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
-from ..errors import LoaderError, SetError, SourceError
+from ..errors import GloamError, GloamWarning, LoaderError, SetError, SourceError
+from ..manifests.images.header import read_header
 from ..manifests.real.pairing import Match, match_files
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.layouts import layout_named
@@ -22,9 +24,12 @@ from ..manifests.sets.layouts.layout import Layout
 from ..manifests.sets.layouts.shard_writer import shard_path
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sets.shard_cache import ShardCache
-from ..manifests.sources.folders import image_files, list_images
+from ..manifests.sources.folders import check_partners, image_files, list_images
+from ..manifests.sources.matching import normalize_name
 from ..storage.stores import StorePath, as_path
-from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, StoredPair, list_keys
+from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, StoredPair, list_keys, read_extent
+
+_ENLARGED = 3  # times; beyond it is said
 
 
 @dataclass(frozen=True)
@@ -196,7 +201,7 @@ def contents_of(
         digest.update(
             hashlib.sha256(item).digest()
             if isinstance(item, bytes)
-            else os.fspath(item).encode() + b"\0"
+            else os.fspath(item).encode("utf-8", "surrogatepass") + b"\0"
         )
     return Contents(
         "list of photographs" if live else "list of pairs",
@@ -246,6 +251,33 @@ def contents_of_set(pairs: PairSet, split: str, live: bool) -> Contents:
     )
 
 
+def warn_enlarged(held: Any, contents: Contents, size: tuple[int, int] | None) -> None:
+    """Warn where the first picture has to be enlarged by more than `_ENLARGED` to have a size.
+
+    held: what is loaded; a PairSet has records.
+    """
+    if size is None or contents.remote:
+        return
+    try:
+        if contents.layout is not None:
+            held = held if isinstance(held, PairSet) else open_set(contents.root)
+            record = next(held.records(contents.split))
+            height, width = int(record["height"]), int(record["width"])
+        else:
+            header = read_header(read_extent(contents.pair(0).normal))
+            height, width = header.height, header.width
+    except (GloamError, OSError, LookupError, ValueError, StopIteration):  # it is said when read
+        return
+    factor = max(size[0] / height, size[1] / width)
+    if factor > _ENLARGED:
+        warnings.warn(
+            f"{contents.name}: size {size[0]} x {size[1]} enlarges pictures {factor:.1f} times, as"
+            f" the first has {height} x {width} (height x width); a smaller size= holds as much",
+            GloamWarning,
+            stacklevel=4,
+        )
+
+
 def _normals(data: Sequence[Any]) -> list[Any]:
     """Return the normals of a list of photographs, or of pairs."""
     given = [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in data]
@@ -259,6 +291,8 @@ def _two_each(data: Sequence[Any]) -> Sequence[Any]:
     for i, pair in enumerate(data):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise LoaderError(f"entry {i} of the list is not a (low, normal) pair")
+        if not all(isinstance(item, str | bytes | os.PathLike) for item in pair):
+            raise LoaderError(f"entry {i} of the list is no pair of paths or bytes")
     return data
 
 
@@ -313,20 +347,19 @@ def pairs_in(
         if match is not None and normals is not None:
             first, second = (
                 {
-                    path.relative_to(folder).as_posix(): str(path)
+                    normalize_name(path.relative_to(folder).as_posix()): str(path)
                     for path in list_images(folder, npy=True)
                 }
                 for folder in folders
             )
             return match_files(first, second, match)
         found = [image_files(folder) for folder in folders]
+        if len(found) == 2:
+            check_partners(folders[0], found[0], folders[1], found[1])
     except SourceError as error:
         raise LoaderError(str(error)) from None
     if normals is None:
         return [str(path) for path in found[0].values()]
-    alone = sorted(found[0].keys() ^ found[1].keys())
-    if alone:
-        raise LoaderError(f"{lows}, {normals}: {alone[0]} is in one of them only")
     return [(str(found[0][name]), str(found[1][name])) for name in found[0]]
 
 

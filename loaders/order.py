@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .options import Options
 from .ranks import Rank
+from .states import LoaderState, read_state
 
 Whole = npt.NDArray[np.int64]
 
@@ -87,8 +88,13 @@ class Order(Protocol):
     def state(self, epoch: int, batch: int, share: Share) -> dict[str, Any]:
         """Return where a loader is that has given `batch` batches of an epoch: JSON values."""
 
-    def load(self, state: dict[str, Any], share: Share) -> tuple[int, int]:
-        """Return the epoch and batch to go on from."""
+    def load(self, state: Any, own: dict[str, Any], share: Share) -> tuple[int, int]:
+        """Return the epoch and batch to go on from.
+
+        own: fingerprint of the loader.
+
+        Raises LoaderError when the state is of another loader, or damaged.
+        """
 
     def fingerprint(self, share: Share) -> dict[str, Any]:
         """Return what two loaders must have in common for their states to be exchanged."""
@@ -144,14 +150,16 @@ class EpochOrder:
         """Return where a loader is."""
         return {"epoch": epoch, "batch": batch}
 
-    def load(self, state: dict[str, Any], share: Share) -> tuple[int, int]:
+    def load(self, state: Any, own: dict[str, Any], share: Share) -> tuple[int, int]:
         """Return the epoch and batch to go on from."""
-        return int(state["epoch"]), int(state["batch"])
+        found = read_state(LoaderState, state, own)
+        found.within(self.batches(found.epoch, share))
+        return found.epoch, found.batch
 
     def fingerprint(self, share: Share) -> dict[str, Any]:
         """Return what two loaders must have in common: the rank and its batches, too."""
         return {
-            "order": "each rank's own" if self.own else self.kind,
+            "order": "each rank's own" if self.own and share.rank.world > 1 else self.kind,
             "rank": share.rank.rank,
             "world_size": share.rank.world,
             "options": share.options.fingerprint(),

@@ -15,6 +15,7 @@ from .components import OpenComponent, open_mixture, open_single
 from .dataset import DECODERS
 from .devices import Device
 from .epoch_loader import EpochLoader
+from .index import warn_enlarged
 from .mixtures.mixture import Mixture, as_mixture, schedule
 from .mixtures.order import MixedOrder, MixedSampler
 from .options import Options, PairOptions, check_names
@@ -97,6 +98,7 @@ class PairLoader(EpochLoader):
         if mixture is None:
             components = open_single(data, given, split, seed)
             ((single,), name) = components, components[0].contents.name
+            warn_enlarged(data, single.contents, sizes[0].size)
             identity = single.contents.identity
             order = EpochOrder(single.count, seed, sizes[0].shuffle, own=bool(resident))
             self.reader = _reader_of(given, single, choice.backend)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import multiprocessing.util
 import os
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -15,8 +16,13 @@ import torch
 from torch.utils.data import DataLoader
 
 from ..engines.forkserver import prepare_workers
-from ..engines.process import begin_child, main_left_alone, prepare_own_process
-from ..errors import GloamError, LoaderError
+from ..engines.process import (
+    begin_child,
+    main_left_alone,
+    may_have_children,
+    prepare_own_process,
+)
+from ..errors import GloamError, GloamWarning, LoaderError
 from ..storage.store_requests import environment, take_environment
 from .backend import Choice
 from .devices import Device, converted
@@ -50,13 +56,23 @@ class WorkerBackend:
         shared: bool,
     ) -> None:
         self.name, self._wanted = str(choice), wanted
-        self.num_workers, self._prefetch = options.workers, options.prefetch
+        self._workers, self._prefetch = options.workers, options.prefetch
         self.places, self._collate, self._shared = places, collate, shared
         self._loader: DataLoader[Any] | None = None
         self._buffers: SharedBufferPool | None = None  # of its processes
         self._ending: Any = None  # what ends them
         # Imports the modules of worker processes beside what follows here.
         prepare_workers([__name__], self.num_workers + 1)
+
+    @property
+    def num_workers(self) -> int:
+        """Processes that decode; none where this one is a daemon, which may have none."""
+        return self._workers if may_have_children() else 0
+
+    @property
+    def worker_init_fn(self) -> Any:
+        """The function that each process calls before its first sample."""
+        return partial(_prepare_worker, environment())
 
     @property
     def prefetch_factor(self) -> int | None:
@@ -165,6 +181,13 @@ class WorkerBackend:
             self.close()
         if self._loader is None:
             workers, collate = self.num_workers, self.collate_fn(loader)
+            if workers < self._workers:
+                warnings.warn(
+                    "this process is a daemon, such as a worker of another DataLoader, and may"
+                    " start no workers: it decodes by itself, as with workers=0",
+                    GloamWarning,
+                    stacklevel=2,
+                )
             dataset: Any = loader.dataset
             if workers:  # bytes on their way: a quarter of the shared memory, and of what is copied
                 loader.used()
@@ -181,7 +204,7 @@ class WorkerBackend:
                 persistent_workers=workers > 0,
                 prefetch_factor=self.prefetch_factor,
                 collate_fn=collate,
-                worker_init_fn=partial(_prepare_worker, environment()),
+                worker_init_fn=self.worker_init_fn,
                 multiprocessing_context=(
                     prepare_workers([__name__], workers + 1) if workers else None
                 ),

@@ -17,7 +17,6 @@ from typing import Any
 from ...errors import GloamError, ImageRefused, LoaderError
 from ...manifests.clips.segments import Segments
 from ...manifests.images.header import read_header
-from ...manifests.images.opening import MOST_PIXELS
 from ...manifests.images.png import SIGNATURE
 from ...storage.stores import AT_ONCE
 from ..backend import Choice
@@ -216,7 +215,7 @@ def largest_of(clips: Sequence[StoredClip]) -> int:
     Raises ImageRefused, LoaderError when one cannot be read.
     """
     some = clips[:: max(len(clips) // _LOOKS, 1)]
-    headers = [read_header(read_first_normal(clip).tobytes(), MOST_PIXELS) for clip in some]
+    headers = [read_header(read_first_normal(clip).tobytes()) for clip in some]
     return max(header.height * header.width for header in headers)
 
 

@@ -141,7 +141,9 @@ def clips_in(path: str | Path, windows: Windows) -> ClipContents:
 def _listed(
     name: str, split: str, given: Sequence[StoredClip], windows: Windows, *, live: bool
 ) -> ClipContents:
-    digest = hashlib.sha256(repr([(c.key, *windows.numbers(0)) for c in given]).encode())
+    digest = hashlib.sha256(
+        repr([(c.key, *windows.numbers(0)) for c in given]).encode("utf-8", "surrogatepass")
+    )
     return ClipContents(
         name, split, None, len(given), digest.hexdigest()[:16], given=given, live=live,
         frames=windows.frames,

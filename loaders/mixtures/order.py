@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from ...errors import LoaderError
 from ..options import Options
 from ..order import Position, Share, Step, epoch_order, epoch_seed
 from ..ranks import Rank
+from ..states import MixtureState, damaged, read_state
 from .mixture import MOST_SAMPLES, at
 from .shares import SPAN, Shares, Whole
 
@@ -75,6 +77,25 @@ class MixedSampler:
                 place = place_of(begin)
                 counts = self._before(last, place)
                 self.segments.append(Segment(begin, place, tuple(counts.tolist())))
+
+    def go_on(self, segments: Sequence[Segment], step: int, place: int) -> None:
+        """Go on with the segments of another loader of the same mixture.
+
+        step: one that it has come to.
+        place: of its first sample.
+
+        Raises LoaderError when no loader of this mixture has such segments.
+        """
+        begun = [0, *(begin for begin in self._steps if 0 < begin <= step)]
+        first = Segment(0, 0, (0,) * len(self._names))
+        if [one.step for one in segments] != begun or segments[0] != first:
+            raise damaged("weights", f"must begin at the steps {begun}")
+        for last, one in pairwise(segments):
+            if not last.place <= one.place <= place:
+                raise damaged("weights", f"place {one.place} is out of turn")
+            if tuple(self._before(last, one.place).tolist()) != one.counts:
+                raise damaged("weights", f"other samples lie before place {one.place}")
+        self.segments = list(segments)
 
     def samples(self, places: Whole) -> list[tuple[int, int]]:
         """Return component and number, counted from the training's first, of samples by place."""
@@ -236,17 +257,17 @@ class MixedOrder:
             ],
         }
 
-    def load(self, state: dict[str, Any], share: Share) -> tuple[int, int]:
+    def load(self, state: Any, own: dict[str, Any], share: Share) -> tuple[int, int]:
         """Return the epoch and batch to go on from."""
-        taken, step, epoch = (int(state[name]) for name in ("taken", "step", "epoch"))
-        options = share.options
+        found, options = read_state(MixtureState, state, own), share.options
+        found.check_places(self.count, options.last_batch == "drop")
+        segments = [Segment(*one) for one in found.weights]
+        self._sampler.go_on(segments, found.step, found.begun + found.taken)
         even = options.last_batch == "even" and options.batch_size > 1
-        batch, offset = (0, taken) if even else divmod(taken, share.rank.world * options.batch_size)
-        self._start = EpochStart(epoch, int(state["begun"]), step - batch, offset)
-        self._sampler.segments = [
-            Segment(one[0], one[1], tuple(one[2])) for one in state["weights"]
-        ]
-        return epoch, batch
+        each = share.rank.world * options.batch_size
+        batch, offset = (0, found.taken) if even else divmod(found.taken, each)
+        self._start = EpochStart(found.epoch, found.begun, found.step - batch, offset)
+        return found.epoch, batch
 
     def fingerprint(self, share: Share) -> dict[str, Any]:
         """Return what two loaders must have in common: neither ranks nor sizes of batches."""

@@ -62,7 +62,7 @@ def list_clips(path: str, windows: Windows, passed: Counter[str]) -> Iterator[Li
     if not found:
         raise SourceError(
             f"clips={path}: holds no clip of {windows.frames} frames (expected folders of frames,"
-            f" or files that end in {', '.join(SUFFIXES)})"
+            f" or files that end in {', '.join(SUFFIXES)}; photographs are a folder= source)"
             + (f"; passed over: {format_counts(passed)}" if passed else ""),
             path=path,
         )

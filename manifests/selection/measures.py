@@ -110,8 +110,18 @@ def _three(count: int) -> list[int]:
 
 def luma_cells(pixels: Pixels, cells: int) -> npt.NDArray[np.float64]:
     """Return the mean luma of each of cells x cells equal parts of a picture, uint8 RGB."""
-    luma = _luma(_reduce(pixels))
-    down, across = (_overlaps(length, cells).astype(np.float64) for length in luma.shape)
+    return mean_cells(luma_of(pixels), cells, cells)
+
+
+def luma_of(pixels: Pixels) -> Pixels:
+    """Return the luma of the copy that is measured, uint8 (H, W), of a picture, uint8 RGB."""
+    return _luma(_reduce(pixels))
+
+
+def mean_cells(luma: Pixels, rows: int, columns: int) -> npt.NDArray[np.float64]:
+    """Return the means of rows x columns equal parts of luma, uint8 (H, W)."""
+    down = _overlaps(luma.shape[0], rows).astype(np.float64)
+    across = _overlaps(luma.shape[1], columns).astype(np.float64)
     return np.rint(down @ luma.astype(np.float64) @ across.T) / luma.size  # sums are whole numbers
 
 
@@ -134,7 +144,7 @@ def measure_pixels(pixels: Pixels, size: tuple[int, int] | None = None) -> Measu
         bright=_bright_share(luma),
         laplacian=_laplacian(luma),
         colourfulness=_colourfulness(small),
-        perceptual_hash=_perceptual_hash(luma),
+        perceptual_hash=perceptual_hash(luma),
     )
 
 
@@ -227,12 +237,17 @@ def _colourfulness(channels: Pixels) -> float:
     )
 
 
-def _perceptual_hash(luma: Pixels) -> int:
+def perceptual_hash(luma: Pixels) -> int:
     """Return the signs of a DCT of the means of 32 x 32 cells, in whole numbers below 2^53."""
-    down, across = (_waves() @ _overlaps(length, _HASH_SIDE) for length in luma.shape)
+    down, across = map(_waves_of, luma.shape)
     low = (down @ luma.astype(np.float64) @ across.T).ravel()[1:]  # without the mean
     bits = np.concatenate([[False], low > np.sort(low)[len(low) // 2]])
     return int.from_bytes(np.packbits(bits).tobytes(), "big")
+
+
+@lru_cache(maxsize=1024)
+def _waves_of(length: int) -> npt.NDArray[np.float64]:
+    return _waves() @ _overlaps(length, _HASH_SIDE)
 
 
 @lru_cache(maxsize=1)

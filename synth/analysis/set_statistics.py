@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...engines.engine import Counted, Engine, check_paths, ignore_progress
-from ...engines.local import LocalEngine, count
+from ...engines.local import LocalEngine, count, local_engine
 from ...errors import ImageRefused, SetError, SourceError
 from ...manifests.images.decode import read_rgb
 from ...manifests.sets.pair_set import PairSet, Unit, is_set, open_set
@@ -77,7 +77,7 @@ def stats(
     normals: PairSet | str | Path | None = None,
     *,
     pairs: int = 2000,
-    workers: int = 1,
+    workers: int | None = None,
     progress: Progress | None = None,
     engine: Engine | None = None,
 ) -> Measured:
@@ -93,7 +93,7 @@ def stats(
     pairs : int
         Largest number of pairs to measure, evenly spread.
     workers, progress, engine
-        See `gloam.build`; one process and no bars by default. Progress counts pairs measured.
+        See `gloam.build`; all cores and no bars by default. Progress counts pairs measured.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def stats(
     >>> len(measured.rows), measured.rows[0]["exposure_ev"] > 0
     (6, True)
     """
-    shown, engine = progress or Silent(), engine or LocalEngine(workers)
+    shown, engine = progress or Silent(), engine or local_engine(workers)
     lows = lows if isinstance(lows, PairSet) else as_path(lows)
     if is_set(lows):
         found = open_set(lows, normals)

@@ -21,7 +21,7 @@ from ...manifests.sets.verify import Kind, Problem
 from ..clips import frame_names, is_clip, named_frames, render_clip
 from ..decode import decode_image
 from ..kernels.arrays import Pixels
-from ..models import MODEL, draw, parse_draw
+from ..models import MODEL, draw_many, form_of, parse_draw
 from ..recipes.load import Recipe, recorded_recipe
 from . import WARM
 from .worker import encode_low
@@ -38,6 +38,7 @@ class _Job:
     output: OutputOptions
     recipe: Recipe | None = None
     seed: int = 0
+    form: str = ""
 
 
 def recheck_set(
@@ -66,7 +67,8 @@ def recheck_set(
     request = pairs.info.build.request
     # A live set holds draws alone: they are to be those of its recipe, seed and keys.
     recipe = recorded_recipe(request.recipe, f"recipe of {pairs.root}") if pairs.live else None
-    jobs = (_Job(unit, request.output, recipe, pairs.info.seed) for unit in pairs.units())
+    drawn = recipe, pairs.info.seed, form_of(pairs.info.build.versions)
+    jobs = (_Job(unit, request.output, *drawn) for unit in pairs.units())
     return [problem for problems in engine.map(_recheck_unit, jobs, at) for problem in problems]
 
 
@@ -102,7 +104,7 @@ def _problem_of(pair: Sample, job: _Job) -> str:
                 return f"{name}: {problem}"
             return f"low and normal are out of step for some readers: of the normal, {problem}"
     if job.recipe is not None:
-        wrong = draw(job.recipe, job.seed, pair.key) != drawn
+        wrong = draw_many(job.recipe, job.seed, [pair.key], job.form)[0] != drawn
         return "the stored draw is not that of the recipe, the seed and its key" if wrong else ""
     lows = named_frames(LOW, render_clip(normals, drawn), clip)
     for number, (name, made) in enumerate(lows.items()):

@@ -53,6 +53,8 @@ class UnitJob:
     recipe: Recipe
     seed: int
     output: OutputOptions
+    form: str
+    """Of the draws, see `models.form_of`."""
     unmeasured: bool = False
     """Whether nobody has read the photographs before: those that cannot be read are refused
     then."""
@@ -87,7 +89,7 @@ def make_unit(job: UnitJob) -> Receipt:
 def _samples(
     job: UnitJob, refused: list[RefusedPair], left_out: list[RefusedPair]
 ) -> Iterator[Sample]:
-    draws = draw_many(job.recipe, job.seed, [planned.key for planned in job.planned])
+    draws = draw_many(job.recipe, job.seed, [one.key for one in job.planned], job.form)
     labels = None if job.labels is None else read_unit(job.root, job.labels)
     live = job.output.low_codec == "none"
     maker = LowMaker([] if live else draws)

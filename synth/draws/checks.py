@@ -28,6 +28,8 @@ def check_camera(drawn: CameraDraw) -> None:
     """Raise ValueError, with its path, for a number that no recipe can draw."""
     lengths = check_numbers(drawn, CameraRecipe, _NUMBERS)
     field, sensor = drawn.illumination, drawn.camera.sensor
+    if drawn.noise is None and None in (drawn.camera.name, drawn.camera.iso):
+        raise ValueError("camera: has a name and an ISO where noise is a sensor's")
     lamps = drawn.emitters.count if drawn.emitters else 0
     counts = dict(zip(_REPEATED, (field.lights.count, field.lamps.count, lamps), strict=True))
     expected = {

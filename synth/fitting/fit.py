@@ -91,7 +91,7 @@ def fit(
     *,
     broad: bool = False,
     distributions: bool = False,
-    workers: int = 1,
+    workers: int | None = None,
     progress: Progress | None = None,
 ) -> Fit:
     """Fit a recipe to real lows: their tone and noise, calibrated by simulation.
@@ -110,7 +110,7 @@ def fit(
     distributions : bool
         Write settings, means and covariances in place of a table of the pairs.
     workers, progress
-        See `gloam.build`; one process and no bars by default. Progress counts lows measured.
+        See `gloam.build`; all cores and no bars by default. Progress counts lows measured.
 
     Returns
     -------

@@ -29,7 +29,7 @@ def realism(
     photos: Path | str | None = None,
     pairs: int = 200,
     seed: int = 0,
-    workers: int = 1,
+    workers: int | None = None,
     progress: Progress | None = None,
 ) -> Realism:
     """Say how well a recipe's lows, or those of a folder, can be told from real ones.
@@ -57,7 +57,7 @@ def realism(
     seed : int
         Random seed of the recipe's draws; the control has the next one.
     workers, progress
-        See `gloam.build`; one process and no bars by default. Progress counts lows measured.
+        See `gloam.build`; all cores and no bars by default. Progress counts lows measured.
 
     Raises
     ------

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ...engines.local import LocalEngine, count
+from ...engines.local import count, local_engine
 from ...errors import SourceError
 from ...manifests.images.decode import read_rgb
 from ...manifests.selection.duplicates import near_duplicates
@@ -71,11 +71,11 @@ class MeasuredLow:
 
 
 def measure_lows(
-    samples: Sequence[TestedLow], workers: int, at: Callable[[int], None]
+    samples: Sequence[TestedLow], workers: int | None, at: Callable[[int], None]
 ) -> list[MeasuredLow]:
     """Measure lows, in their order. Raises SourceError, see `TestedLow.images`."""
     groups = [tuple(samples[i : i + _GROUP]) for i in range(0, len(samples), _GROUP)]
-    return [one for found in LocalEngine(workers).map(_measure, groups, at) for one in found]
+    return [one for found in local_engine(workers).map(_measure, groups, at) for one in found]
 
 
 def _measure(samples: tuple[TestedLow, ...]) -> list[MeasuredLow]:

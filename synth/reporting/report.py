@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...engines.engine import Counted, Engine
-from ...engines.local import LocalEngine
+from ...engines.local import local_engine
 from ...errors import ConfigError
 from ...manifests.sets.pair_set import is_set
 from ...progress import Progress, Silent
@@ -31,7 +31,7 @@ def report(
     normals: str | Path | None = None,
     pairs: int = 600,
     beside: Iterable[str | Path] = (),
-    workers: int = 1,
+    workers: int | None = None,
     progress: Progress | None = None,
     engine: Engine | None = None,
 ) -> list[Check]:
@@ -53,7 +53,7 @@ def report(
         References that `gloam stats --save-reference` wrote; folders of real lows, or folders that
         hold low/ and normal/, to tell the set's lows from.
     workers, progress, engine
-        See `gloam.build`; one process and no bars by default. Progress counts pairs measured.
+        See `gloam.build`; all cores and no bars by default. Progress counts pairs measured.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def report(
             f"{second if is_set(first) else first}: not a set, but the other one is; give two sets,"
             " or a folder of lows and one of normals"
         )
-    shown, engine = progress or Silent(), engine or LocalEngine(workers)
+    shown, engine = progress or Silent(), engine or local_engine(workers)
     shown.stage("measuring pairs", None)
     if isinstance(first, Subject):
         subjects = [first]
@@ -111,7 +111,7 @@ def report(
         for subject in subjects
         for path, rows in zip(folders, real, strict=True)
     ]
-    write_bytes(out, page(subjects, references, compared).encode())
+    write_bytes(out, page(subjects, references, compared).encode("utf-8", "backslashreplace"))
     return [check for subject in subjects for check in subject.checks]
 
 

@@ -174,6 +174,17 @@ def test_histograms_of_anything():
             assert "nan" not in made
 
 
+_STRUCK = """[...document.querySelectorAll(".chart text.name")].filter((name) => {
+  const own = name.getBoundingClientRect();
+  return [...name.parentElement.querySelectorAll(".band, .median, .bars, text")].some((other) => {
+    const box = other.getBoundingClientRect();
+    return other !== name && box.left < own.right && own.left < box.right
+      && box.top + 2 < own.bottom && own.top + 2 < box.bottom;
+  });
+}).length"""
+"""How many names in charts something else lies over; 2 pixels of a line's height are air."""
+
+
 @NEEDED
 def test_a_browser_opens_it_offline_and_all_can_read_it(made, tmp_path):
     out = tmp_path / "page.html"
@@ -189,6 +200,14 @@ def test_a_browser_opens_it_offline_and_all_can_read_it(made, tmp_path):
         for width in (1440, 768, 320):
             watched.page.set_viewport_size({"width": width, "height": 800})
             assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
+            tops = watched.page.evaluate(
+                "[...document.querySelectorAll('.chart, .pair')].map((one) =>"
+                " [one.className, ...['top', 'height'].map((n) => Math.round("
+                "one.getBoundingClientRect()[n]))].join())"
+            )
+            cards = {tuple(one.split(",")[:2]): one.split(",")[2] for one in tops}
+            assert all(cards[tuple(one.split(",")[:2])] == one.split(",")[2] for one in tops)
+            assert watched.page.evaluate(_STRUCK) == 0
         for scheme in ("light", "dark"):
             watched.page.emulate_media(color_scheme=scheme)
             accessible(watched.page)
