@@ -16,7 +16,6 @@ from typing import Any, overload
 
 from ..errors import GloamError, GloamWarning, LoaderError, SetError, SourceError
 from ..manifests.images.header import read_header
-from ..manifests.images.opening import MOST_PIXELS
 from ..manifests.images.png import SIGNATURE
 from ..manifests.real.pairing import Match, match_files
 from ..manifests.selection.plan import SPLITS
@@ -283,7 +282,7 @@ def warn_enlarged(held: Any, contents: Contents, size: tuple[int, int] | None) -
             record = next(held.records(contents.split))
             height, width = int(record["height"]), int(record["width"])
         else:
-            header = read_header(read_extent(contents.pair(0).normal), MOST_PIXELS)
+            header = read_header(read_extent(contents.pair(0).normal))
             height, width = header.height, header.width
     except (GloamError, OSError, LookupError, ValueError, StopIteration):  # it is said when read
         return
