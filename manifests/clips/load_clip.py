@@ -48,13 +48,7 @@ def video_pixels(location: Location, max_pixels: int) -> list[Pixels]:
     Raises ImageRefused when one is not there, or has more pixels.
     """
     video, times = video_and_times(location)
-    frames = decode_frames(video, times)
-    height, width = frames[0].shape[:2]
-    if height * width > max_pixels:
-        raise ImageRefused(
-            Reason.TOO_LARGE, f"{width} x {height} pixels, the limit is {max_pixels:,}"
-        )
-    return frames
+    return decode_frames(video, times, max_pixels)
 
 
 def check_frames(frames: list[Normal], cuts: bool = False) -> None:

@@ -26,6 +26,7 @@ from ...storage.atomic import atomic_write
 from ...storage.tables import read_table
 from ..clips.listing import list_clips
 from ..clips.windows import Windows, locates_clip
+from ..images.header import MAX_PIXELS
 from ..sources import Location, Source, list_source, read
 from .keys import make_keys
 from .measures import FIELDS, MEASURES, Measures, measure, measure_clip
@@ -48,6 +49,7 @@ def list_candidates(
     sources: list[Source],
     progress: Callable[[int], None] = lambda listed: None,
     passed: dict[str, Counter[str]] | None = None,
+    max_pixels: int = MAX_PIXELS,
 ) -> pa.Table:
     """List the photographs of all sources, keyed and located, in a fixed order.
 
@@ -55,6 +57,7 @@ def list_candidates(
     progress: called now and then with the number listed so far.
     passed: gets, by name of the source, counts of files that may be photographs and are not taken;
       see `list_source`.
+    max_pixels: videos with larger frames are passed over.
 
     Returns columns source, key, path, container, member, offset, size, stamp (see `Location`).
     Raises SourceError when a source is missing, broken, or not what its kind says.
@@ -66,8 +69,9 @@ def list_candidates(
     for source in sources:
         before = len(paths)
         over: Counter[str] = Counter()
+        windows = Windows(source.frames, source.stride, source.step)
         images = (
-            list_clips(source.path, Windows(source.frames, source.stride, source.step), over)
+            list_clips(source.path, windows, over, max_pixels)
             if source.frames
             else list_source(source.kind, source.path, source.listing, over)
         )
