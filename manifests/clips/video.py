@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 from PIL import Image
@@ -31,6 +31,7 @@ UNREAD = (
     ".trp", ".tp", ".amv", ".wtv", ".dvr-ms",
 )  # fmt: skip
 """Suffixes of videos that are not read: a source counts them."""
+T = TypeVar("T")
 _FORMATS = (
     "mov", "matroska", "avi", "mpeg", "mpegvideo", "m4v", "mpegts", "asf", "flv", "ogg", "mxf",
     "dv", "yuv4mpegpipe",
@@ -44,6 +45,7 @@ _MATRICES = 1, 4, *_BT601, 7, 9
 """Those that FFmpeg knows, of H.273: not YCgCo, ICtCp, nor constant luminance."""
 _BT2020 = 9  # its primaries, and its matrix
 _PROGRESSIVE = 1  # of AVFieldOrder: 0 is unknown, and all others are of fields
+_FRAMES_OF_PICTURE = 4  # a clip may have as many pixels as so many of the largest pictures
 _MOST_BYTES = 1 << 34  # of a video in an archive or a store, which is read whole
 
 
@@ -91,16 +93,22 @@ def list_key_frames(location: Location) -> tuple[list[int], tuple[int, int]]:
 
 
 def decode_frames(
-    location: Location, times: Sequence[int], max_pixels: int = MAX_PIXELS
-) -> list[Pixels]:
-    """Decode frames of a video, upright and in sRGB, uint8 RGB (H, W, 3) each.
+    location: Location,
+    times: Sequence[int],
+    max_pixels: int = MAX_PIXELS,
+    made: Callable[[Pixels], T] = np.array,
+) -> list[T]:
+    """Decode frames of a video, upright and in sRGB.
 
     location: location of the file.
     times: presentation times in rising order, of `frame_times`.
+    max_pixels: of a frame; of all together, see `check_clip`.
+    made: function of a frame's pixels, uint8 RGB (H, W, 3), which last until the next frame.
 
-    Raises ImageRefused when one of them is not there, cannot be decoded, or is interlaced.
+    Returns what `made` makes of each, a copy if it is not given. Raises ImageRefused when one of
+    them is not there, cannot be decoded, is interlaced, or too large.
     """
-    found = {time: np.array(pixels) for time, pixels in _decoded(location, times, max_pixels)}
+    found = {time: made(pixels) for time, pixels in _decoded(location, times, max_pixels)}
     return [found[time] for time in times]
 
 
@@ -141,12 +149,23 @@ def _decoded(
                 if time in wanted:
                     wanted.discard(time)
                     check_pixels(frame.width, frame.height, max_pixels)
+                    check_clip(frame.height, frame.width, len(times), max_pixels)
                     yield time, _upright(frame, told.with_frame(frame), reformatter)
                 if time is not None and time >= times[-1]:
                     break
             if not wanted:
                 return
     raise ImageRefused(Reason.DAMAGED, f"{len(wanted)} of {len(times)} frames cannot be decoded")
+
+
+def check_clip(height: int, width: int, frames: int, max_pixels: int) -> None:
+    """Raise ImageRefused: "too large", for frames that have too many pixels together."""
+    most = _FRAMES_OF_PICTURE * max_pixels
+    if height * width * frames > most:
+        raise ImageRefused(
+            Reason.TOO_LARGE,
+            f"{frames} frames of {width} x {height} pixels, the limit of a clip is {most:,} in all",
+        )
 
 
 def _decoded_times(location: Location, max_pixels: int) -> list[int]:

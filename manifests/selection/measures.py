@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..clips.cuts import refuse_cut
-from ..clips.load_clip import check_frames, video_pixels
+from ..clips.load_clip import check_frames, load_files, video_pixels
 from ..clips.windows import frame_files
 from ..images.decode import decode_small
 from ..images.header import MAX_PIXELS, read_header
-from ..images.load_normal import load_normal
 from ..images.opening import Pixels
 from ..sources import Location, read
 
@@ -97,7 +96,7 @@ def measure_clip(location: Location, max_pixels: int = MAX_PIXELS) -> Measures:
         refuse_cut(pixels)
         found = [measure_pixels(pixels[number]) for number in _three(len(pixels))]
     else:
-        check_frames([load_normal(read(file), None, max_pixels) for file in files])
+        check_frames(load_files(files, None, max_pixels))
         found = [measure(read(files[number]), max_pixels) for number in _three(len(files))]
     worst = {name: min(getattr(one, name) for one in found) for name in _LEAST}
     worst |= {name: max(getattr(one, name) for one in found) for name in _LARGEST}
