@@ -85,6 +85,7 @@ def export_triton(
     recipe = None if live_recipe is None else load_recipe(live_recipe)
     root.parent.mkdir(parents=True, exist_ok=True)
     made = temporary_beside(root)
+    made.mkdir()
     try:
         models = _preprocessing(made, options) if recipe is None else []
         if recipe is not None:
