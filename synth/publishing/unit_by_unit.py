@@ -90,9 +90,9 @@ def write_units(
     if root.resolve() == origin.root.resolve():
         raise SetError.at(root, "is the set itself; give another folder")
     mark = canonical_json(about | {"set": origin.info.sha256, "name": origin.name})
-    left = claim(root)
     if _done(root, mark):
         return
+    left = claim(root)
     work = root / WORK_FOLDER
     with exclusive(work / "lock"):
         remove_files(left)
