@@ -12,7 +12,7 @@ from ..images.load_normal import Normal, encode_normal, load_normal
 from ..images.opening import Pixels
 from ..sources.containers import Location, read
 from .cuts import refuse_cut
-from .video import check_clip, decode_frames
+from .video import check_clip, convert_frames, decode_frames
 from .windows import frame_files, video_and_times
 
 
@@ -41,7 +41,7 @@ def load_clip(
     files = frame_files(location)
     if files is None:
         video, times = video_and_times(location)
-        frames = decode_frames(video, times, max_pixels, normal_of)
+        frames = convert_frames(video, times, max_pixels, normal_of)
     else:
         frames = load_files(files, max_side, max_pixels)
     check_frames(frames, cuts)

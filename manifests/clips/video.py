@@ -93,20 +93,26 @@ def list_key_frames(location: Location) -> tuple[list[int], tuple[int, int]]:
 
 
 def decode_frames(
-    location: Location,
-    times: Sequence[int],
-    max_pixels: int = MAX_PIXELS,
-    made: Callable[[Pixels], T] = np.array,
-) -> list[T]:
-    """Decode frames of a video, upright and in sRGB.
+    location: Location, times: Sequence[int], max_pixels: int = MAX_PIXELS
+) -> list[Pixels]:
+    """Decode frames of a video, upright and in sRGB, uint8 RGB (H, W, 3) each.
 
     location: location of the file.
     times: presentation times in rising order, of `frame_times`.
     max_pixels: of a frame; of all together, see `check_clip`.
-    made: function of a frame's pixels, uint8 RGB (H, W, 3), which last until the next frame.
 
-    Returns what `made` makes of each, a copy if it is not given. Raises ImageRefused when one of
-    them is not there, cannot be decoded, is interlaced, or too large.
+    Raises ImageRefused when one of them is not there, cannot be decoded, is interlaced, or too
+    large.
+    """
+    return convert_frames(location, times, max_pixels, lambda pixels: pixels.copy())
+
+
+def convert_frames(
+    location: Location, times: Sequence[int], max_pixels: int, made: Callable[[Pixels], T]
+) -> list[T]:
+    """Return what a function makes of each frame; its pixels last until the next frame.
+
+    location, times, max_pixels, and what is raised: as of `decode_frames`.
     """
     found = {time: made(pixels) for time, pixels in _decoded(location, times, max_pixels)}
     return [found[time] for time in times]
@@ -218,8 +224,8 @@ class _Signal(NamedTuple):
 
         Raises ImageRefused: "unsupported", for a high dynamic range.
         """
-        points = (one.color_primaries, one.color_trc, one.colorspace, one.color_range)
-        made = cls(*map(int, points))
+        primaries, transfer = int(one.color_primaries), int(one.color_trc)
+        made = cls(primaries, transfer, int(one.colorspace), int(one.color_range))
         _profile(made.primaries, made.transfer)
         return made
 
@@ -239,11 +245,9 @@ class _Signal(NamedTuple):
         )
         # Decoders of HEVC and AV1 say 16 to 235 where nothing is coded.
         span = (self.span if silent else 0) or coded.span or self.span
-        if transfer in _UNSAID and any(frame.side_data.get(kind) for kind in _high_range_data()):
+        if transfer in _UNSAID and any(one.type in _high_range_data() for one in frame.side_data):
             raise ImageRefused(Reason.UNSUPPORTED, HIGH_RANGE)
-        if matrix in _UNSAID:
-            matrix = _BT601[0]
-        elif matrix not in _MATRICES and not frame.format.is_rgb:
+        if matrix not in (*_UNSAID, *_MATRICES) and not frame.format.is_rgb:
             raise ImageRefused(Reason.UNSUPPORTED, f"a colour matrix that is not read ({matrix})")
         if primaries in _UNSAID and matrix == _BT2020:
             primaries = _BT2020
@@ -256,17 +260,18 @@ _profile = lru_cache(maxsize=64)(cicp_profile)
 
 
 @lru_cache(maxsize=1)
-def _high_range_data() -> tuple[Any, ...]:
+def _high_range_data() -> frozenset[Any]:
     """Return the kinds of side data that only frames of a high dynamic range have."""
     kinds = _av().sidedata.sidedata.Type
     names = "MASTERING_DISPLAY_METADATA CONTENT_LIGHT_LEVEL DYNAMIC_HDR_PLUS DOVI_METADATA"
-    return tuple(getattr(kinds, name) for name in names.split())
+    return frozenset(getattr(kinds, name) for name in names.split())
 
 
 def _upright(frame: Any, signal: _Signal, reformatter: Any) -> Pixels:
     """Return a frame's pixels in sRGB where FFmpeg put them, turned as its metadata says."""
+    matrix = None if signal.matrix in _UNSAID else signal.matrix
     shown = reformatter.reformat(
-        frame, format="rgb24", src_colorspace=signal.matrix, src_color_range=signal.span
+        frame, format="rgb24", src_colorspace=matrix, src_color_range=signal.span
     )
     plane = shown.planes[0]
     rows = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
@@ -332,7 +337,7 @@ def probe_video(location: Location) -> VideoFacts:
         signal = told.with_frame(frame)
         upright = _orientation(frame) == (False, (slice(None), slice(None)))
         codec, size = stream.codec_context.codec.canonical_name, (frame.height, frame.width)
-        bt601, srgb = signal.matrix in _BT601, not signal.profile
+        bt601, srgb = signal.matrix in (*_UNSAID, *_BT601), not signal.profile
         return VideoFacts(codec, frame.format.name, size, upright, bt601, srgb)
 
 
@@ -397,7 +402,7 @@ def opened(file: BinaryIO, max_pixels: int = MAX_PIXELS) -> Any:
 
 def _coded(max_pixels: int) -> str:
     """Return the limit of FFmpeg's decoders, which count what is coded beyond the margins, too."""
-    return str(max_pixels + max_pixels // 8)
+    return str(2 * max_pixels + (1 << 20))
 
 
 @contextmanager
