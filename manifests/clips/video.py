@@ -45,6 +45,7 @@ _MATRICES = 1, 4, *_BT601, 7, 9
 """Those that FFmpeg knows, of H.273: not YCgCo, ICtCp, nor constant luminance."""
 _BT2020 = 9  # its primaries, and its matrix
 _PROGRESSIVE = 1  # of AVFieldOrder: 0 is unknown, and all others are of fields
+_PIECE = 1 << 17  # bytes that FFmpeg asks for at a time
 _FRAMES_OF_PICTURE = 4  # a clip may have as many pixels as so many of the largest pictures
 _MOST_BYTES = 1 << 34  # of a video in an archive or a store, which is read whole
 
@@ -394,7 +395,10 @@ def opened(file: BinaryIO, max_pixels: int = MAX_PIXELS) -> Any:
     """
     try:
         return _av().open(
-            file, options=_OPTIONS | {"max_pixels": _coded(max_pixels)}, metadata_errors="replace"
+            file,
+            options=_OPTIONS | {"max_pixels": _coded(max_pixels)},
+            metadata_errors="replace",
+            buffer_size=_PIECE,
         )
     except errors() as error:
         raise ImageRefused(Reason.NOT_AN_IMAGE, first_line(error)) from error
