@@ -46,7 +46,7 @@ _MATRICES = 1, 4, *_BT601, 7, 9
 _BT2020 = 9  # its primaries, and its matrix
 _PROGRESSIVE = 1  # of AVFieldOrder: 0 is unknown, and all others are of fields
 _PIECE = 1 << 17  # bytes that FFmpeg asks for at a time
-_FRAMES_OF_PICTURE = 4  # a clip may have as many pixels as so many of the largest pictures
+_PICTURES = 3  # a clip has no more pixels than so many of the largest pictures
 _MOST_BYTES = 1 << 34  # of a video in an archive or a store, which is read whole
 
 
@@ -167,7 +167,7 @@ def _decoded(
 
 def check_clip(height: int, width: int, frames: int, max_pixels: int) -> None:
     """Raise ImageRefused: "too large", for frames that have too many pixels together."""
-    most = _FRAMES_OF_PICTURE * max_pixels
+    most = _PICTURES * max_pixels
     if height * width * frames > most:
         raise ImageRefused(
             Reason.TOO_LARGE,
