@@ -205,7 +205,7 @@ def _time_of(frame: Any) -> int | None:
 
 
 class _Signal(NamedTuple):
-    """What a file, or a frame in it, says of colours: code points of ITU-T H.273.
+    """Code points of ITU-T H.273 that a file, or a frame in it, says of colours.
 
     Files and what is coded in them say it both, or one of them alone. What is coded comes first, as
     FFmpeg has it, but a high dynamic range that either says is one.
