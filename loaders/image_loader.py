@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self, Unpack
@@ -19,6 +20,8 @@ from .image_files import ImageFiles, images_given, images_in, images_listed
 from .index import Contents, cached_in, contents_of, refuse_clips
 from .labels import label_columns
 from .options import ImageOptions, check_names
+
+_TIFF = re.compile(r"\.tiff?\Z", re.IGNORECASE).search
 
 
 class ImageLoader(EpochLoader):
@@ -85,7 +88,9 @@ class ImageLoader(EpochLoader):
         given = {**options, "crop": options.get("crop") or "resize"}
         chosen = self._options(given, split == "train", False)
         contents = cached_in(contents, options.get("cache"), options.get("cache_gb"))
-        reader = contents.reader if images is None else "file"
+        # DALI shows some TIFFs otherwise: gloam reads lists of them.
+        tiffs = images is not None and any(map(_TIFF, images.paths))
+        reader = contents.reader if images is None or tiffs else "file"
         if self._backend == "torch":
             reader = "torch"
         rank, world_size = options.get("rank"), options.get("world_size")

@@ -225,7 +225,8 @@ def darken(
     Parameters
     ----------
     image : uint8 array or tensor (H, W, 3) or (3, H, W), or Pillow image
-        A well exposed photograph, RGB, sRGB-encoded.
+        A well exposed photograph, RGB, sRGB-encoded. Pillow's other modes become RGB as `build`
+        reads them: 16 bits the nearest levels, what is transparent white.
     recipe : Recipe or str
         Recipe that parameters are drawn from: a shipped recipe's name, a YAML file, or a loaded
         recipe. A file is read at each call: for many images, load it once with `load_recipe`.
@@ -248,7 +249,8 @@ def darken(
     gloam.errors.ConfigError
         When the recipe is unknown or wrong.
     ValueError
-        When the image is none of those, or the seed is no such number.
+        When the image is none of those, or of a mode that does not say which value is white (F,
+        I), or the seed is no such number.
 
     Notes
     -----

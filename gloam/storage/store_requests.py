@@ -19,7 +19,7 @@ from ..errors import ConfigError, first_line
 
 PATIENCE = "GLOAM_STORE_PATIENCE"
 """A variable of the environment: for how many seconds a request is repeated that fails (120)."""
-_VARIABLES = ("AWS_", "GOOGLE_", "AZURE_", "GLOAM_STORE_")
+_VARIABLES = ("AWS_", "GOOGLE_", "AZURE_", "GLOAM_STORE_", "GLOAM_MAX_PIXELS")
 _REFUSED = re.compile(r"status code: (400|401|403|404|405|411|416)")
 _STALL = 20.0  # seconds without a byte, after which a request is given up and made again
 T = TypeVar("T")
@@ -34,7 +34,7 @@ def patience() -> float:
 
 
 def environment() -> dict[str, str]:
-    """Return the variables of the environment that say how stores are reached.
+    """Return the variables of the environment that workers heed: how stores are reached, limits.
 
     Processes that were forked from an older one have older ones.
     """

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
 from ...engines.local import LocalEngine, count
 from ...errors import ConfigError, ImageRefused, SourceError
-from ...manifests.images.decode import decode_as_rgb
-from ...manifests.images.npy import MAGIC, read_npy
+from ...manifests.images.decode import decode_at_depth
+from ...manifests.images.opening import byte_limit
 from ...manifests.real.pairing import Match
 from ...manifests.real.real import RealSet, real_named
 from ...manifests.selection.measures import measure_pixels
@@ -164,15 +163,7 @@ def read_image(path: Path) -> metrics.Image:
     Raises SourceError when it cannot be read.
     """
     try:
-        data = read_regular(path)
-        if data.startswith(MAGIC):
-            pixels: npt.NDArray[Any] = read_npy(data)
-        else:
-            pixels = decode_as_rgb(data, colours=False)
-            flags = cv2.IMREAD_COLOR_RGB | cv2.IMREAD_ANYDEPTH
-            deep = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
-            if deep is not None and deep.dtype == np.uint16 and deep.shape == pixels.shape:
-                pixels = deep
+        pixels = decode_at_depth(read_regular(path, byte_limit()))
     except OSError as error:
         raise SourceError.at(path, error.strerror or str(error)) from error
     except ImageRefused as refusal:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..images.decode import decode_small
-from ..images.header import MAX_PIXELS, read_header
+from ..images.header import read_header
 from ..images.opening import Pixels
 from .measures import SIDE, luma_cells
 
@@ -46,7 +46,7 @@ def thumbnail(pixels: Pixels) -> Thumbnail:
 
 def thumbnail_of(data: bytes) -> Thumbnail:
     """Return the thumbnail of a picture's file. Raises ImageRefused when it cannot be decoded."""
-    return thumbnail(decode_small(data, read_header(data, MAX_PIXELS), SIDE))
+    return thumbnail(decode_small(data, read_header(data), SIDE))
 
 
 def correlate(first: Thumbnail, second: Thumbnail, least: tuple[int, int] = _ALIKE) -> bool:

@@ -14,8 +14,9 @@ from PIL import Image
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SourceError
 from ...manifests.images.decode import decode_as_rgb, decode_small
-from ...manifests.images.header import MAX_PIXELS, read_header
+from ...manifests.images.header import read_header
 from ...manifests.images.npy import MAGIC, npy_as_png
+from ...manifests.images.opening import byte_limit
 from ...manifests.real.real import real_named
 from ...manifests.selection.measures import SIDE, measure_pixels
 from ...manifests.selection.twins import Thumbnail, find_twins, thumbnail
@@ -185,7 +186,7 @@ def _see(paths: tuple[str, ...]) -> list[Seen | str]:
     made: list[Seen | str] = []
     for path in paths:
         try:
-            data = read_regular(as_path(path))
+            data = read_regular(as_path(path), byte_limit())
         except OSError as error:
             made.append(f"{path}: {error.strerror or error}")
         else:
@@ -197,7 +198,7 @@ def _see(paths: tuple[str, ...]) -> list[Seen | str]:
 def _seen(path: str, data: bytes) -> Seen | str:
     try:
         data = npy_as_png(data) if data.startswith(MAGIC) else data
-        pixels = decode_small(data, read_header(data, MAX_PIXELS), SIDE)
+        pixels = decode_small(data, read_header(data), SIDE)
     except ImageRefused as refusal:
         return f"{path}: {refusal.detail}"
     return Seen(path, measure_pixels(pixels).perceptual_hash, thumbnail(pixels))
@@ -211,7 +212,7 @@ def _pixels(wanted: set[str], sets: list[str]) -> dict[str, Pixels]:
         if paths is None:
             data = ((path, own) for path, own in _normals(given) if path in wanted)
         else:
-            data = ((p, read_regular(as_path(p))) for p in paths if p in wanted)
+            data = ((p, read_regular(as_path(p), byte_limit())) for p in paths if p in wanted)
         for path, own in data:
             own = npy_as_png(own) if own.startswith(MAGIC) else own
             image = Image.fromarray(decode_as_rgb(own))

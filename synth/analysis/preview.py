@@ -15,7 +15,7 @@ from ...manifests.clips.listing import list_clips, warn_of_videos
 from ...manifests.clips.load_clip import load_clip
 from ...manifests.clips.windows import Windows, sequence_of
 from ...manifests.images.load_normal import load_normal
-from ...manifests.images.opening import Pixels
+from ...manifests.images.opening import Pixels, byte_limit
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sources import Location, list_source, read
 from ...manifests.sources.collections import SAMPLE_NAMES
@@ -166,6 +166,6 @@ def read_photographs(
     if len(files) > most:
         raise ConfigError(f"{len(files)} photographs are too many, {most} the most; name fewer")
     try:
-        return [(path.name, read_regular(path)) for path in files]
+        return [(path.name, read_regular(path, byte_limit())) for path in files]
     except OSError as error:
         raise SourceError(f"{error.filename}: {error.strerror}", path=error.filename) from error

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from nvidia import dali
 
 from ....errors import LoaderError
+from ....manifests.images.opening import pixel_limit
 from ...augment import window_of
 from ...options import Options
 
@@ -80,6 +81,17 @@ def decoded(images: Any, options: Options) -> Any:
     )
 
 
+@plain
+def bounded(image: Any) -> Any:
+    """Return an encoded image, or nothing of it where it has too many pixels.
+
+    Then its decoder fails, and what looks for the reason finds it.
+    """
+    shape = fn.peek_image_shape(image)
+    kept = image.shape()[0] * (shape[0] * shape[1] <= pixel_limit())
+    return fn.slice(image, start=[0], shape=fn.stack(fn.cast(kept, dtype=types.INT32)), axes=[0])
+
+
 def decoded_by_two(images: Any, options: Options) -> Any:
     """Decode encoded images that lows are made of, on a GPU by two operators that share them.
 
@@ -87,6 +99,7 @@ def decoded_by_two(images: Any, options: Options) -> Any:
     busy: on an H200 some 28,000 live pairs a second in place of 23,000; three or four are no
     faster.
     """
+    images = bounded(images)
     if options.device == "cpu" or options.exact:
         return decoded(images, options)
     if (images.shape()[0] & 1) == 0:  # noqa: SIM108 - DALI follows statements alone
@@ -104,7 +117,7 @@ def processed(images: list[Any], options: Options, crops: Crops | None) -> list[
     Raises LoaderError when images are to be cropped or flipped, and `crops` does not say how.
     """
     window, flips = cropped(images[-1], options, crops)
-    images = _alike(decoded, images, options=options)
+    images = _alike(decoded, [bounded(image) for image in images], options=options)
     made = transform(images, window, flips, options)
     return [*made, images[-1]] if options.maps else made
 

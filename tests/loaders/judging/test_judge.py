@@ -8,6 +8,7 @@ import io
 import cv2
 import numpy as np
 import pytest
+import tifffile
 from skimage import data
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
@@ -153,3 +154,26 @@ def test_intervals_cover_the_mean(scenes, each):
         covered += low <= 0.3 <= high
     assert 0.91 <= covered / 300 <= 0.98
     assert np.isnan(interval(np.ones(3), np.zeros(3, np.int64))).all()
+
+
+@pytest.mark.parametrize("layout", ["contig", "separate"])
+def test_tiffs_of_16_bits_have_the_figures_of_their_samples(tmp_path, layout):
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 65000, (6, 6, 3)).astype(np.uint16)
+    normal = cv2.resize(first, (72, 64), interpolation=cv2.INTER_LINEAR)
+    made = np.clip(normal + rng.integers(-600, 601, normal.shape), 0, 65535).astype(np.uint16)
+    for name, image in (("low", normal // 6), ("normal", normal), ("made", made)):
+        stored = image if layout == "contig" else np.ascontiguousarray(np.moveaxis(image, 2, 0))
+        (tmp_path / name).mkdir()
+        tifffile.imwrite(
+            tmp_path / name / "1.tif",
+            stored,
+            photometric="rgb",
+            planarconfig=layout,
+            compression="zlib",
+        )
+    found = judge(
+        tmp_path / "made", low=tmp_path / "low", normal=tmp_path / "normal", perceptual=False
+    )
+    right = peak_signal_noise_ratio(normal / 65535, made / 65535, data_range=1)
+    assert found.values["made"][0, 0] == pytest.approx(right, abs=1e-9)
