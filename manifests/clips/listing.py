@@ -12,7 +12,6 @@ from pathlib import Path, PurePosixPath
 
 from ...errors import GloamWarning, ImageRefused, Reason, SourceError
 from ...storage.stores import as_path
-from ..images.header import MAX_PIXELS
 from ..images.header import SUFFIXES as IMAGES
 from ..sources.collections import Listed, format_counts
 from ..sources.containers import Entry, file_entry, list_container
@@ -29,7 +28,7 @@ _NUMBERS = re.compile(r"(\d+)")
 
 
 def list_clips(
-    path: str, windows: Windows, passed: Counter[str], max_pixels: int = MAX_PIXELS
+    path: str, windows: Windows, passed: Counter[str], max_pixels: int | None = None
 ) -> Iterator[Listed]:
     """List the clips of a folder or an archive, sequence by sequence in the order of their names.
 
@@ -97,7 +96,7 @@ def _of_folders(
 
 
 def _of_videos(
-    videos: list[Entry], windows: Windows, passed: Counter[str], max_pixels: int
+    videos: list[Entry], windows: Windows, passed: Counter[str], max_pixels: int | None
 ) -> Iterator[Listed]:
     for entry in sorted(videos, key=lambda entry: _natural(entry.name)):
         try:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...errors import ImageRefused, Reason
-from ..images.header import MAX_PIXELS
 from ..images.load_normal import Normal, encode_normal, load_normal
 from ..images.opening import Pixels
 from ..sources.containers import Location, read
@@ -19,7 +18,7 @@ from .windows import frame_files, video_and_times
 def load_clip(
     location: Location,
     max_side: int | None = None,
-    max_pixels: int = MAX_PIXELS,
+    max_pixels: int | None = None,
     cuts: bool = False,
 ) -> list[Normal]:
     """Load the frames of a clip as a set stores them.
@@ -48,7 +47,9 @@ def load_clip(
     return frames
 
 
-def load_files(files: Sequence[Location], max_side: int | None, max_pixels: int) -> list[Normal]:
+def load_files(
+    files: Sequence[Location], max_side: int | None, max_pixels: int | None
+) -> list[Normal]:
     """Load the frames of a clip that are files; see `load_clip`."""
     frames: list[Normal] = []
     for file in files:
@@ -57,7 +58,7 @@ def load_files(files: Sequence[Location], max_side: int | None, max_pixels: int)
     return frames
 
 
-def video_pixels(location: Location, max_pixels: int) -> list[Pixels]:
+def video_pixels(location: Location, max_pixels: int | None = None) -> list[Pixels]:
     """Decode the frames of a clip of a video, uint8 RGB (H, W, 3) each.
 
     Raises ImageRefused when one is not there, or they have more pixels.

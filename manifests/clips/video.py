@@ -15,8 +15,7 @@ from PIL import Image
 from ...errors import ConfigError, ImageRefused, Reason, first_line
 from ...storage.untrusted import open_regular
 from ..images.colour import HIGH_RANGE, cicp_profile, to_srgb
-from ..images.header import MAX_PIXELS
-from ..images.opening import Pixels, check_pixels
+from ..images.opening import Pixels, check_pixels, pixel_limit
 from ..sources.containers import Location, path_of, read
 
 SUFFIXES = (
@@ -50,7 +49,7 @@ _PICTURES = 3  # a clip has no more pixels than so many of the largest pictures
 _MOST_BYTES = 1 << 34  # of a video in an archive or a store, which is read whole
 
 
-def frame_times(location: Location, max_pixels: int = MAX_PIXELS) -> list[int]:
+def frame_times(location: Location, max_pixels: int | None = None) -> list[int]:
     """Return the presentation times of a video's frames, in order: of those that are shown.
 
     It reads the file's packets and decodes none but the first frame, which shows whether the
@@ -94,13 +93,13 @@ def list_key_frames(location: Location) -> tuple[list[int], tuple[int, int]]:
 
 
 def decode_frames(
-    location: Location, times: Sequence[int], max_pixels: int = MAX_PIXELS
+    location: Location, times: Sequence[int], max_pixels: int | None = None
 ) -> list[Pixels]:
     """Decode frames of a video, upright and in sRGB, uint8 RGB (H, W, 3) each.
 
     location: location of the file.
     times: presentation times in rising order, of `frame_times`.
-    max_pixels: of a frame; of all together, see `check_clip`.
+    max_pixels: of a frame, see `opening.check_pixels`; of all together, see `check_clip`.
 
     Raises ImageRefused when one of them is not there, cannot be decoded, is interlaced, or too
     large.
@@ -109,7 +108,10 @@ def decode_frames(
 
 
 def convert_frames(
-    location: Location, times: Sequence[int], max_pixels: int, made: Callable[[Pixels], T]
+    location: Location,
+    times: Sequence[int],
+    max_pixels: int | None,
+    made: Callable[[Pixels], T],
 ) -> list[T]:
     """Return what a function makes of each frame; its pixels last until the next frame.
 
@@ -142,7 +144,7 @@ def decode_sequence(
 
 
 def _decoded(
-    location: Location, times: Sequence[int], max_pixels: int = MAX_PIXELS
+    location: Location, times: Sequence[int], max_pixels: int | None = None
 ) -> Iterator[tuple[int, Pixels]]:
     """Yield the time and the pixels of each frame that is wanted; they last until the next one."""
     wanted = set(times)
@@ -165,9 +167,9 @@ def _decoded(
     raise ImageRefused(Reason.DAMAGED, f"{len(wanted)} of {len(times)} frames cannot be decoded")
 
 
-def check_clip(height: int, width: int, frames: int, max_pixels: int) -> None:
+def check_clip(height: int, width: int, frames: int, max_pixels: int | None) -> None:
     """Raise ImageRefused: "too large", for frames that have too many pixels together."""
-    most = _PICTURES * max_pixels
+    most = _PICTURES * (pixel_limit() if max_pixels is None else max_pixels)
     if height * width * frames > most:
         raise ImageRefused(
             Reason.TOO_LARGE,
@@ -175,7 +177,7 @@ def check_clip(height: int, width: int, frames: int, max_pixels: int) -> None:
         )
 
 
-def _decoded_times(location: Location, max_pixels: int) -> list[int]:
+def _decoded_times(location: Location, max_pixels: int | None) -> list[int]:
     times: list[int] = []
     with open_video(location, max_pixels) as (container, stream), as_far_as_sound(times):
         told = _Signal.of(stream.codec_context)
@@ -343,7 +345,7 @@ def probe_video(location: Location) -> VideoFacts:
 
 
 @contextmanager
-def open_video(location: Location, max_pixels: int = MAX_PIXELS) -> Iterator[tuple[Any, Any]]:
+def open_video(location: Location, max_pixels: int | None = None) -> Iterator[tuple[Any, Any]]:
     """Open a video; yields its container and its first video stream, of PyAV.
 
     Cover art and thumbnails, which FFmpeg gives as streams of their own, are none.
@@ -388,7 +390,7 @@ def _bytes_of(location: Location) -> BinaryIO:
     return io.BytesIO(read(location, _MOST_BYTES))
 
 
-def opened(file: BinaryIO, max_pixels: int = MAX_PIXELS) -> Any:
+def opened(file: BinaryIO, max_pixels: int | None = None) -> Any:
     """Open a file of a video with PyAV, if it is of a container format that is meant.
 
     Raises ImageRefused: "not an image", when it is not, or too damaged to tell.
@@ -404,9 +406,10 @@ def opened(file: BinaryIO, max_pixels: int = MAX_PIXELS) -> Any:
         raise ImageRefused(Reason.NOT_AN_IMAGE, first_line(error)) from error
 
 
-def _coded(max_pixels: int) -> str:
+def _coded(max_pixels: int | None) -> str:
     """Return the limit of FFmpeg's decoders, which count what is coded beyond the margins, too."""
-    return str(2 * max_pixels + (1 << 20))
+    most = pixel_limit() if max_pixels is None else max_pixels
+    return str(2 * most + (1 << 20))
 
 
 @contextmanager

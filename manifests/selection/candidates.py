@@ -26,7 +26,6 @@ from ...storage.atomic import atomic_write
 from ...storage.tables import read_table
 from ..clips.listing import list_clips
 from ..clips.windows import Windows, locates_clip
-from ..images.header import MAX_PIXELS
 from ..sources import Location, Source, list_source, read
 from .keys import make_keys
 from .measures import FIELDS, MEASURES, Measures, measure, measure_clip
@@ -49,7 +48,7 @@ def list_candidates(
     sources: list[Source],
     progress: Callable[[int], None] = lambda listed: None,
     passed: dict[str, Counter[str]] | None = None,
-    max_pixels: int = MAX_PIXELS,
+    max_pixels: int | None = None,
 ) -> pa.Table:
     """List the photographs of all sources, keyed and located, in a fixed order.
 

@@ -18,7 +18,7 @@ from ..clips.cuts import refuse_cut
 from ..clips.load_clip import check_frames, load_files, video_pixels
 from ..clips.windows import frame_files
 from ..images.decode import decode_small
-from ..images.header import MAX_PIXELS, read_header
+from ..images.header import read_header
 from ..images.opening import Pixels
 from ..sources import Location, read
 
@@ -85,7 +85,7 @@ def measure(data: bytes, max_pixels: int) -> Measures:
     return measure_pixels(decode_small(data, header, SIDE), (header.width, header.height))
 
 
-def measure_clip(location: Location, max_pixels: int = MAX_PIXELS) -> Measures:
+def measure_clip(location: Location, max_pixels: int | None = None) -> Measures:
     """Measure a clip: its first, middle and last frame, of each measure the worst.
 
     Raises ImageRefused as `load_clip` does.
