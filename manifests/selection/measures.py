@@ -73,11 +73,11 @@ class Measures:
 FIELDS = tuple(field.name for field in fields(Measures))
 
 
-def measure(data: bytes, max_pixels: int) -> Measures:
+def measure(data: bytes, max_pixels: int | None) -> Measures:
     """Measure a photograph.
 
     data: a JPEG, PNG, TIFF, BMP or WebP file.
-    max_pixels: refuse images with more.
+    max_pixels: refuse images with more; see `opening.check_pixels`.
 
     Raises gloam.errors.ImageRefused when it cannot be decoded.
     """
