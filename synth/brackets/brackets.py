@@ -34,7 +34,7 @@ Normal = Literal["fused", "best"]
 
 _DARK, _LIT = 0.1, 0.45
 """Mean encoded levels that a low and a best frame are chosen by, as in SICE."""
-_DARKER = 1.5  # by which a normal's mean light is to exceed a low's, at least
+_DARKER = 1.5  # times a low's mean light that its normal's is, at least
 _ROWS, _WIDTH = 40, 160  # brackets of a sheet, and pixels of its pictures
 
 
@@ -131,8 +131,8 @@ def brackets(
         "fused" fuses the frames (Mertens, Kautz and Van Reeth, Pacific Graphics 2007, by OpenCV);
         "best" takes the frame whose mean level is nearest .45.
     lows : int
-        Dark frames of each bracket that become lows, those whose mean levels are nearest .1, as far
-        as their mean light is less than two thirds of the normal's; each has a normal on its own pixels.
+        Dark frames of each bracket that become lows: those whose mean levels are nearest .1, and
+        whose mean light is two thirds of the normal's at most. Each has a normal on its own pixels.
     workers, progress
         See `gloam.build`.
 
