@@ -6,7 +6,7 @@ PHOTOS = $(dir $(shell $(BIN)/python -c "import skimage; print(skimage.__file__)
 # Python keeps the bytecode of gloam, which tests import some hundred times, also where containers say otherwise.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo kernels test test-gpu check pictures format clean
+.PHONY: demo kernels test test-gpu check pictures docs format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/gloam build demo/set --source sample --no-select --val 2
@@ -40,6 +40,10 @@ pictures: $(VENV)/.tested
 		--recipe uneven --recipe night-lights --width 220 --out docs/images/recipes.png
 	$(BIN)/gloam preview $(PHOTOS)/astronaut.png --recipe even --grid exposure.ev=2,4,6 camera.iso=400,1600,6400 \
 		--width 220 --out docs/images/exposure-iso.png
+
+# Pages of reference, from docstrings, recipes and options.
+docs: $(VENV)/.tested
+	$(BIN)/python docs/make_reference.py
 
 format: $(VENV)/.tested
 	$(BIN)/ruff check --fix .

@@ -41,6 +41,7 @@ _COMMANDS = {
     "sets": "List the known real sets and their folder layouts.",
     "recipes": "List the recipes, or show one with all its parameters.",
     "fit": "Fit a recipe to your own dark photographs.",
+    "brackets": "Make real pairs of your own exposure brackets.",
     "calibrate": "Measure your camera's gain and noise from raw files.",
     "cameras": "List the calibrated cameras and their ISOs.",
     "doctor": "Check this machine: versions, GPU, DALI, decoders, and known lows.",

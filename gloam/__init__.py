@@ -14,6 +14,7 @@ The sets are for training low-light image enhancement.
     judge(outputs, on=)                     figures of a network's outputs, with intervals
     leaks(a, b)                             pictures of one set that are in another
     fit, calibrate                          a recipe from real lows, a camera from raw files
+    brackets(folder, out)                   real pairs from one's own exposure brackets
     doctor()                                what this machine lacks
     PairLoader, TorchLoader, pairs_in       loading pairs in training
     mix(components)                         several sources in every batch, by weights
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from .synth.analysis.leaks import leaks as leaks
     from .synth.analysis.preview import preview as preview
     from .synth.analysis.set_statistics import stats as stats
+    from .synth.brackets.brackets import brackets as brackets
     from .synth.building.from_options import build as build
     from .synth.building.regenerate import regenerate as regenerate
     from .synth.building.verify import verify as verify
@@ -69,6 +71,7 @@ _HOMES = {
     "ImageLoader": ("loaders", "ImageLoader"),
     "PairLoader": ("loaders", "PairLoader"),
     "TorchLoader": ("loaders", "TorchLoader"),
+    "brackets": ("synth.brackets.brackets", "brackets"),
     "build": ("synth.building.from_options", "build"),
     "calibrate": ("synth.calibrating.calibrate", "calibrate"),
     "darken": ("synth.models", "darken"),

@@ -19,6 +19,7 @@ PLACES = {
     "gloam.darken": "gloam.synth.models",
     "gloam.Darken": "gloam.loaders.darkening",
     "gloam.darken_batch": "gloam.loaders.darkening",
+    "gloam.brackets": "gloam.synth.brackets.brackets",
     "gloam.calibrate": "gloam.synth.calibrating.calibrate",
     "gloam.export": "gloam.synth.publishing.export",
     "gloam.fit": "gloam.synth.fitting.fit",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import LoaderError, SourceError
-from ...manifests.clips.listing import list_clips
+from ...manifests.clips.listing import list_clips, warn_of_videos
 from ...manifests.clips.windows import Windows, clip_path, video_and_times
 from ...manifests.selection.keys import make_keys
 from ...manifests.sets.layouts.extents import Extent
@@ -132,6 +132,7 @@ def clips_in(path: str | Path, windows: Windows) -> ClipContents:
         found = list(list_clips(str(path), windows, passed))
     except SourceError as error:
         raise LoaderError(str(error), path=path) from None
+    warn_of_videos(path, passed)
     names, paths = [one.name for one in found], [one.path for one in found]
     keys = make_keys(["clips"] * len(found), names, paths)
     given = [StoredClip(key, (), (), one.location) for key, one in zip(keys, found, strict=True)]

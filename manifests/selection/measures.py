@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..clips.cuts import refuse_cut
-from ..clips.load_clip import check_frames, video_pixels
+from ..clips.load_clip import check_frames, load_files, video_pixels
 from ..clips.windows import frame_files
 from ..images.decode import decode_small
-from ..images.header import MAX_PIXELS, read_header
-from ..images.load_normal import load_normal
+from ..images.header import read_header
 from ..images.opening import Pixels
 from ..sources import Location, read
 
@@ -74,11 +73,11 @@ class Measures:
 FIELDS = tuple(field.name for field in fields(Measures))
 
 
-def measure(data: bytes, max_pixels: int) -> Measures:
+def measure(data: bytes, max_pixels: int | None) -> Measures:
     """Measure a photograph.
 
     data: a JPEG, PNG, TIFF, BMP or WebP file.
-    max_pixels: refuse images with more.
+    max_pixels: refuse images with more; see `opening.check_pixels`.
 
     Raises gloam.errors.ImageRefused when it cannot be decoded.
     """
@@ -86,7 +85,7 @@ def measure(data: bytes, max_pixels: int) -> Measures:
     return measure_pixels(decode_small(data, header, SIDE), (header.width, header.height))
 
 
-def measure_clip(location: Location, max_pixels: int = MAX_PIXELS) -> Measures:
+def measure_clip(location: Location, max_pixels: int | None = None) -> Measures:
     """Measure a clip: its first, middle and last frame, of each measure the worst.
 
     Raises ImageRefused as `load_clip` does.
@@ -97,7 +96,7 @@ def measure_clip(location: Location, max_pixels: int = MAX_PIXELS) -> Measures:
         refuse_cut(pixels)
         found = [measure_pixels(pixels[number]) for number in _three(len(pixels))]
     else:
-        check_frames([load_normal(read(file), None, max_pixels) for file in files])
+        check_frames(load_files(files, None, max_pixels))
         found = [measure(read(files[number]), max_pixels) for number in _three(len(files))]
     worst = {name: min(getattr(one, name) for one in found) for name in _LEAST}
     worst |= {name: max(getattr(one, name) for one in found) for name in _LARGEST}

@@ -11,7 +11,7 @@ from PIL import Image
 from pydantic import BaseModel
 
 from ...errors import ConfigError, GloamWarning, ImageRefused, SourceError
-from ...manifests.clips.listing import list_clips
+from ...manifests.clips.listing import list_clips, warn_of_videos
 from ...manifests.clips.load_clip import load_clip
 from ...manifests.clips.windows import Windows, sequence_of
 from ...manifests.images.load_normal import load_normal
@@ -126,10 +126,12 @@ def _clips(photos: Sequence[Path], frames: int) -> Iterator[tuple[str, list[Pixe
         raise ConfigError("--frames: name folders of frames, or of video files")
     for photo in photos:
         first: dict[str, Location] = {}
-        for listed in list_clips(str(photo), Windows(frames), Counter()):
+        passed: Counter[str] = Counter()
+        for listed in list_clips(str(photo), Windows(frames), passed):
             first.setdefault(sequence_of(listed.path), listed.location)
             if len(first) > 4:
                 break
+        warn_of_videos(photo, passed)
         for name, place in list(first.items())[:4]:
             try:
                 yield name, [frame.pixels for frame in load_clip(place, cuts=True)]

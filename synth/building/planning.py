@@ -81,7 +81,8 @@ def load_or_make_plan(run: Run) -> Planned:
 def list_sources(run: Run) -> pa.Table:
     """List the candidates that the sources hold now."""
     run.progress.stage("listing", None)
-    listed = list_candidates(list(run.request.sources), run.progress.at, run.passed)
+    limit = run.request.output.max_pixels
+    listed = list_candidates(list(run.request.sources), run.progress.at, run.passed, limit)
     # What needs it comes next.
     warm_workers(run.engine, run.request.output.low_codec)
     return listed

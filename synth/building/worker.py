@@ -25,7 +25,7 @@ from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
 from ...manifests.sources import Location, read
-from ..clips import named_frames, render_clip
+from ..clips import each_low, named_frames
 from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
 from ..models import LowMaker, draw_many
@@ -117,7 +117,7 @@ def _samples(
         members: dict[str, Encoded] = {}
         if not live:
             normals = [frame.pixels for frame in frames if isinstance(frame, Normal)]
-            lows = render_clip(normals, drawn) if clip else [maker.low(number, normals[0])]
+            lows = each_low(normals, drawn) if clip else iter([maker.low(number, normals[0])])
             members = named_frames(LOW, [encode_low(low, job.output) for low in lows], clip)
         stored = [Encoded(frame.data, frame.suffix) for frame in frames]
         members |= named_frames(NORMAL, stored, clip) | marks

@@ -43,6 +43,7 @@ NOT_OF_THE_FUNCTION = {
     "sets": {"json"},
     "preview": {"out"},
     "fit": {"out"},
+    "brackets": {"json"},
     "calibrate": {"out", "figure"},
     "doctor": {"json"},
 }
