@@ -98,6 +98,11 @@ class Contents:
         unit = Path(extent.path).stem
         return replace(extent, path=str(shard_path(self.cache.root_of(unit), unit)))
 
+    def images(self, number: int, *, normal_alone: bool) -> tuple[Extent, ...]:
+        """Return where a pair's low and normal are nearest, or the normal alone."""
+        found = self.pairs.images(number, normal_alone=normal_alone)
+        return found if self.cache is None else tuple(map(self.nearest, found))
+
     def pair(self, number: int) -> StoredPair:
         """Return a pair, whose images are where they are nearest."""
         pair = self.pairs[number]

@@ -229,11 +229,11 @@ class EncodedSteps:
 
     def _extents(self, one: Position) -> tuple[Extent, ...]:
         component = self._components[one.component]
-        pair = component.contents.pair(one.number)
-        if component.bright is not None and one.bright is not None:
-            return pair.normal, component.bright.pair(one.bright[0]).normal
-        alone = component.live or component.single or self._beside[one.component]
-        return (pair.normal,) if alone else (pair.low, pair.normal)
+        alone = component.contents.live or self._beside[one.component]
+        images = component.contents.images(one.number, normal_alone=alone)
+        if component.bright is None or one.bright is None:
+            return images
+        return *images, *component.bright.images(one.bright[0], normal_alone=True)
 
 
 class Source(Protocol):
