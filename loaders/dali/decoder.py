@@ -80,7 +80,8 @@ class DaliDecoder:
             images = [np.asarray(decoded[i]) for i in range(len(decoded))] + beside
         elif beside:
             images = [from_dlpack(decoded[i]) for i in range(len(decoded))]
-            images += [torch.from_numpy(one).to(images[0].device) for one in beside]
+            with torch.cuda.stream(stream):
+                images += [torch.from_numpy(one).to(images[0].device) for one in beside]
         return DecodedStep(own.step, images, sizes, own.low, own.normal, (decoded, own.encoded))
 
     def close(self) -> None:

@@ -19,11 +19,12 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from ...synth.models import model_of
+from ...synth.parameters.columns import Keys
 from ..augment import CropFlip
 from ..components import IdentityLows, OpenComponent
 from ..dali.transform import AHEAD, StartedTransform, TransformPipeline
 from ..devices import converted
-from ..given import batch_known, tellers
+from ..given import batch_known, drawn_facts, tellers
 from ..lows import LiveLows
 from ..mixtures.mixture import at
 from ..options import Options
@@ -32,7 +33,7 @@ from ..prefetch import CudaPrefetcher
 from ..steps import DecodedStep, Decoder, Group, RenderedStep, draw_crops_of, groups_of
 from .cuda_lows import CudaLows
 from .cuda_tensors import DeviceImages, addresses
-from .host import facts_of, labels_of
+from .host import draws_of, labels_of
 from .stream_keepalive import StreamKeepAlive
 
 _AHEAD = 2  # batches that are made while one is used
@@ -80,6 +81,7 @@ class CudaRenderer:
         self._pool = ThreadPoolExecutor(max(sizes[0].workers, 1))
         self._cameras: dict[Any, CudaLows] = {}
         self._keys: dict[int, list[str]] = {}
+        self._columns: dict[int, Keys] = {}
         self._transforms: dict[Any, TransformPipeline] = {}
         depth = max(decoder.ahead, _AHEAD)
         self._ahead = CudaPrefetcher(self._on_stream, depth, device_id)
@@ -204,7 +206,7 @@ class CudaRenderer:
         device, step, made = f"cuda:{self._device}", decoded.step.number, dict[str, Any]()
         keys = [self._keys_of(group) for group in groups]
         # Half of it is hashes of keys, beside which this thread goes on.
-        facts = self._pool.submit(facts_of, self._components, step, groups, keys, options, device)
+        drawing = self._pool.submit(draws_of, self._components, step, groups, keys, options)
         if options.maps:
             (group,), (own,) = groups, keys
             asked = options.model_copy(update={"give": options.maps})
@@ -215,14 +217,16 @@ class CudaRenderer:
                 made = camera.maps(self._there(decoded, group), group.epoch, crops, asked)
             else:
                 tell = tellers(asked, drawn, own, group.epoch)
+                image = partial(_on_host, decoded.images) if drawn is not None else _nothing
                 known = self._pool.map(
                     lambda one, image, crop: one(image, crop),
                     tell,
-                    map(partial(_on_host, decoded.images), decoded.normal[group.rows].tolist()),
+                    map(image, decoded.normal[group.rows].tolist()),
                     [CropFlip(*crop) for crop in crops.tolist()],
                 )
                 made = batch_known(list(known), asked)
-        made |= facts.result()
+        parts, names = drawing.result()
+        made |= drawn_facts(options, parts, len(names), device) | {"component": names}
         made = {name: made[name] for name in options.give}
         return dict(converted(made, lambda one: one.to(device)))
 
@@ -245,8 +249,7 @@ class CudaRenderer:
         return tuple(one[order] for one in whole)
 
     def _keys_of(self, group: Group) -> list[str]:
-        own = self._all_keys(group.component)
-        return [own[number - self._first] for number in group.numbers.tolist()]
+        return self._components[group.component].contents.keys_of(group.numbers)
 
     def _all_keys(self, component: int) -> list[str]:
         """Return the keys of a component, which a GPU's draws of an epoch are made by."""
@@ -263,9 +266,13 @@ class CudaRenderer:
         camera = None
         if live is not None and not isinstance(live, IdentityLows):
             camera = self._camera(group.component, live, options)
-        if camera is None:
-            return self._keys_of(group)
-        return camera.draws.keys.take(group.numbers - self._first)
+        if camera is not None:
+            return camera.draws.keys.take(group.numbers - self._first)
+        if len(self._components) == 1:  # whose keys need not be read all
+            return self._components[0].contents.keys_of(group.numbers)
+        if group.component not in self._columns:
+            self._columns[group.component] = Keys(self._all_keys(group.component))
+        return self._columns[group.component].take(group.numbers)
 
     def _camera(self, component: int, live: LiveLows, options: Options) -> CudaLows | None:
         """Return what makes a component's lows; None where its recipe is not the camera's."""
@@ -288,6 +295,10 @@ def _frames_of(decoded: DecodedStep, group: Group) -> Whole:
     """Return the numbers of a group's frames in its step."""
     count = decoded.frames
     return (group.rows[:, None] * count + np.arange(count)).ravel()
+
+
+def _nothing(number: int) -> None:
+    """Return no image: of lists nothing is known."""
 
 
 def _on_host(images: Any, number: int) -> Any:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ...synth.clips import frame_maker
 from ...synth.kernels.arrays import Pixels
+from ...synth.models import DrawColumns
 from ..augment import CropFlip
 from ..components import OpenComponent
 from ..given import Known, Teller, batch_known, drawn_columns, drawn_facts, tellers
@@ -183,7 +184,8 @@ class HostRenderer:
             extras = None
             if options.give:
                 extras = batch_known(maps, asked) if maps else {}
-                extras |= facts_of(self._components, decoded.step.number, groups, keys, options)
+                parts, names = draws_of(self._components, step.number, groups, keys, options)
+                extras |= drawn_facts(options, parts, len(names)) | {"component": names}
                 extras = {name: extras[name] for name in options.give}
             return RenderedStep(step, images, labels(), extras)
 
@@ -239,17 +241,16 @@ def labels_of(
     return finished
 
 
-def facts_of(
+def draws_of(
     components: Sequence[OpenComponent],
     step: int,
     groups: Sequence[Group],
     keys: Sequence[Sequence[str]],
     options: Options,
-    device: str = "cpu",
-) -> dict[str, Any]:
-    """Return what is known of a step without its pixels; see `given.drawn_facts`."""
-    parts = []
-    names: list[str] = [""] * sum(len(group.rows) for group in groups)
+) -> tuple[list[DrawColumns], list[str]]:
+    """Return the draws of a step's samples, where somebody asks, and their components' names."""
+    parts: list[DrawColumns] = []
+    names = [""] * sum(len(group.rows) for group in groups)
     for group, own in zip(groups, keys, strict=True):
         component = components[group.component]
         for row in group.rows.tolist():
@@ -257,8 +258,7 @@ def facts_of(
         drawn = component.lows(step) or component.drawn
         columns = drawn_columns(options, drawn, own, group.epoch)
         parts += [part._replace(places=group.rows[part.places]) for part in columns]
-    made = drawn_facts(options, parts, len(names), device)
-    return made | {"component": names}
+    return parts, names
 
 
 def enlarged(image: Pixels, crop: CropFlip, options: Options) -> Pixels:
