@@ -22,7 +22,7 @@ from .columns import StoredPair, fetched
 from .components import OpenComponent
 from .dataset import ReadyBatch, check_one_size, decoded_pair, place_of
 from .devices import converted
-from .given import Known, Teller, batch_known, tellers
+from .extras import InfoFunction, SampleInfo, batch_extras, info_functions
 from .labels import PairLabels, together
 from .lows import normal_of
 from .memory.reused import ReusedMemory
@@ -61,7 +61,7 @@ class Sample(NamedTuple):
     crop: CropFlip
     key: str
     labels: PairLabels | int | None = None
-    known: Known | None = None
+    known: SampleInfo | None = None
 
 
 class Samples(Dataset[Any]):
@@ -127,7 +127,7 @@ class Samples(Dataset[Any]):
         options, keys = at(self._sizes, step), [place.pair.key for place in places]
         live = component.lows(step)
         maker = None if live is None else live.maker(keys, epoch)
-        told: Sequence[Teller | None] = tellers(
+        told: Sequence[InfoFunction | None] = info_functions(
             options, live or component.drawn, keys, epoch, maker
         )
         told = told or [None] * len(places)
@@ -145,7 +145,7 @@ class Samples(Dataset[Any]):
         place: Place,
         numbers: npt.NDArray[np.float64],
         made: Callable[[Pixels, Window], Pixels] | None,
-        tell: Teller | None,
+        tell: InfoFunction | None,
     ) -> Sample:
         """Return a sample, whose low is made of its normal, or stored, or another picture."""
         pair, options = place.pair, at(self._sizes, place.step)
@@ -165,7 +165,7 @@ class Samples(Dataset[Any]):
                 low, inner = made(normal, crop.window), crop.within()
         labels, known = place.labels, None
         if isinstance(labels, PairLabels):
-            labels = labels.moved(crop, options)
+            labels = labels.transformed(crop, options)
         images: tuple[Pixels, ...] = (sized(normal, crop, options),)
         if not component.single:
             images = sized(low, inner, options), *images
@@ -343,7 +343,7 @@ def collate(
         made = (*made, [sample.key for sample in samples])
     if labels:
         made = (*made, together(labels, crops, options))
-    return (*made, batch_known(known, asked)) if known else made
+    return (*made, batch_extras(known, asked)) if known else made
 
 
 class ErrorsAsItems(Dataset[Any]):

@@ -24,7 +24,7 @@ from ..augment import CropFlip
 from ..components import IdentityLows, OpenComponent
 from ..dali.transform import AHEAD, StartedTransform, TransformPipeline
 from ..devices import converted
-from ..given import batch_known, drawn_facts, tellers
+from ..extras import batch_extras, draw_extras, info_functions
 from ..lows import LiveLows
 from ..mixtures.mixture import at
 from ..options import Options
@@ -216,7 +216,7 @@ class CudaRenderer:
             if camera is not None:
                 made = camera.maps(self._there(decoded, group), group.epoch, crops, asked)
             else:
-                tell = tellers(asked, drawn, own, group.epoch)
+                tell = info_functions(asked, drawn, own, group.epoch)
                 image = partial(_on_host, decoded.images) if drawn is not None else _nothing
                 known = self._pool.map(
                     lambda one, image, crop: one(image, crop),
@@ -224,9 +224,9 @@ class CudaRenderer:
                     map(image, decoded.normal[group.rows].tolist()),
                     [CropFlip(*crop) for crop in crops.tolist()],
                 )
-                made = batch_known(list(known), asked)
+                made = batch_extras(list(known), asked)
         parts, names = drawing.result()
-        made |= drawn_facts(options, parts, len(names), device) | {"component": names}
+        made |= draw_extras(options, parts, len(names), device) | {"component": names}
         made = {name: made[name] for name in options.give}
         return dict(converted(made, lambda one: one.to(device)))
 

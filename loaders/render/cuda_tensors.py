@@ -164,7 +164,7 @@ def transformed_pairs(
 def transformed_maps(
     camera: CameraOnCuda, normals: DeviceImages, crops: Whole, options: Options
 ) -> dict[str, torch.Tensor]:
-    """Make maps of a batch, transformed as its pixels are; see `given.batch_known`.
+    """Make maps of a batch, transformed as its pixels are; see `extras.batch_extras`.
 
     camera, normals, crops: as of `transformed_pairs`.
     """

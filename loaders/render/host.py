@@ -17,7 +17,14 @@ from ...synth.kernels.arrays import Pixels
 from ...synth.models import DrawColumns
 from ..augment import CropFlip
 from ..components import OpenComponent
-from ..given import Known, Teller, batch_known, drawn_columns, drawn_facts, tellers
+from ..extras import (
+    InfoFunction,
+    SampleInfo,
+    batch_extras,
+    draw_extras,
+    drawn_columns,
+    info_functions,
+)
 from ..labels import batch_labels, move_mask
 from ..lows import LiveLows
 from ..mixtures.mixture import at
@@ -54,14 +61,14 @@ class HostBatch:
         crops: npt.NDArray[np.int32],
         made: Callable[[int, CropFlip], Sequence[Pixels]],
         members: int = 2,
-        told: Callable[[int, CropFlip], Known] | None = None,
+        told: Callable[[int, CropFlip], SampleInfo] | None = None,
         blank: float | None = None,
     ) -> None:
         self._options, self._made, self._told = options, made, told
         drawn = [CropFlip(*crop) for crop in crops.tolist()]
         shapes = [options.size or turned_shape((one.height, one.width), one) for one in drawn]
         self._batch = BatchTensors(options, shapes, members, blank=blank)
-        self._tasks: list[Future[Known | None]] = [
+        self._tasks: list[Future[SampleInfo | None]] = [
             pool.submit(self._one, i, crop) for i, crop in enumerate(drawn)
         ]
 
@@ -71,11 +78,11 @@ class HostBatch:
             task.result()
         return self._batch.tensors()
 
-    def known(self) -> list[Known]:
+    def known(self) -> list[SampleInfo]:
         """Wait for the batch; return what is known of its samples, where that is asked for."""
         return [one for task in self._tasks if (one := task.result()) is not None]
 
-    def _one(self, i: int, crop: CropFlip) -> Known | None:
+    def _one(self, i: int, crop: CropFlip) -> SampleInfo | None:
         self._batch.place(i, self._made(i, crop), crop)
         return None if self._told is None else self._told(i, crop)
 
@@ -138,7 +145,7 @@ class HostRenderer:
         low_crops, crops = draw_crops_of(decoded, groups, keys, self._components, options)
         asked = options.model_copy(update={"give": options.maps})
         lows: dict[int, Callable[..., Pixels]] = {}
-        told: dict[int, Teller] = {}
+        told: dict[int, InfoFunction] = {}
         for group, own in zip(groups, keys, strict=True):
             component = self._components[group.component]
             live = component.lows(step.number)
@@ -152,7 +159,7 @@ class HostRenderer:
                 lows |= {row: partial(maker.low, i) for i, row in enumerate(rows)}
             told |= zip(
                 rows,
-                tellers(asked, live or component.drawn, own, group.epoch, maker),
+                info_functions(asked, live or component.drawn, own, group.epoch, maker),
                 strict=False,
             )
         resized = self._resized(decoded, (low_crops, crops), lows, options)
@@ -171,7 +178,7 @@ class HostRenderer:
                 return self._fit(whole, crop.within(), options), normal
             return fitted(i, int(decoded.low[i]), CropFlip(*low_crops[i].tolist())), normal
 
-        def known(i: int, crop: CropFlip) -> Known:
+        def known(i: int, crop: CropFlip) -> SampleInfo:
             return told[i](decoded.images[decoded.normal[i]], crop)
 
         batch = HostBatch(
@@ -183,9 +190,9 @@ class HostRenderer:
             images, maps = batch.images(), batch.known()
             extras = None
             if options.give:
-                extras = batch_known(maps, asked) if maps else {}
+                extras = batch_extras(maps, asked) if maps else {}
                 parts, names = draws_of(self._components, step.number, groups, keys, options)
-                extras |= drawn_facts(options, parts, len(names)) | {"component": names}
+                extras |= draw_extras(options, parts, len(names)) | {"component": names}
                 extras = {name: extras[name] for name in options.give}
             return RenderedStep(step, images, labels(), extras)
 

@@ -26,7 +26,7 @@ _CHANNELS = {"light": 1, "mask": 1}
 _OF_EMITTERS: dict[str, Callable[..., Any]] = {"mask": emitter_mask, "emitter-light": emitter_light}
 
 
-class Known(NamedTuple):
+class SampleInfo(NamedTuple):
     """Facts of a sample that its draw knows.
 
     drawn: columns of this one sample; none where nothing was drawn, as of lists and of real pairs,
@@ -42,17 +42,17 @@ class Known(NamedTuple):
     component: str = ""
 
 
-Teller = Callable[[Pixels, CropFlip], Known]
+InfoFunction = Callable[[Pixels, CropFlip], SampleInfo]
 """Tells what is known of a sample, by its decoded normal and its crop."""
 
 
-def tellers(
+def info_functions(
     options: Options,
     drawn: LiveLows | None,
     keys: Sequence[str],
     epoch: int,
     maker: LowMaker | None = None,
-) -> list[Teller]:
+) -> list[InfoFunction]:
     """Return what tells of each sample of a batch what its draw knows; none where nobody asks.
 
     drawn: how the lows were drawn; None where nothing was.
@@ -65,7 +65,7 @@ def tellers(
         maker = maker or drawn.maker(keys, epoch)
         if {"draw", "ev", *_OF_EMITTERS} & set(options.give):
             draws = _apart(drawn.columns_of(keys, epoch), len(keys))
-    return [partial(known_of, maker, i, one, options) for i, one in enumerate(draws)]
+    return [partial(sample_info, maker, i, one, options) for i, one in enumerate(draws)]
 
 
 def _apart(parts: Sequence[DrawColumns], count: int) -> list[DrawColumns | None]:
@@ -83,14 +83,14 @@ def _apart(parts: Sequence[DrawColumns], count: int) -> list[DrawColumns | None]
     return found
 
 
-def known_of(
+def sample_info(
     maker: LowMaker | None,
     number: int,
     drawn: DrawColumns | None,
     options: Options,
     normal: Pixels,
     crop: CropFlip,
-) -> Known:
+) -> SampleInfo:
     """Find out what is known of a sample.
 
     maker: maker of its batch's lows; None where it has none.
@@ -105,20 +105,20 @@ def known_of(
         found = maker.noise_map(number, normal, crop.window)
         whole = found._asdict() if found is not None else {}
         whole = {name.replace("_", "-"): one for name, one in whole.items()}
-        maps = {name: moved(whole[name], crop, shape) for name in wanted if name in whole}
+        maps = {name: transformed(whole[name], crop, shape) for name in wanted if name in whole}
     for name, made_by in _OF_EMITTERS.items():
         if name in options.give and drawn is not None:
             shown = np.zeros((crop.height, crop.width, _CHANNELS.get(name, 3)), np.float32)
             (draw,) = records_of(drawn.kind, drawn.columns)
             if isinstance(draw, CameraDraw):
                 shown = made_by(normal, draw, crop.window).astype(np.float32)
-            maps[name] = moved(shown, crop, shape)
+            maps[name] = transformed(shown, crop, shape)
     if crop.turned:
         shape = shape[::-1]
-    return Known(drawn, maps, shape)
+    return SampleInfo(drawn, maps, shape)
 
 
-def moved(
+def transformed(
     image: npt.NDArray[np.float32], crop: CropFlip, shape: tuple[int, int]
 ) -> npt.NDArray[np.float32]:
     """Return a window's map as its pixels are: resized where they are, flipped, turned."""
@@ -133,14 +133,14 @@ def moved(
     return image.transpose(1, 0, 2) if crop.turned else image
 
 
-def batch_known(known: Sequence[Known], options: Options) -> dict[str, Any]:
+def batch_extras(known: Sequence[SampleInfo], options: Options) -> dict[str, Any]:
     """Return what is known of a batch; see `options.PairOptions.give`."""
     parts = [
         one.drawn._replace(places=np.array([i]))
         for i, one in enumerate(known)
         if one.drawn is not None
     ]
-    made = drawn_facts(options, parts, len(known))
+    made = draw_extras(options, parts, len(known))
     if "component" in made:
         made["component"] = [one.component for one in known]
     if "draw" in made:
@@ -157,10 +157,10 @@ def drawn_columns(
     return drawn.columns_of(keys, epoch) if drawn is not None and wanted else []
 
 
-def drawn_facts(
+def draw_extras(
     options: Options, parts: Sequence[DrawColumns], count: int, device: str = "cpu"
 ) -> dict[str, Any]:
-    """Return what is known of a batch without its pixels: a twentieth of `batch_known`'s time.
+    """Return what is known of a batch without its pixels: a twentieth of `batch_extras`'s time.
 
     parts: its draws, see `drawn_columns`.
     """
@@ -221,7 +221,7 @@ class Records(Sequence[dict[str, Any] | None]):
     __hash__ = None  # type: ignore[assignment]
 
 
-def _together(name: str, known: Sequence[Known], options: Options) -> torch.Tensor:
+def _together(name: str, known: Sequence[SampleInfo], options: Options) -> torch.Tensor:
     """Return maps of a batch as a tensor, in the images' layout, units and kind of float."""
     height, width = (max(sides) for sides in zip(*(one.shape for one in known), strict=True))
     channels = _CHANNELS.get(name, 3)
