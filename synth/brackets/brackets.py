@@ -219,7 +219,10 @@ def _pairs_of(job: _Job) -> _Made:
         except SourceError as error:
             notes[path] = error.what
     kept = list(pixels)
-    greys = {path: cv2.cvtColor(own, cv2.COLOR_RGB2GRAY) for path, own in pixels.items()}
+    greys: dict[str, Pixels] = {
+        path: np.asarray(cv2.cvtColor(own, cv2.COLOR_RGB2GRAY), np.uint8)
+        for path, own in pixels.items()
+    }
     places = dict(zip(kept, align([greys[path] for path in kept]), strict=True))
     notes |= {path: "cannot be aligned" for path in kept if np.isnan(places[path]).any()}
     kept = [path for path in kept if path not in notes]
@@ -293,7 +296,12 @@ def _window(places: list[FloatArray], shape: tuple[int, ...]) -> tuple[slice, sl
 
 
 def _fuse(frames: list[Pixels]) -> Pixels:
-    fused = cv2.createMergeMertens().process(frames)
+    threads = cv2.getNumThreads()
+    cv2.setNumThreads(1)  # several add up frames in the order in which they end
+    try:
+        fused = cv2.createMergeMertens().process(frames)
+    finally:
+        cv2.setNumThreads(threads)
     return np.asarray(np.rint(np.clip(fused, 0, 1) * 255), np.uint8)
 
 

@@ -74,7 +74,8 @@ def _look(paths: tuple[str, ...]) -> list[Frame | tuple[str, str]]:
             upright = pixels.shape[0] <= pixels.shape[1]
             size = (sides[0], sides[1]) if upright else (sides[1], sides[0])
             grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY)
-            small = cv2.resize(grey, (SIDE, SIDE), interpolation=cv2.INTER_AREA)
+            cells = cv2.resize(grey, (SIDE, SIDE), interpolation=cv2.INTER_AREA)
+            small = np.asarray(cells, np.uint8)
             light: FloatArray = LEVEL_LIGHT[grey]
             means = float(grey.mean()) / 255, float(light.mean())
             found.append(Frame(path, size, small, *means, *_exposure(data)))
