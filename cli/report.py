@@ -10,7 +10,7 @@ import click
 from ..errors import ConfigError
 from ..synth.reporting.checks import Check
 from ..synth.reporting.report import report as write_report
-from .common import EXISTING, PATH, check_output, count_option, paths
+from .common import EXISTING, PATH, brighter_lows_option, check_output, count_option, paths
 from .workers import working
 
 
@@ -20,6 +20,7 @@ from .workers import working
     "--normals", type=PATH, help="For sets of lows only: the set that holds their normals."
 )
 @count_option("--pairs", 600, "Largest number of pairs to measure of each, evenly spread.")
+@brighter_lows_option
 @click.option(
     "--beside",
     multiple=True,

@@ -91,6 +91,7 @@ def fit(
     *,
     broad: bool = False,
     distributions: bool = False,
+    brighter_lows: bool = False,
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Fit:
@@ -109,6 +110,8 @@ def fit(
         normals darkened less.
     distributions : bool
         Write settings, means and covariances in place of a table of the pairs.
+    brighter_lows : bool
+        Take lows that are brighter than their normals, as over-exposed ones are.
     workers, progress
         See `gloam.build`; one process and no bars by default. Progress counts lows measured.
 
@@ -121,7 +124,8 @@ def fit(
     gloam.errors.ConfigError
         When both `broad` and `distributions` are asked for.
     gloam.errors.SourceError
-        When images are missing, damaged, have no partner, or are not dark.
+        When images are missing, damaged, have no partner, or are not dark; or when half of the
+        pairs show two scenes.
 
     Examples
     --------
@@ -135,7 +139,7 @@ def fit(
         raise ConfigError("a broad recipe, or distributions of what was found: ask for one")
     shown = progress or Silent()
     paired, notes = normals is not None, list[str]()
-    pairs = read_pairs(Path(lows), None if normals is None else Path(normals), notes)
+    pairs = read_pairs(Path(lows), None if normals is None else Path(normals), notes, brighter_lows)
     shown.stage("fitting", _PASSES * len(pairs))
     passes = 0
 
