@@ -24,7 +24,7 @@ from ...progress import Progress, Silent
 from ...storage.untrusted import read_regular
 from ...synth.analysis.scene_match import mismatch
 from ...synth.analysis.wrong_pairs import brightness, mismatch_line, refuse_swapped
-from ..index import pairs_in
+from ..index import list_pairs
 from . import metrics
 from .perceptual import ABOUT, perceptual_measures
 from .results import Judged
@@ -234,7 +234,7 @@ def _pairs(
             "what to judge on: give on, NAME=FOLDER of a real set, or both low and normal"
         )
     if low is not None and normal is not None:
-        return str(low), pairs_in(low, normal, match=match)
+        return str(low), list_pairs(low, normal, match)
     assert on is not None
     pairs = real_named(on, split, "test") if isinstance(on, str) else on
     if not pairs or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):

@@ -177,6 +177,11 @@ class MixedEpochs(PairLoader):
             found.append(Sample(i, own, turn, bright))
         return found
 
+    def _sources_of(self, batch: int) -> list[str]:
+        begun = self._of_epoch(self.epoch)
+        samples = self._samples_of(self._places_of(batch), begun.step + batch)
+        return [f"component {self.parts[one.part].name}" for one in samples]
+
     def _batches_left(self) -> Iterator[Batch]:
         """Yield the batches of the running epoch from this place on."""
         begun = self._of_epoch(self.epoch)
