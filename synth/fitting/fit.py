@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from ...progress import Progress, Silent
 from ..kernels.arrays import FloatArray
 from ..realism.banks import BANKS
 from ..realism.comparison import CHANCE, TELLS, Group, Realism, compare_groups
+from ..realism.realism import compare_with_recipe
+from ..realism.samples import TestedLow
 from ..realism.two_sample import FEWEST, require_classifier
 from ..recipes.load import Recipe, recipe_of
 from .calibrate import adjust_noise, adjust_tone, curve_of, initial_values, loudness, with_spread
@@ -195,22 +197,39 @@ def fit(
         except ConfigError as error:
             notes.append(str(error))
         else:
-            other = passed(None, found.recipe(), _ROUNDS + 2)
-            found = replace(found, told=_told(real, other, paired=paired))
+            begin = passes * len(pairs)
+            found = replace(
+                found,
+                told=_told(pairs, real, found.recipe(), workers, lambda n: shown.at(begin + n)),
+            )
     return replace(found, notes=tuple(notes))
 
 
-def _told(real: PairMeasures, other: PairMeasures, *, paired: bool) -> Realism:
-    """Return how well the recipe's lows are told from the real ones of the same scenes."""
-    scenes = np.arange(len(real.rows))
-    groups = [
-        Group(
-            [{k: v for k, v in row.items() if paired or k in BANKS["noise"]} for row in one.rows],
-            scenes,
-        )
-        for one in (real, other)
-    ]
-    return compare_groups("the recipe", *groups)
+def _told(
+    pairs: Sequence[Pair],
+    real: PairMeasures,
+    recipe: Recipe,
+    workers: int,
+    at: Callable[[int], None],
+) -> Realism:
+    """Return how well the recipe's lows are told from the real ones of the same scenes.
+
+    Of pairs it is what `realism` says. Lows without normals are told by the noise of lows made of
+    them.
+    """
+    if pairs[0].known:
+        lows = [TestedLow(pair.key, pair.files[1], pair.files[0]) for pair in pairs]
+        rows = real.rows if all(pair.whole for pair in pairs) else None
+        return compare_with_recipe(lows, recipe, workers, at, rows)
+    other = measure_pairs(pairs, None, recipe, 0, workers, at)
+    scenes = np.arange(len(pairs))
+    return compare_groups(
+        "the recipe",
+        *(
+            Group([{k: v for k, v in row.items() if k in BANKS["noise"]} for row in rows], scenes)
+            for rows in (real.rows, other.rows)
+        ),
+    )
 
 
 def _untold(pairs: Sequence[Pair], real: PairMeasures) -> list[str]:

@@ -45,6 +45,7 @@ class Pair:
 
     Without a real normal, `normal` is the low as a smooth and bright picture, and `known` false.
     quality: of a low that is a JPEG, 1 to 100 of libjpeg's scale; 0 of others.
+    files: the paths of the low and of its normal. whole: whether nothing of them was cut.
     """
 
     key: str
@@ -52,6 +53,8 @@ class Pair:
     normal: Pixels
     known: bool = True
     quality: int = 0
+    files: tuple[Path, Path | None] = (Path(), None)
+    whole: bool = True
 
 
 def read_pairs(
@@ -72,15 +75,17 @@ def read_pairs(
     pairs: list[Pair] = []
     paths: list[Path] = []
     for key, low_path, normal_path in image_pairs(lows, normals, MOST):
-        low, quality = _read(low_path), jpeg_quality(read_regular(low_path))
+        picture, quality = read_rgb(low_path), jpeg_quality(read_regular(low_path))
+        low = middle(picture, SIDE)
         paths.append(low_path)
         if normal_path is None:
             pairs.append(Pair(key, low, as_normal(low), known=False, quality=quality))
             continue
-        normal = _read(normal_path)
+        normal = middle(read_rgb(normal_path), SIDE)
         if low.shape != normal.shape:
             raise SourceError(f"{low_path}: its normal has another size", path=low_path)
-        pairs.append(Pair(key, low, normal, quality=quality))
+        files, whole = (low_path, normal_path), low.shape == picture.shape
+        pairs.append(Pair(key, low, normal, quality=quality, files=files, whole=whole))
     reasons = [_unfit(pair, brighter_lows) for pair in pairs]
     for reason in filter(None, dict.fromkeys(reasons)):
         own = [path for path, why in zip(paths, reasons, strict=True) if why == reason]
@@ -134,7 +139,3 @@ def as_normal(low: Pixels) -> Pixels:
         mean = float((np.minimum(light * gain, 1) @ LUMINANCE).mean())
         gain = min(_MOST_GAIN, gain * _GREY / max(mean, 1e-5))
     return np.rint(255 * linear_to_srgb(np.minimum(light * gain, 1))).astype(np.uint8)
-
-
-def _read(path: Path) -> Pixels:
-    return middle(read_rgb(path), SIDE)
