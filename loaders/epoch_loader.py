@@ -64,7 +64,8 @@ class EpochLoader:
         self._closed = False
         self._process: int | None = None  # whose threads or processes make batches
         said = not self._of_pairs or isinstance(contents.given, SaidSwapped)
-        self._watch = None if said else BrightnessWatch(self._asked.levels_to_values)
+        levels = self._asked.levels_to_values
+        self._watch = None if said else BrightnessWatch(levels, len(self._sources()))
         self._check_share(self.rank)
         converter(options)  # refuses a framework whose library is missing
 
