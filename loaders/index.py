@@ -351,8 +351,8 @@ def pairs_in(
 def _look_at(where: str, pairs: Sequence[Any]) -> str:
     """Return a warning where lows and normals of files may be taken for one another.
 
-    Of pairs that are evenly spread as many are looked at as it takes to tell that they are not;
-    loaders look at others, and at large files.
+    It looks at pairs that are evenly spread, until it is clear that they are not; loaders look at
+    others, and at large files.
     """
     means: list[tuple[float, float]] = []
     for number in np.unique(np.linspace(0, len(pairs) - 1, min(_LOOKED_AT, len(pairs)))):
