@@ -28,6 +28,8 @@ _STILL, _ANYWHERE = 9.0, 14.0
 """Peaks that chance does not give: near no move, and at any."""
 _STANDS_OUT = 1.2
 """Times the height at no move that another peak has."""
+_TURNED = 1.3
+"""Times the height as it lies that a turned normal's peak has; of mirrored real pairs it is 1.7."""
 _REGISTERED = 2
 """Pixels, across or down, by which low and normal may be apart."""
 _PHASE = 0.7
@@ -106,7 +108,7 @@ def mismatch(low: Pixels, normal: Pixels) -> str:
         if not number:
             continue
         best = max((_peak(spectra, shape, way) for way in _WAYS), key=lambda peak: peak.height)
-        if best.height >= _ANYWHERE and best.way:
+        if best.way and best.height >= max(_ANYWHERE, _TURNED * own.height):
             return best.way
         # What is blurred has its highest phase correlation beside its place, not its highest light.
         if moved and own.near(_peak(spectra, shape, "", phase=0)):
