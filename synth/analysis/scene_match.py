@@ -1,9 +1,8 @@
 """Whether the low and the normal of a pair show one scene, in one place and the same way round.
 
-What both show at the same pixels stands out of their correlation: a peak at no move, however dark
-and uneven a low is, where frequencies count by little more than their phase (Kuglin and Hines, "The
-phase correlation image alignment method", 1975). Where noise or blur leaves no peak, thumbnails
-tell whether it is one scene.
+Their correlation has a peak at no move, however dark and uneven a low is, if frequencies count by
+little more than their phase (Kuglin and Hines, "The phase correlation image alignment method",
+1975). If noise or blur leaves no peak, thumbnails tell whether it is one scene.
 """
 
 from __future__ import annotations
@@ -153,7 +152,7 @@ def _spectrum(image: Pixels) -> Any:
 def _peak(spectra: list[Any], shape: tuple[int, int], way: str, phase: float = _PHASE) -> _Peak:
     """Correlate two pictures of a shape, by their spectra, of which the second lies some way.
 
-    Of one that is turned back, where the peak is says nothing.
+    The place of the peak says nothing if the second is turned back.
     """
     first, second = spectra
     if way in ("mirrored", "upside down"):

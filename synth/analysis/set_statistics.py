@@ -186,7 +186,7 @@ def measure_set(
 
 
 class _Pair(NamedTuple):
-    """What was measured of a pair."""
+    """The measures of a pair."""
 
     key: str
     row: dict[str, float]

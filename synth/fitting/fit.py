@@ -214,7 +214,7 @@ def _told(
 ) -> Realism:
     """Return how well the recipe's lows are told from the real ones of the same scenes.
 
-    Of pairs it is what `realism` says. Lows without normals are told by the noise of lows made of
+    It is what `realism` says of pairs. Lows without normals are told by the noise of lows made of
     them.
     """
     if pairs[0].known:
