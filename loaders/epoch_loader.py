@@ -9,11 +9,13 @@ when another one is requested after its last: until then a state is one of its e
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Self
 
-from ..errors import LoaderError
+from ..errors import GloamWarning, LoaderError
 from . import accelerate
+from .brightness import BrightnessWatch, SaidSwapped
 from .dataset import ReadyBatch, first_batch
 from .devices import converted, converter
 from .index import Contents
@@ -39,6 +41,7 @@ class EpochLoader:
     prefetch_factor: int | None = None  # of worker processes
     end_of_dataloader = False
     padded = 0
+    _of_pairs = True  # whether a batch begins with lows and normals
 
     def __init__(
         self,
@@ -58,6 +61,9 @@ class EpochLoader:
         self._pass: _Pass | None = None
         self._closed = False
         self._process: int | None = None  # whose threads or processes make batches
+        said = not self._of_pairs or isinstance(contents.given, SaidSwapped)
+        levels = self._asked.levels_to_values
+        self._watch = None if said else BrightnessWatch(levels, len(self._sources()))
         self._check_share(self.rank)
         converter(options)  # refuses a framework whose library is missing
 
@@ -250,6 +256,23 @@ class EpochLoader:
         """Return all that batches are read from."""
         return [self.contents]
 
+    def _sources_of(self, batch: int) -> Sequence[str]:
+        """Return what each pair of a batch is read from, as messages name it."""
+        name, given = self.contents.name, self.contents.given
+        first = given[0][0] if given and isinstance(given[0], tuple | list) else None
+        if isinstance(first, str | os.PathLike):
+            name = f"{name}, {os.fspath(first)} and others"
+        return [name] * self.batch_size
+
+    def _look_at(self, batch: tuple[Any, ...], last: bool) -> None:
+        """Warn, once, where lows and normals may be taken for one another."""
+        assert self._watch is not None
+        said = self._watch.look(batch[:2], self._sources_of(self._batch - 1), last)
+        if self._watch.over:
+            self._watch = None
+        for line in said:
+            warnings.warn(line, GloamWarning, stacklevel=3)
+
     def _moved(self) -> None:
         """Drop prefetched batches, if there are some: the position has changed."""
 
@@ -377,6 +400,8 @@ class _Pass:
         if batch is None:  # no end: an error ended what makes batches
             raise LoaderError("this pass over the loader ended with an error: begin another one")
         self._ended = loader._count()
+        if loader._watch is not None:
+            loader._look_at(batch, self._ended)
         convert = converter(loader.options)
         made: tuple[Any, ...] = batch if convert is None else converted(batch, convert)
         return made

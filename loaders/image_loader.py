@@ -68,6 +68,7 @@ class ImageLoader(EpochLoader):
     """
 
     _backend = "dali"
+    _of_pairs = False
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """Choose the backend: a DaliImages or a TorchImages."""

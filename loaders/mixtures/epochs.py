@@ -177,6 +177,12 @@ class MixedEpochs(PairLoader):
             found.append(Sample(i, own, turn, bright))
         return found
 
+    def _sources_of(self, batch: int) -> list[str]:
+        begun = self._of_epoch(self.epoch)
+        samples = self._samples_of(self._places_of(batch), begun.step + batch)
+        parts = [self.parts[one.part] for one in samples]
+        return ["" if part.bright is not None else f"component {part.name}" for part in parts]
+
     def _batches_left(self) -> Iterator[Batch]:
         """Yield the batches of the running epoch from this place on."""
         begun = self._of_epoch(self.epoch)

@@ -13,8 +13,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from ...engines.local import LocalEngine, count
-from ...engines.process import available_cores
+from ...engines.local import count, local_engine
 from ...errors import SetError, SourceError, visible
 from ...manifests.images.decode import read_rgb
 from ...manifests.images.encode import encode
@@ -155,9 +154,8 @@ def brackets(
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
         raise SetError.at(target, "is there already; give a new folder")
     paths = [str(path) for path in list_images(given)]
-    cores = available_cores() if workers is None else workers
     frames, unread = [], []
-    for one in read_frames(paths, cores, shown):
+    for one in read_frames(paths, workers, shown):
         if isinstance(one, Frame):
             frames.append(one)
         else:
@@ -175,7 +173,7 @@ def brackets(
         for name, bracket in zip(names, found.brackets, strict=True)
     ]
     shown.stage("fusing", len(jobs))
-    made = list(LocalEngine(cores).map(_make_pairs, jobs, shown.at))
+    made = list(local_engine(workers).map(_make_pairs, jobs, shown.at))
     uses = [use for one in made for use in one.uses]
     uses += [Use(path, "", "left out", None, None, why) for path, why in unread + found.left_out]
     relative = [_below(use, given) for use in uses]

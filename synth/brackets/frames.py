@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from ...engines.local import LocalEngine, count
+from ...engines.local import count, local_engine
 from ...errors import ImageRefused, first_line
 from ...manifests.images.decode import decode_small
 from ...manifests.images.header import MAX_PIXELS, read_header
@@ -51,12 +51,12 @@ class Frame:
 
 
 def read_frames(
-    paths: list[str], workers: int, progress: Progress
+    paths: list[str], workers: int | None, progress: Progress
 ) -> Iterator[Frame | tuple[str, str]]:
     """Look at files: yields a frame, or (path, why it cannot be read), in their order."""
     progress.stage("looking at frames", len(paths))
     jobs = [tuple(paths[i : i + _GROUP]) for i in range(0, len(paths), _GROUP)]
-    for group in LocalEngine(workers).map(_look, jobs, progress.at):
+    for group in local_engine(workers).map(_look, jobs, progress.at):
         yield from group
 
 
