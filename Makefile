@@ -6,7 +6,7 @@ PHOTOS = $(dir $(shell $(BIN)/python -c "import skimage; print(skimage.__file__)
 # Python keeps the bytecode of gloam, which tests import some hundred times, also where containers say otherwise.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo kernels test test-gpu check pictures docs format clean
+.PHONY: demo kernels test test-fast test-gpu check pictures docs format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/gloam build demo/set --source sample --no-select --val 2
@@ -24,6 +24,9 @@ kernels: $(VENV)/.installed
 # Processes of tests share cores, where threads of theirs would only wait for one another.
 test: $(VENV)/.tested kernels
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -q
+
+test-fast: $(VENV)/.tested kernels
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -q -m "not slow"
 
 # Everything that needs a GPU; recorded in benchmarks/results with the card's name.
 test-gpu: $(VENV)/.tested

@@ -125,6 +125,11 @@ def recipe_option(help_text: str) -> Callable[[F], F]:
     )
 
 
+brighter_lows_option = click.option(
+    "--brighter-lows",
+    is_flag=True,
+    help="Take lows that are brighter than their normals, as over-exposed ones are.",
+)
 camera_file_option = click.option(
     "--camera-file",
     type=PATH,

@@ -10,7 +10,7 @@ import click
 from ..loaders.judging.judge import judge as judge_outputs
 from ..loaders.judging.page import render_page
 from ..storage.atomic import write_bytes
-from .common import PATH, check_output, json_option, to_json
+from .common import PATH, brighter_lows_option, check_output, json_option, to_json
 from .workers import working
 
 _WRITERS = (".html", ".md", ".csv")
@@ -38,6 +38,7 @@ _WRITERS = (".html", ".md", ".csv")
     help="Measure LPIPS (pip install 'gloam[judge]') and NIQE (pyiqa) if they and their weights are"
     " there.",
 )
+@brighter_lows_option
 @json_option
 @working(engine=False)
 def judge(outputs: tuple[str, ...], *, out: tuple[Path, ...], as_json: bool, **options: Any) -> str:

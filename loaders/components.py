@@ -50,6 +50,19 @@ class OpenComponent:
         return max(self.contents.count, self.bright.count if self.bright else 0)
 
     @property
+    def shown_source(self) -> str:
+        """The set or list that pairs are of, as messages name it; "" of unpaired pictures."""
+        if self.bright is not None:
+            return ""
+        if self.name:
+            return f"component {self.name}"
+        name, given = self.contents.name, self.contents.given
+        first = given[0][0] if given and type(given[0]) in (tuple, list) else None
+        if isinstance(first, str | os.PathLike):
+            return f"{name}, {os.fspath(first)} and others"
+        return name
+
+    @property
     def single(self) -> bool:
         """True if a sample is one image, not a pair."""
         return self.classes is not None

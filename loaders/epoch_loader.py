@@ -9,12 +9,14 @@ when another one is requested after its last: until then a state is one of its e
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any, NoReturn, Protocol, Self
 
-from ..errors import LoaderError
+from ..errors import GloamWarning, LoaderError
 from . import accelerate
+from .brightness import BrightnessWatch, SaidSwapped
 from .components import OpenComponent
 from .dataset import ReadyBatch
 from .devices import converted, converter
@@ -86,6 +88,7 @@ class EpochLoader:
     pin_memory = False
     end_of_dataloader = False
     padded = 0
+    _of_pairs = True  # whether a batch begins with lows and normals
 
     backend: Backend
     dataset: Any
@@ -112,6 +115,10 @@ class EpochLoader:
         self._pass: _Pass | None = None
         self._closed = False
         self._process: int | None = None  # whose threads or processes make batches
+        said = not self._of_pairs or isinstance(self.contents.given, SaidSwapped)
+        sources = len(self.components) + sum(one.bright is not None for one in self.components)
+        levels = self._asked.levels_to_values
+        self._watch = None if said else BrightnessWatch(levels, sources)
         self._check_share(self.share)
         converter(self._asked)  # refuses a framework whose library is missing
 
@@ -337,6 +344,17 @@ class EpochLoader:
         """Epoch and batch that come next."""
         return self.epoch, self._batch
 
+    def _look_at(self, batch: tuple[Any, ...], last: bool) -> None:
+        """Warn, once, where lows and normals may be taken for one another."""
+        assert self._watch is not None
+        step = self.order.step(self.epoch, self._batch - 1, self.share)
+        sources = [self.components[one.component].shown_source for one in step.positions]
+        said = self._watch.look(batch[:2], sources, last)
+        if self._watch.over:
+            self._watch = None
+        for line in said:
+            warnings.warn(line, GloamWarning, stacklevel=3)
+
     def _caches(self) -> list[Any]:
         sources = (own for one in self.components for own in (one.contents, one.bright))
         return [own.cache for own in sources if own is not None and own.cache is not None]
@@ -456,6 +474,8 @@ class _Pass:
         if batch is None:  # no end: an error ended what makes batches
             raise LoaderError("this pass over the loader ended with an error: begin another one")
         self._ended = loader._count()
+        if loader._watch is not None:
+            loader._look_at(batch, self._ended)
         convert = converter(loader.options)
         made: tuple[Any, ...] = batch if convert is None else converted(batch, convert)
         return made

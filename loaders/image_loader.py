@@ -72,6 +72,7 @@ class ImageLoader(EpochLoader):
     """
 
     _what = "images"
+    _of_pairs = False
 
     def __init__(
         self,

@@ -14,9 +14,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
-from ..errors import GloamError, GloamWarning, LoaderError, SetError, SourceError
+import numpy as np
+
+from ..errors import (
+    GloamError,
+    GloamWarning,
+    ImageRefused,
+    LoaderError,
+    SetError,
+    SourceError,
+)
+from ..manifests.images.decode import decode_small
 from ..manifests.images.header import read_header
 from ..manifests.real.pairing import Match, match_files
+from ..manifests.selection.measures import SIDE
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.layouts import layout_named
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys
@@ -27,9 +38,14 @@ from ..manifests.sets.shard_cache import ShardCache
 from ..manifests.sources.folders import check_partners, image_files, list_images
 from ..manifests.sources.matching import normalize_name
 from ..storage.stores import StorePath, as_path
+from ..storage.untrusted import read_regular
+from ..synth.analysis.wrong_pairs import are_swapped, brightness, swapped_warning
+from .brightness import SaidSwapped
 from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, StoredPair, list_keys, read_extent
 
 _ENLARGED = 3  # times; beyond it is said
+_LOOKED_AT = 9  # pairs of two folders
+_MOST_BYTES = 1 << 22  # of a file that is looked at
 
 
 @dataclass(frozen=True)
@@ -335,6 +351,11 @@ def pairs_in(
         When a folder is missing or empty, an image has no partner, two of one folder have the
         same name but for the suffix, or two normals match one low.
 
+    Warns
+    -----
+    GloamWarning
+        When lows are brighter than their normals, by a look at some.
+
     Examples
     --------
     >>> import gloam
@@ -345,6 +366,40 @@ def pairs_in(
     >>> len(pairs)
     4
     """
+    found = list_pairs(lows, normals, match)
+    if normals is None or not (said := _look_at(str(lows), found)):
+        return found
+    warnings.warn(said, GloamWarning, stacklevel=2)
+    return SaidSwapped(found)
+
+
+def _look_at(where: str, pairs: Sequence[Any]) -> str:
+    """Return a warning where lows and normals of files may be taken for one another.
+
+    It looks at pairs that are evenly spread, until it is clear that they are not; loaders look at
+    others, and at large files.
+    """
+    means: list[tuple[float, float]] = []
+    for number in np.unique(np.linspace(0, len(pairs) - 1, min(_LOOKED_AT, len(pairs)))):
+        try:
+            if max(map(os.path.getsize, pairs[int(number)])) > _MOST_BYTES:
+                return ""
+            low, normal = (
+                decode_small(data, read_header(data), SIDE)
+                for data in (read_regular(Path(path)) for path in pairs[int(number)])
+            )
+        except (ImageRefused, OSError):
+            return ""
+        means.append(brightness(low, normal))
+        if not are_swapped(means):
+            return ""
+    return swapped_warning(where, means)
+
+
+def list_pairs(
+    lows: str | Path, normals: str | Path | None, match: Match | None = None
+) -> list[Any]:
+    """Return the pairs, or the photographs, of `pairs_in`, without a look at any."""
     if match is not None and normals is None:
         raise LoaderError("match= goes with two folders")
     folders = [Path(folder) for folder in (lows, normals) if folder is not None]

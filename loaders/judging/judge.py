@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +21,9 @@ from ...manifests.sources.folders import image_files
 from ...manifests.sources.matching import normalize_name
 from ...progress import Progress, Silent
 from ...storage.untrusted import read_regular
-from ..index import pairs_in
+from ...synth.analysis.scene_match import mismatch
+from ...synth.analysis.wrong_pairs import brightness, mismatch_line, refuse_swapped
+from ..index import list_pairs
 from . import metrics
 from .perceptual import ABOUT, perceptual_measures
 from .results import Judged
@@ -44,6 +46,7 @@ def judge(
     normal: str | Path | None = None,
     match: Match | None = None,
     perceptual: bool = True,
+    brighter_lows: bool = False,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Judged:
@@ -67,6 +70,8 @@ def judge(
     perceptual : bool
         Measure LPIPS and NIQE if `lpips` (`pip install 'gloam[judge]'`), `pyiqa` and their weights
         are there; nothing is fetched.
+    brighter_lows : bool
+        Take lows that are brighter than their normals, as over-exposed ones are.
     workers : int
         Processes; all cores by default.
     progress : Progress, optional
@@ -81,7 +86,8 @@ def judge(
     ConfigError
         When it is not said what is judged on.
     SourceError
-        When an output is missing, cannot be read, or has another size than its normal.
+        When an output is missing, cannot be read, or has another size than its normal; or when
+        lows are brighter than their normals.
 
     Examples
     --------
@@ -107,6 +113,9 @@ def judge(
     shown.stage("comparing", len(files))
     jobs = [(one,) for one in files]
     made = [one for part in local_engine(workers).map(_judge, jobs, shown.at) for one in part]
+    if not brighter_lows:
+        refuse_swapped(name, [one.means for one in made], [one["low"] for one in files])
+    notes += _mismatches(folders, keys, made)
     values = np.array([one.values for one in made])
     columns: tuple[str, ...] = COLUMNS
     if perceptual:
@@ -128,20 +137,45 @@ def judge(
     )
 
 
+def _mismatches(
+    folders: Mapping[str, Path], keys: Sequence[str], made: Sequence[_Made]
+) -> Iterator[str]:
+    """Say which lows and outputs do not show what their normals do."""
+    for number, method in enumerate((IDENTITY, *folders)):
+        found = {
+            key: one.mismatches[number]
+            for key, one in zip(keys, made, strict=True)
+            if one.mismatches[number]
+        }
+        if found:
+            said = mismatch_line(found, len(keys))
+            yield said if method == IDENTITY else f"{method} as low: {said}"
+
+
 class _Made(NamedTuple):
+    """Figures of a pair.
+
+    means: see `brightness`.
+    mismatches: of the low and of each output, see `mismatch`.
+    """
+
     values: list[list[float]]
+    means: tuple[float, float]
+    mismatches: list[str]
     look: Look
 
 
 def _judge(files: tuple[dict[str, Path], ...]) -> list[_Made]:
     made = []
     for own in files:
-        values = []
-        for image, normal in _images(own):
+        values, images = [], _images(own)
+        for image, normal in images:
             each = (image, metrics.one_gain(image, normal), metrics.gt_mean(image, normal))
             values.append([f(one, normal) for one in each for f in (metrics.psnr, metrics.ssim)])
-        seen = np.rint(normal * 255).astype(np.uint8)
-        made.append(_Made(values, look_at(seen)))
+        seen = metrics.levels(normal)
+        others = [metrics.levels(image) for place, (image, _) in enumerate(images) if place != 1]
+        mismatches = [mismatch(one, seen) for one in others]
+        made.append(_Made(values, brightness(others[0], seen), mismatches, look_at(seen)))
         count()
     return made
 
@@ -189,7 +223,7 @@ def _pairs(
             "what to judge on: give on, NAME=FOLDER of a real set, or both low and normal"
         )
     if low is not None and normal is not None:
-        return str(low), pairs_in(low, normal, match=match)
+        return str(low), list_pairs(low, normal, match)
     assert on is not None
     pairs = real_named(on, split, "test") if isinstance(on, str) else on
     if not pairs or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):

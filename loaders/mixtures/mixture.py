@@ -14,7 +14,7 @@ from ...manifests.config import load_yaml
 from ...manifests.real.real import real
 from ...storage.untrusted import shown
 from ...synth.recipes.read_values import shipped_names
-from ..index import pairs_in
+from ..index import list_pairs
 
 T = TypeVar("T")
 MOST_SAMPLES = 10**9
@@ -199,12 +199,12 @@ def source_of(data: Any) -> Any:
     if not all(isinstance(one, kinds) for one in data.values()):
         raise LoaderError("data: its values must be paths and names")
     if names == {"low", "normal"}:
-        return pairs_in(data["low"], data["normal"])
+        return list_pairs(data["low"], data["normal"])
     if names == {"photos"}:
-        return pairs_in(data["photos"])
+        return list_pairs(data["photos"], None)
     if names == {"dark", "bright"}:
         lists = (data["dark"], data["bright"])
-        return tuple(pairs_in(one) if isinstance(one, str | Path) else one for one in lists)
+        return tuple(list_pairs(one, None) if isinstance(one, str | Path) else one for one in lists)
     if {"real", "dir"} <= names <= {"real", "dir", "split"}:
         return real(data["real"], *(data[key] for key in ("dir", "split") if key in data))
     raise LoaderError(

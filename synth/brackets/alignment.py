@@ -8,7 +8,7 @@ exposure are compared, and those after next; least squares make places of it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -77,10 +77,9 @@ def move_to(pixels: Pixels, place: FloatArray) -> Pixels:
     height, width = pixels.shape[:2]
     matrix = np.array([[1, 0, across], [0, 1, down]], np.float64)
     flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
-    moved: Pixels = cv2.warpAffine(
-        pixels, matrix, (width, height), flags=flags, borderMode=cv2.BORDER_REPLICATE
-    )
-    return moved
+    edge = cv2.BORDER_REPLICATE
+    moved = cv2.warpAffine(pixels, matrix, (width, height), flags=flags, borderMode=edge)
+    return np.asarray(moved, np.uint8)
 
 
 def _largest_part(count: int, links: list[tuple[int, int]]) -> list[int]:
@@ -99,13 +98,14 @@ def _levels(grey: Pixels) -> list[Features]:
     while max(sizes[-1].shape) > 1.5 * _COARSE:
         height, width = sizes[-1].shape
         half = max(1, width // 2), max(1, height // 2)
-        sizes.append(cv2.resize(sizes[-1], half, interpolation=cv2.INTER_AREA))
+        smaller = cv2.resize(sizes[-1], half, interpolation=cv2.INTER_AREA)
+        sizes.append(np.asarray(smaller, np.uint8))
     return [_features(one) for one in reversed(sizes)]
 
 
 def _features(grey: Pixels, around: float = 8.0) -> Features:
-    shown = ((grey >= _SHOWN[0]) & (grey <= _SHOWN[1])).astype(np.float32)
-    shown = cv2.erode(shown, np.ones((5, 5), np.float32))
+    seen = ((grey >= _SHOWN[0]) & (grey <= _SHOWN[1])).astype(np.float32)
+    shown = np.asarray(cv2.erode(seen, np.ones((5, 5), np.float32)), np.float32)
     smooth = cv2.GaussianBlur(_LOG_LIGHT[grey], (0, 0), 1.2)
     share = np.maximum(cv2.GaussianBlur(shown, (0, 0), around), 1e-3)
     fine = (smooth - cv2.GaussianBlur(smooth * shown, (0, 0), around) / share) * shown
@@ -133,7 +133,7 @@ def _whole_pixels(a: Features, b: Features) -> tuple[float, float]:
     parts = a.fine, a.shown, a.fine**2, b.fine, b.shown, b.fine**2
     fine_a, in_a, square_a, fine_b, in_b, square_b = (np.fft.rfft2(one, shape) for one in parts)
 
-    def correlated(one: FloatArray, other: FloatArray) -> FloatArray:
+    def correlated(one: Any, other: Any) -> FloatArray:
         full = np.fft.irfft2(np.conj(one) * other, shape)
         span = np.arange(-reach, reach + 1)
         return np.asarray(full[np.ix_(span, span)])
@@ -151,7 +151,8 @@ def _parts_of_pixels(
 ) -> tuple[float, float, float]:
     """Improve a move by Lucas and Kanade's steps; returns it, and the correlation at it."""
     height, width = a.fine.shape
-    moved, inside = a.fine, a.shown > 0
+    moved: Any = a.fine
+    inside = a.shown > 0
     for _ in range(_STEPS):
         matrix = np.array([[1, 0, across], [0, 1, down]], np.float64)
         flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP

@@ -13,8 +13,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from ...engines.local import LocalEngine, count
-from ...engines.process import available_cores
+from ...engines.local import count, local_engine
 from ...errors import SetError, SourceError, visible
 from ...manifests.images.decode import read_rgb
 from ...manifests.images.encode import encode
@@ -155,9 +154,8 @@ def brackets(
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
         raise SetError.at(target, "is there already; give a new folder")
     paths = [str(path) for path in list_images(given)]
-    cores = available_cores() if workers is None else workers
     frames, unread = [], []
-    for one in read_frames(paths, cores, shown):
+    for one in read_frames(paths, workers, shown):
         if isinstance(one, Frame):
             frames.append(one)
         else:
@@ -175,7 +173,7 @@ def brackets(
         for name, bracket in zip(names, found.brackets, strict=True)
     ]
     shown.stage("fusing", len(jobs))
-    made = list(LocalEngine(cores).map(_make_pairs, jobs, shown.at))
+    made = list(local_engine(workers).map(_make_pairs, jobs, shown.at))
     uses = [use for one in made for use in one.uses]
     uses += [Use(path, "", "left out", None, None, why) for path, why in unread + found.left_out]
     relative = [_below(use, given) for use in uses]
@@ -219,11 +217,17 @@ def _pairs_of(job: _Job) -> _Made:
         except SourceError as error:
             notes[path] = error.what
     kept = list(pixels)
-    greys = {path: cv2.cvtColor(own, cv2.COLOR_RGB2GRAY) for path, own in pixels.items()}
+    greys: dict[str, Pixels] = {
+        path: np.asarray(cv2.cvtColor(own, cv2.COLOR_RGB2GRAY), np.uint8)
+        for path, own in pixels.items()
+    }
     places = dict(zip(kept, align([greys[path] for path in kept]), strict=True))
     notes |= {path: "cannot be aligned" for path in kept if np.isnan(places[path]).any()}
     kept = [path for path in kept if path not in notes]
-    while len(kept) >= FEWEST:
+    most = max(1, len(kept) // 3)  # where more stand out, all of the scene moves
+    for _ in range(most):
+        if len(kept) < FEWEST:
+            break
         first = places[kept[len(kept) // 2]]
         window = _window([places[path] - first for path in kept], greys[kept[0]].shape)
         aligned = [move_to(pixels[path], places[path] - first)[window] for path in kept]
@@ -293,7 +297,12 @@ def _window(places: list[FloatArray], shape: tuple[int, ...]) -> tuple[slice, sl
 
 
 def _fuse(frames: list[Pixels]) -> Pixels:
-    fused = cv2.createMergeMertens().process(frames)
+    threads = cv2.getNumThreads()
+    cv2.setNumThreads(1)  # several add up frames in the order in which they end
+    try:
+        fused = cv2.createMergeMertens().process(frames)
+    finally:
+        cv2.setNumThreads(threads)
     return np.asarray(np.rint(np.clip(fused, 0, 1) * 255), np.uint8)
 
 

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from ...engines.local import LocalEngine, count
+from ...engines.local import count, local_engine
 from ...errors import ImageRefused, first_line
 from ...manifests.images.decode import decode_small
 from ...manifests.images.header import MAX_PIXELS, read_header
@@ -51,12 +51,12 @@ class Frame:
 
 
 def read_frames(
-    paths: list[str], workers: int, progress: Progress
+    paths: list[str], workers: int | None, progress: Progress
 ) -> Iterator[Frame | tuple[str, str]]:
     """Look at files: yields a frame, or (path, why it cannot be read), in their order."""
     progress.stage("looking at frames", len(paths))
     jobs = [tuple(paths[i : i + _GROUP]) for i in range(0, len(paths), _GROUP)]
-    for group in LocalEngine(workers).map(_look, jobs, progress.at):
+    for group in local_engine(workers).map(_look, jobs, progress.at):
         yield from group
 
 
@@ -74,7 +74,8 @@ def _look(paths: tuple[str, ...]) -> list[Frame | tuple[str, str]]:
             upright = pixels.shape[0] <= pixels.shape[1]
             size = (sides[0], sides[1]) if upright else (sides[1], sides[0])
             grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY)
-            small = cv2.resize(grey, (SIDE, SIDE), interpolation=cv2.INTER_AREA)
+            cells = cv2.resize(grey, (SIDE, SIDE), interpolation=cv2.INTER_AREA)
+            small = np.asarray(cells, np.uint8)
             light: FloatArray = LEVEL_LIGHT[grey]
             means = float(grey.mean()) / 255, float(light.mean())
             found.append(Frame(path, size, small, *means, *_exposure(data)))

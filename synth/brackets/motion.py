@@ -56,14 +56,15 @@ def _planes(pixels: Pixels) -> list[Pixels]:
     scale = min(1.0, _SIDE / max(pixels.shape))
     size = max(1, round(pixels.shape[1] * scale)), max(1, round(pixels.shape[0] * scale))
     small = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)
-    return [cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), *cv2.split(small)]
+    planes = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), *cv2.split(small)
+    return [np.asarray(plane, np.uint8) for plane in planes]
 
 
 class _Small:
     """A plane of a small copy: its levels, where it shows something, and its edges."""
 
     def __init__(self, plane: Pixels) -> None:
-        self.levels: Pixels = cv2.GaussianBlur(plane, (0, 0), 1.0)
+        self.levels = np.asarray(cv2.GaussianBlur(plane, (0, 0), 1.0), np.uint8)
         self.shown = (self.levels > _SHOWN[0]) & (self.levels < _SHOWN[1])
         mask = self.shown.astype(np.float32)
         log_light = _LOG_LIGHT[self.levels]
@@ -71,8 +72,7 @@ class _Small:
 
 
 def _smooth(image: Single) -> Single:
-    smoothed: Single = cv2.GaussianBlur(image, (0, 0), _AROUND)
-    return smoothed
+    return np.asarray(cv2.GaussianBlur(image, (0, 0), _AROUND), np.float32)
 
 
 def _share(mask: Single) -> Single:
@@ -114,9 +114,10 @@ def _compare(own: _Small, other: _Small) -> tuple[Single, Single, Single] | None
         return None
     due = np.clip(curve, *_SHOWN)[other.levels]
     cut = (own.levels >= _SHOWN[1]) & (due < 150) | (own.levels <= _SHOWN[0]) & (due > 30)
-    used = both | other.shown & cut
+    used = (both | other.shown & cut) & ~np.isnan(due)
     mask = used.astype(np.float32)
     shown = np.clip(own.levels, *_SHOWN)
+    due = np.where(used, due, shown)
     light = _LOG_LIGHT[shown] - _LOG_LIGHT[np.rint(due).astype(np.uint8)]
     share = _smooth(mask) + 1e-4
     off = [
@@ -125,13 +126,16 @@ def _compare(own: _Small, other: _Small) -> tuple[Single, Single, Single] | None
     ]
     a, b = own.edges * mask, other.edges * mask
     strength = (_smooth(a * a) / share + 2e-3) * (_smooth(b * b) / share + 2e-3)
-    alike = _smooth(a * b) / share / np.sqrt(strength)
+    alike = np.asarray(_smooth(a * b) / share / np.sqrt(strength), np.float32)
     seen = np.where(_cells(mask) > 0.5, np.float32(1), np.float32(np.nan))
     return _cells(off[0]) * seen, _cells(off[1]) * seen, _cells(alike) * seen
 
 
 def _curve(levels: Pixels, others: Pixels) -> FloatArray | None:
-    """Return the median level of `others` at each of 256 of `levels`, never falling."""
+    """Return the median level of `others` at each of 256 of `levels`, never falling.
+
+    NaN below and above those that are there.
+    """
     order = np.argsort(levels, kind="stable")
     levels, others = levels[order], others[order]
     ends = np.searchsorted(levels, np.arange(257))
@@ -142,8 +146,8 @@ def _curve(levels: Pixels, others: Pixels) -> FloatArray | None:
             known[level] = float(np.median(others[first:last]))
     if len(known) < 5:
         return None
-    curve = np.interp(np.arange(256), list(known), list(known.values()))
-    return np.maximum.accumulate(curve)
+    levels_known, medians = list(known), np.maximum.accumulate(list(known.values()))
+    return np.interp(np.arange(256), levels_known, medians, left=np.nan, right=np.nan)
 
 
 def _cells(image: Single) -> Single:

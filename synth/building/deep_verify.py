@@ -18,6 +18,7 @@ from ...manifests.request import OutputOptions
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample
 from ...manifests.sets.verify import Kind, Problem
+from ..analysis.wrong_pairs import MOST_BRIGHTER, brighter, brightness
 from ..clips import frame_names, is_clip, named_frames, render_clip
 from ..decode import decode_image
 from ..kernels.arrays import Pixels
@@ -69,15 +70,23 @@ def recheck_set(
     recipe = recorded_recipe(request.recipe, f"recipe of {pairs.root}") if pairs.live else None
     drawn = recipe, pairs.info.seed, form_of(pairs.info.build.versions)
     jobs = (_Job(unit, request.output, *drawn) for unit in pairs.units())
-    return [problem for problems in engine.map(_recheck_unit, jobs, at) for problem in problems]
+    results = list(engine.map(_recheck_unit, jobs, at))
+    bright = [where for _, found in results for where in found]
+    problems = [problem for found, _ in results for problem in found]
+    if len(bright) > MOST_BRIGHTER * len(pairs):
+        what = f"its low is brighter than its normal, as are {len(bright) - 1:,} others"
+        problems.append(Problem(bright[0], what, kind=Kind.LOW, remark=True))
+    return problems
 
 
-def _recheck_unit(job: _Job) -> list[Problem]:
+def _recheck_unit(job: _Job) -> tuple[list[Problem], list[str]]:
+    """Return what is wrong with a unit, and where lows are brighter than their normals."""
     problems: list[Problem] = []
+    bright: list[str] = []
     try:
         for pair in job.unit.pairs():
             try:
-                problem = _problem_of(pair, job)
+                problem = _problem_of(pair, job, bright)
             except ImageRefused as refusal:
                 problem = f"cannot be decoded: {refusal.detail}"
             except (ValueError, TypeError) as error:
@@ -88,11 +97,14 @@ def _recheck_unit(job: _Job) -> list[Problem]:
             count()
     except SetError as error:
         problems.append(Problem(job.unit.name, str(error)))
-    return problems
+    return problems, bright
 
 
-def _problem_of(pair: Sample, job: _Job) -> str:
-    """Say what is wrong with a pair or a clip, if anything."""
+def _problem_of(pair: Sample, job: _Job, bright: list[str]) -> str:
+    """Say what is wrong with a pair or a clip, if anything.
+
+    bright: gets where it is, if its low is the brighter one.
+    """
     drawn = parse_draw(pair.record["draw"])
     clip = is_clip(pair.record["members"])
     names = frame_names(pair.members, NORMAL) if clip else [NORMAL]
@@ -107,6 +119,8 @@ def _problem_of(pair: Sample, job: _Job) -> str:
         wrong = draw_many(job.recipe, job.seed, [pair.key], job.form)[0] != drawn
         return "the stored draw is not that of the recipe, the seed and its key" if wrong else ""
     lows = named_frames(LOW, render_clip(normals, drawn), clip)
+    if brighter(brightness(next(iter(lows.values())), normals[0])).any():
+        bright.append(f"{job.unit.name}: {pair.key}")
     for number, (name, made) in enumerate(lows.items()):
         problem = _difference(pair.decoded(name, decode_image), made, job.output)
         if problem:

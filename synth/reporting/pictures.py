@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 
-from ...errors import ImageRefused, SetError
+from ...errors import SetError
 from ...manifests.images.decode import read_rgb
-from ...manifests.sets.pair_set import PairSet
+from ...manifests.sets.pair_set import PairSet, Unit
+from ...manifests.sets.sample import Sample
 from ...manifests.sources.folders import image_files
 from ..analysis.contact_sheet import brighten, brightening_gain, describe_draw
 from ..analysis.pair_statistics import LABELS
@@ -79,22 +81,23 @@ def pictures_of_set(pairs: PairSet, measured: Measured) -> list[Shown]:
     for unit in pairs.units():
         if unit.name not in units:
             continue
-        for pair in unit.pairs():
-            if pair.key not in wanted:
-                continue
+        for pair in _measured(unit, wanted):
             place, why = wanted[pair.key]
-            try:
-                low, normal = pixels_of(pair)
-                drawn = parse_draw(pair.record["draw"])
-                strip = _strip(*frames_of(pair)) if is_clip(pair.record["members"]) else ""
-            except (ImageRefused, ValueError) as error:
-                raise SetError.at(unit.root, f"{unit.name}: {pair.key}: {error}") from error
+            low, normal = pixels_of(pair)
+            drawn = parse_draw(pair.record["draw"])
+            strip = _strip(*frames_of(pair)) if is_clip(pair.record["members"]) else ""
             words = ", ".join(describe_draw(drawn, _WORDS))
             boxes = _boxes(pair.record, normal)
             row = measured.rows[place]
             shown = _shown(pair.key, why, [words, _numbers(row)], (low, normal), boxes)
             found[place] = shown._replace(strip=strip)
     return [found[place] for place in chosen(measured) if place in found]
+
+
+def _measured(unit: Unit, wanted: Container[str]) -> Iterator[Sample]:
+    """Yield the wanted pairs of a unit, which were measured, up to where it is damaged."""
+    with suppress(SetError):
+        yield from (pair for pair in unit.pairs() if pair.key in wanted)
 
 
 def pictures_of_folders(lows: Path, normals: Path | None, measured: Measured) -> list[Shown]:

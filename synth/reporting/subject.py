@@ -69,10 +69,13 @@ def set_subject(
     most: int,
     engine: Engine | None = None,
     at: Counted = ignore_progress,
+    brighter_lows: bool = False,
 ) -> Subject:
-    """Gather the facts and statistics of a set.
+    """Gather the facts and statistics of a set; shards and pairs that are damaged fail a check.
 
-    Raises SetError when it is none, or something in it cannot be read.
+    brighter_lows: whether its lows may be brighter than their normals.
+
+    Raises SetError when it is none, or its tables cannot be read.
     """
     pairs = open_set(root)
     if pairs.lows_only and normals is not None:
@@ -114,7 +117,7 @@ def set_subject(
         facts,
         len(pairs),
         measured,
-        checks_of_set(pairs, measured),
+        checks_of_set(pairs, measured, brighter_lows),
         pictures_of_set(pairs, measured),
         counts,
         sorted((reason, len(paths), paths[:3]) for reason, paths in by_reason.items()),
@@ -145,12 +148,14 @@ def folder_subject(
     most: int,
     engine: Engine | None = None,
     at: Counted = ignore_progress,
+    brighter_lows: bool = False,
 ) -> Subject:
     """Gather the statistics of real pairs, or of lows alone.
 
-    Raises SourceError when there is nothing, an image has no partner, or is damaged.
+    Raises SourceError when there is nothing, an image has no partner, or is damaged; and when lows
+    are brighter than their normals, unless `brighter_lows`.
     """
-    measured = measure_folders(lows, normals, most, engine, at)
+    measured = measure_folders(lows, normals, most, engine, at, brighter_lows)
     where = f"{lows}" if normals is None else f"{lows} and {normals}"
     return Subject(
         lows.name or lows.resolve().name,
@@ -158,6 +163,6 @@ def folder_subject(
         [("from", where)],
         len(image_files(lows)),
         measured,
-        checks_of_pairs(measured),
+        checks_of_pairs(measured, brighter_lows),
         pictures_of_folders(lows, normals, measured),
     )
