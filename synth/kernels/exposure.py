@@ -137,20 +137,48 @@ def near(guide, k):
 
 
 @scalar
-def sliced(guide, upper, lower, x, share):
-    """Interpolate light of column `x` by lightness, and between two rows, of (GUIDES, W) each.
+def sliced(guide, rows, x, share):
+    """Interpolate light of column `x` by lightness, and between two rows, (W) at each of GUIDES.
 
-    All of them are looked at, for a CPU's vectors; those far away weigh nothing.
+    rows: the upper ones of all, then the lower ones. All of them are looked at, for a CPU's
+    vectors; those far away weigh nothing.
     """
-    light = between(upper[0, x], lower[0, x], share) * near(guide, 0)
-    light += between(upper[1, x], lower[1, x], share) * near(guide, 1)
-    light += between(upper[2, x], lower[2, x], share) * near(guide, 2)
-    light += between(upper[3, x], lower[3, x], share) * near(guide, 3)
-    light += between(upper[4, x], lower[4, x], share) * near(guide, 4)
-    light += between(upper[5, x], lower[5, x], share) * near(guide, 5)
-    light += between(upper[6, x], lower[6, x], share) * near(guide, 6)
-    light += between(upper[7, x], lower[7, x], share) * near(guide, 7)
+    light = between(rows[0][x], rows[8][x], share) * near(guide, 0)
+    light += between(rows[1][x], rows[9][x], share) * near(guide, 1)
+    light += between(rows[2][x], rows[10][x], share) * near(guide, 2)
+    light += between(rows[3][x], rows[11][x], share) * near(guide, 3)
+    light += between(rows[4][x], rows[12][x], share) * near(guide, 4)
+    light += between(rows[5][x], rows[13][x], share) * near(guide, 5)
+    light += between(rows[6][x], rows[14][x], share) * near(guide, 6)
+    light += between(rows[7][x], rows[15][x], share) * near(guide, 7)
     return light
+
+
+@scalar
+def rows_at(light, j, left, right):
+    """Return two rows of light (GUIDES, rows, W) at each lightness, as `sliced` takes them.
+
+    Each is an array of its own: of one with strides no vectors are loaded.
+    """
+    i = j + 1
+    return (
+        light[0, j, left:right],
+        light[1, j, left:right],
+        light[2, j, left:right],
+        light[3, j, left:right],
+        light[4, j, left:right],
+        light[5, j, left:right],
+        light[6, j, left:right],
+        light[7, j, left:right],
+        light[0, i, left:right],
+        light[1, i, left:right],
+        light[2, i, left:right],
+        light[3, i, left:right],
+        light[4, i, left:right],
+        light[5, i, left:right],
+        light[6, i, left:right],
+        light[7, i, left:right],
+    )
 
 
 @scalar
@@ -210,12 +238,12 @@ def _expose(rows, upper, lower, share, banded, exposure):
 
 
 @row_kernel
-def _expose_sliced(rows, upper, lower, share, banded, exposure):
-    """Do what `_expose` does, of light by lightness: `upper` and `lower` are (GUIDES, N)."""
+def _expose_sliced(rows, lit, share, banded, exposure):
+    """Do what `_expose` does, of light by lightness; lit: of `rows_at`."""
     red, green, blue = rows
     for x in range(red.shape[0]):
         guide = guide_of(red[x], green[x], blue[x], exposure.per_white)
-        light = sliced(guide, upper, lower, x, share) * banded
+        light = sliced(guide, lit, x, share) * banded
         red[x], green[x], blue[x] = expose_pixel(red[x], green[x], blue[x], light, exposure)
 
 
@@ -247,8 +275,8 @@ def expose_row(y, left, height, scene, rows):
     bands = scene.bands
     banded = band_factor(y, height, bands) if bands.depth > f32(0) else f32(1)
     if light.shape[0] > 1:
-        upper, lower = light[:, j, left:right], light[:, j + 1, left:right]
-        _expose_sliced(rows, upper, lower, share, banded, scene.exposure)
+        lit = rows_at(light, j, left, right)
+        _expose_sliced(rows, lit, share, banded, scene.exposure)
     else:
         upper, lower = light[0, j, left:right], light[0, j + 1, left:right]
         _expose(rows, upper, lower, share, banded, scene.exposure)
