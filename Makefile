@@ -6,10 +6,10 @@ PHOTOS = $(dir $(shell $(BIN)/python -c "import skimage; print(skimage.__file__)
 # Python keeps the bytecode of gloam, which tests import some hundred times, also where containers say otherwise.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo kernels test test-gpu check pictures format clean
+.PHONY: demo kernels test test-fast test-gpu check pictures docs format clean
 
 demo: $(VENV)/.installed
-	$(BIN)/gloam build demo/set --source sample --no-select --val 3
+	$(BIN)/gloam build demo/set --source sample --no-select --val 2
 	$(BIN)/gloam verify demo/set --deep
 	$(BIN)/gloam preview --recipe even --recipe uneven --recipe night-lights --out demo/sheet.png
 	@echo
@@ -25,6 +25,9 @@ kernels: $(VENV)/.installed
 test: $(VENV)/.tested kernels
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -q
 
+test-fast: $(VENV)/.tested kernels
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -q -m "not slow"
+
 # Everything that needs a GPU; recorded in benchmarks/results with the card's name.
 test-gpu: $(VENV)/.tested
 	$(BIN)/python benchmarks/gpu_tests.py
@@ -36,10 +39,14 @@ check: $(VENV)/.tested
 
 pictures: $(VENV)/.tested
 	@mkdir -p docs/images
-	$(BIN)/gloam preview $(PHOTOS)/coffee.png --recipe even --recipe uneven \
-		--recipe night-lights --recipe extreme --width 220 --out docs/images/recipes.png
+	$(BIN)/gloam preview $(PHOTOS)/motorcycle_left.png $(PHOTOS)/coffee.png --recipe even \
+		--recipe uneven --recipe night-lights --width 220 --out docs/images/recipes.png
 	$(BIN)/gloam preview $(PHOTOS)/astronaut.png --recipe even --grid exposure.ev=2,4,6 camera.iso=400,1600,6400 \
 		--width 220 --out docs/images/exposure-iso.png
+
+# Pages of reference, from docstrings, recipes and options.
+docs: $(VENV)/.tested
+	$(BIN)/python docs/make_reference.py
 
 format: $(VENV)/.tested
 	$(BIN)/ruff check --fix .

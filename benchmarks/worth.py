@@ -41,7 +41,6 @@ from gloam.loaders.judging.intervals import interval
 from gloam.loaders.judging.perceptual import perceptual_measures
 from gloam.manifests.images.decode import decode_as_rgb
 from gloam.manifests.selection import twins
-from gloam.manifests.selection.measures import measure_pixels
 from gloam.synth.recipes.load import load_recipe
 
 RECIPES = ("train", "even", "uneven", "upi", "gamma", "mbllen", "agllnet", "maet-gpu")
@@ -145,8 +144,7 @@ def read_pairs(lows: Path, normals: Path) -> list[Pair]:
 
 def scenes_of(pairs: Sequence[Pair]) -> list[int]:
     """Number the scene of each pair; normals that look alike are of one."""
-    hashes = np.array([measure_pixels(normal).perceptual_hash for _, normal in pairs], np.uint64)
-    return twins.number_scenes(hashes, [twins.thumbnail(normal) for _, normal in pairs])
+    return twins.number_scenes([twins.look_at(normal) for _, normal in pairs])
 
 
 Source = Callable[[np.random.Generator, int, int], Iterator[tuple[torch.Tensor, torch.Tensor]]]

@@ -90,7 +90,8 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
     "--not-like",
     multiple=True,
     metavar="SET|FOLDER|NAME=FOLDER",
-    help="Leave out photographs of this set's scenes, such as a benchmark's; may be repeated.",
+    help="Leave out photographs of this set's scenes, such as a benchmark's; may be repeated."
+    " Photographs in frames, or of which its pictures are smaller parts, are not looked for.",
 )
 @click.option("--no-select", is_flag=True, help="Take every photograph that can be read.")
 @click.option(

@@ -32,7 +32,8 @@ class _Path(click.Path):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Path:
         """Read it. Raises SetError, ConfigError as `as_path` does."""
-        return as_path(super().convert(value, param, ctx))  # type: ignore[arg-type]
+        path = as_path(value)  # first, as click shows what is not there, credentials and all
+        return as_path(super().convert(value, param, ctx)) if path else path  # type: ignore[arg-type]
 
 
 PATH, EXISTING = _Path(), _Path(exists=True)
@@ -124,6 +125,11 @@ def recipe_option(help_text: str) -> Callable[[F], F]:
     )
 
 
+brighter_lows_option = click.option(
+    "--brighter-lows",
+    is_flag=True,
+    help="Take lows that are brighter than their normals, as over-exposed ones are.",
+)
 camera_file_option = click.option(
     "--camera-file",
     type=PATH,

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import click
 
 from ..engines.stopping import exit_now
-from ..errors import GloamError, WorkerLost, visible
+from ..errors import GloamError, WorkerLost, visible, without_secrets
 
 USER_ERROR = 1
 _BROKEN_PIPE = 128 + 13  # SIGPIPE, as a shell counts it
@@ -49,5 +49,5 @@ def user_errors() -> Iterator[None]:
         # Disk full, no permission, and their like: the system's words are the message.
         what = f"{error.filename or 'output'}: {error.strerror or error}"
         way_out = _WAYS_OUT.get(error.errno or 0, "") if error.filename else ""
-        click.echo(f"gloam: {visible(what)}{way_out}", err=True)
+        click.echo(f"gloam: {visible(without_secrets(what))}{way_out}", err=True)
         sys.exit(USER_ERROR)

@@ -10,7 +10,7 @@ import click
 
 from ..storage.atomic import write_bytes
 from ..synth.fitting.fit import fit as fit_recipe
-from .common import PATH, check_output, paths
+from .common import PATH, brighter_lows_option, check_output, paths
 from .workers import working
 
 
@@ -33,6 +33,7 @@ from .workers import working
     is_flag=True,
     help="Write settings, means and covariances in place of a table of the pairs.",
 )
+@brighter_lows_option
 @working(engine=False)
 def fit(lows: Path, normals: Path | None, *, out: Path, **options: Any) -> str:
     """Fit a recipe to real lows: their tone and noise, calibrated by simulation.
@@ -42,6 +43,6 @@ def fit(lows: Path, normals: Path | None, *, out: Path, **options: Any) -> str:
     """
     check_output("--out", out, ".yaml")
     found = fit_recipe(lows, normals, **options)
-    write_bytes(out, found.yaml(out.stem).encode())
+    write_bytes(out, found.yaml(out.stem).encode("utf-8", "backslashreplace"))
     look = f"{out}: look at it with gloam preview --recipe {quote(str(out))}"
     return "\n".join([*found.lines(), look])

@@ -10,7 +10,7 @@ import click
 from ..loaders.judging.judge import judge as judge_outputs
 from ..loaders.judging.page import render_page
 from ..storage.atomic import write_bytes
-from .common import PATH, check_output, json_option, to_json
+from .common import PATH, brighter_lows_option, check_output, json_option, to_json
 from .workers import working
 
 _WRITERS = (".html", ".md", ".csv")
@@ -35,22 +35,25 @@ _WRITERS = (".html", ".md", ".csv")
 @click.option(
     "--perceptual/--no-perceptual",
     default=True,
-    help="Measure LPIPS and NIQE if their libraries and weights are installed.",
+    help="Measure LPIPS (pip install 'gloam[judge]') and NIQE (pyiqa) if they and their weights are"
+    " there.",
 )
+@brighter_lows_option
 @json_option
 @working(engine=False)
 def judge(outputs: tuple[str, ...], *, out: tuple[Path, ...], as_json: bool, **options: Any) -> str:
     """Measure PSNR and SSIM of folders of OUTPUTS, with intervals, beside the low and a blind gain.
 
-    Each output has the name of its low or its normal. Several folders are compared with the first,
-    picture by picture.
+    The blind gain is the low brightened by one factor until its mean is .45, whatever the normal:
+    what a method has to beat. Each output has the name of its low or its normal. Several folders
+    are compared with the first, picture by picture.
     """
     for path in out:
         check_output("--out", path, *_WRITERS)
     found = judge_outputs(outputs, **options)
     made = {".html": render_page, ".md": type(found).markdown, ".csv": type(found).csv}
     for path in out:
-        write_bytes(path, made[path.suffix.lower()](found).encode())
+        write_bytes(path, made[path.suffix.lower()](found).encode("utf-8", "backslashreplace"))
     if as_json:
         return to_json(found)
     return "\n".join([found.text(), *(f"written: {path}" for path in out)])

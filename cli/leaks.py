@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ..errors import visible
 from ..synth.analysis.leaks import leaks as find_leaks
 from .common import PATH, check_output, count_of, json_option, to_json, write_png
 from .workers import working
@@ -25,6 +26,10 @@ from .workers import working
 def leaks(sets: tuple[str, ...], *, out: Path | None, as_json: bool, **options: Any) -> str:
     """Find pictures of one set that another also has, even at another exposure or slightly shifted.
 
+    Mirrored pictures are found, too, those in flat frames or letterboxes, and those that were cut
+    by a tenth of their sides. Pictures that were turned, or cut further, are not looked for; nor
+    are dark ones with little but a lamp, unless their details agree.
+
     Give folders of images, gloam's sets, or real ones by name, such as lol-v1=LOLdataset. To keep
     the scenes of a benchmark out of a new set, use gloam build --not-like.
     """
@@ -38,8 +43,8 @@ def leaks(sets: tuple[str, ...], *, out: Path | None, as_json: bool, **options: 
     drawn = "sheet: {out}" if found.pairs else "{out} is not written: nothing to show"
     return "\n".join(
         [
-            *(f"{one.distance:2} bits  {one.a}  {one.b}" for one in found.pairs),
-            *(f"left out: {line}" for line in found.unreadable),
+            *(f"{one.distance:2} bits  {visible(one.a)}  {visible(one.b)}" for one in found.pairs),
+            *(f"left out: {visible(line)}" for line in found.unreadable),
             f"{count_of(len(found.pairs), 'picture')} in two sets, of {held}",
             *(["bits: how many of 64 differ between their hashes"] if found.pairs else []),
             *([drawn.format(out=out)] if out is not None else []),

@@ -16,7 +16,7 @@ import click
 
 from ..engines.process import prepare_own_process
 from ..engines.stopping import stoppable
-from ..errors import GloamWarning
+from ..errors import GloamWarning, visible
 from ..synth.kernels.compiling import cache_folders as kernel_places
 from .errors import user_errors
 from .workers import begin_workers
@@ -41,6 +41,7 @@ _COMMANDS = {
     "sets": "List the known real sets and their folder layouts.",
     "recipes": "List the recipes, or show one with all its parameters.",
     "fit": "Fit a recipe to your own dark photographs.",
+    "brackets": "Make real pairs of your own exposure brackets.",
     "calibrate": "Measure your camera's gain and noise from raw files.",
     "cameras": "List the calibrated cameras and their ISOs.",
     "doctor": "Check this machine: versions, GPU, DALI, decoders, and known lows.",
@@ -81,7 +82,8 @@ class _Lazy(click.Group):
             threading.excepthook = _show_thread_error
             said = super().invoke(context)
             if said:
-                click.echo(said)
+                # Names of files, and what sets say of themselves, are others' texts.
+                click.echo("\n".join(map(visible, said.split("\n"))))
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -116,7 +118,7 @@ def _tell_of_compiling(gpu: bool = False) -> None:
 
 def _show_thread_error(args: threading.ExceptHookArgs) -> None:
     """Show what ends a library's thread, such as a limit; the command says what follows from it."""
-    click.echo(f"gloam: {args.exc_value}", err=True)
+    click.echo(f"gloam: {visible(args.exc_value)}", err=True)
 
 
 def _show_warning(
@@ -131,7 +133,7 @@ def _show_warning(
     text = str(message)
     if text not in shown and (issubclass(category, GloamWarning) or sys.warnoptions):
         shown.add(text)
-        click.echo(f"gloam: {text}", err=True)
+        click.echo(f"gloam: {visible(text)}", err=True)
 
 
 @click.group(

@@ -25,7 +25,7 @@ from .workers import working
 )
 @click.option("--license", default="other", help="License, as the Hub names it, such as cc-by-4.0.")
 @click.option("--citation", type=EXISTING, help="BibTeX file with the citation.")
-@click.option("--url", default="", help="Address of the published set.")
+@click.option("--url", default="", help="Address of the published set, for Croissant.")
 @click.option("--date", default="", metavar="YYYY-MM-DD", help="Date of publishing, for Croissant.")
 @working()
 def publish(
@@ -37,7 +37,9 @@ def publish(
     """
     cited = citation.read_text("utf-8").strip() if citation else ""
     publish_set(origin, root, form, citation=cited, **options)
+    lacking = " and ".join(f"--{name}" for name in ("url", "date") if not options[name])
+    asked = f"\ncroissant.json does not say it all: Croissant asks for {lacking}" if lacking else ""
     return (
         f"{root}: {origin} as {form}; read {root / 'README.md'}, then upload it, as with"
-        f" hf upload NAME {root} --repo-type dataset"
+        f" hf upload NAME {root} --repo-type dataset{asked}"
     )

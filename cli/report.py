@@ -10,7 +10,7 @@ import click
 from ..errors import ConfigError
 from ..synth.reporting.checks import Check
 from ..synth.reporting.report import report as write_report
-from .common import EXISTING, PATH, check_output, count_option, paths
+from .common import EXISTING, PATH, brighter_lows_option, check_output, count_option, paths
 from .workers import working
 
 
@@ -20,6 +20,7 @@ from .workers import working
     "--normals", type=PATH, help="For sets of lows only: the set that holds their normals."
 )
 @count_option("--pairs", 600, "Largest number of pairs to measure of each, evenly spread.")
+@brighter_lows_option
 @click.option(
     "--beside",
     multiple=True,
@@ -42,9 +43,10 @@ def report(first: Path, second: Path | None, out: Path, **options: Any) -> str:
         checks = _of_mixture(first, second, out, options)
     else:
         checks = write_report(first, second, out=out, **options)
-    failed = sum(not check.passed for check in checks)
-    said = "all passed" if not failed else f"{failed} to look at"
-    return f"{out}: {out.stat().st_size / 1e6:.1f} MB; {len(checks)} checks, {said}"
+    failed = [f"{check.name}: {check.found}" for check in checks if not check.passed]
+    said = "all passed" if not failed else f"{len(failed)} to look at"
+    size = out.stat().st_size / 1e6
+    return "\n".join([*failed, f"{out}: {size:.1f} MB; {len(checks)} checks, {said}"])
 
 
 def _of_mixture(path: Path, second: Path | None, out: Path, options: dict[str, Any]) -> list[Check]:

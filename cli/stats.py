@@ -15,7 +15,16 @@ from ..synth.analysis.photon_transfer import by_sensor, transfer_ratio
 from ..synth.analysis.references import read_reference, reference_yaml
 from ..synth.analysis.set_statistics import Measured
 from ..synth.analysis.set_statistics import stats as measure
-from .common import EXISTING, PATH, check_output, count_option, json_option, paths
+from ..synth.analysis.wrong_pairs import mismatch_line
+from .common import (
+    EXISTING,
+    PATH,
+    brighter_lows_option,
+    check_output,
+    count_option,
+    json_option,
+    paths,
+)
 from .workers import working
 
 
@@ -28,6 +37,7 @@ from .workers import working
     type=EXISTING,
     help="Compare with this file, written by --save-reference; may be repeated.",
 )
+@brighter_lows_option
 @click.option("--full", is_flag=True, help="Also print noise and tone by level and channel.")
 @json_option
 @click.option(
@@ -76,6 +86,8 @@ def _lines(
         if name in table:
             columns = [table[name], *(reference.get(name) for reference in references.values())]
             lines.append(f"{label:{width}}" + "".join(f"{_cell(one):>25}" for one in columns))
+    if measured.mismatched:
+        lines.append(mismatch_line(measured.mismatched, len(measured.rows)))
     lines += _components(measured)
     if measured.transfer:
         lines.append("photon transfer, variance of green measured over that of the camera file:")

@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from gloam.errors import GloamError
 from gloam.loaders import PairLoader, TorchLoader
 
 
@@ -149,4 +150,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (GloamError, OSError) as error:
+        raise SystemExit(f"alexnet.py: {error}") from error

@@ -21,6 +21,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
 import gloam
+from gloam.errors import GloamError
 
 SIZE = 128
 
@@ -120,4 +121,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (GloamError, OSError) as error:
+        raise SystemExit(f"augment.py: {error}") from error

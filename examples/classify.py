@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from gloam.errors import GloamError
 from gloam.loaders import PairLoader
 
 
@@ -91,4 +92,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (GloamError, OSError) as error:
+        raise SystemExit(f"classify.py: {error}") from error

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from gloam.errors import GloamError
 from gloam.loaders import PairLoader
 
 
@@ -82,4 +83,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (GloamError, OSError) as error:
+        raise SystemExit(f"detect.py: {error}") from error

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from train import UNet, psnr, ssim
 
+from gloam.errors import GloamError, ImageRefused
 from gloam.loaders import pairs_in
 from gloam.manifests.images.decode import decode_as_rgb
 from gloam.manifests.images.encode import encode
@@ -21,9 +22,14 @@ from gloam.manifests.images.header import SUFFIXES
 
 
 def load(checkpoint: Path, device: torch.device) -> UNet:
-    weights = torch.load(checkpoint, map_location="cpu", weights_only=True)["model"]
-    model = UNet(weights["last.weight"].shape[1])
-    model.load_state_dict(weights)
+    try:
+        weights = torch.load(checkpoint, map_location="cpu", weights_only=True)["model"]
+        model = UNet(weights["last.weight"].shape[1])
+        model.load_state_dict(weights)
+    except OSError:
+        raise
+    except Exception as error:  # whatever torch says of a file of another kind
+        raise SystemExit(f"{checkpoint}: holds no network that examples/train.py wrote") from error
     return model.to(device).eval()
 
 
@@ -64,7 +70,12 @@ def photographs(paths: list[Path]) -> Iterator[tuple[Path, Path]]:
 def enhance_files(model: UNet, paths: list[Path], out: Path, device: torch.device) -> None:
     """Photographs, and those of folders, to PNGs of equal names."""
     for photo, name in photographs(paths):
-        made = enhance(model, read(photo, device))[0].permute(1, 2, 0).mul(255).round()
+        try:
+            low = read(photo, device)
+        except ImageRefused as refusal:
+            print(f"passed over: {photo}: {refusal}")
+            continue
+        made = enhance(model, low)[0].permute(1, 2, 0).mul(255).round()
         target = out / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(encode(np.ascontiguousarray(made.to(torch.uint8).cpu().numpy()), "png"))
@@ -112,4 +123,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (GloamError, OSError) as error:
+        raise SystemExit(f"enhance.py: {error}") from error

@@ -12,6 +12,8 @@ import torch
 from live_pairs import DEVICE, options_of, train
 from torch import nn
 
+from gloam.errors import GloamError
+
 
 def main() -> None:
     options = options_of(__doc__, batch_size=16)
@@ -30,4 +32,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (GloamError, OSError) as error:
+        raise SystemExit(f"exposure.py: {error}") from error

@@ -13,6 +13,7 @@ from enhance import enhance_files
 from train import UNet
 
 import gloam
+from gloam.errors import GloamError
 
 
 def main() -> None:
@@ -59,5 +60,5 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except gloam.errors.GloamError as error:
+    except (GloamError, OSError) as error:
         raise SystemExit(f"few_real_pairs.py: {error}") from error

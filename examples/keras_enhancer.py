@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 import tensorflow as tf
 
+from gloam.errors import GloamError
 from gloam.loaders import PairLoader
 
 
@@ -83,4 +84,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (GloamError, OSError) as error:
+        raise SystemExit(f"keras_enhancer.py: {error}") from error

@@ -207,7 +207,7 @@ def main() -> None:
         parser.error(f"{args.checkpoint} is there: --resume goes on, --checkpoint names another")
     try:
         run(args)
-    except GloamError as error:
+    except (GloamError, OSError) as error:
         raise SystemExit(f"train.py: {error}") from error
 
 

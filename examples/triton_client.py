@@ -64,4 +64,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OSError as error:
+        raise SystemExit(f"triton_client.py: {error}") from error

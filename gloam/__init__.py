@@ -15,6 +15,7 @@ The sets are for training low-light image enhancement.
     leaks(a, b)                             pictures of one set that are in another
     fit, calibrate                          a recipe from real lows, a camera from raw files
     solve_field(normal, low)                the light by place and lightness of one real pair
+    brackets(folder, out)                   real pairs from one's own exposure brackets
     doctor()                                what this machine lacks
     PairLoader, TorchLoader, pairs_in       loading pairs in training
     mix(components)                         several sources in every batch, by weights
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from .synth.analysis.leaks import leaks as leaks
     from .synth.analysis.preview import preview as preview
     from .synth.analysis.set_statistics import stats as stats
+    from .synth.brackets.brackets import brackets as brackets
     from .synth.building.from_options import build as build
     from .synth.building.regenerate import regenerate as regenerate
     from .synth.building.verify import verify as verify
@@ -71,6 +73,7 @@ _HOMES = {
     "ImageLoader": ("loaders", "ImageLoader"),
     "PairLoader": ("loaders", "PairLoader"),
     "TorchLoader": ("loaders", "TorchLoader"),
+    "brackets": ("synth.brackets.brackets", "brackets"),
     "build": ("synth.building.from_options", "build"),
     "calibrate": ("synth.calibrating.calibrate", "calibrate"),
     "darken": ("synth.models", "darken"),
@@ -93,6 +96,7 @@ _HOMES = {
     "regenerate": ("synth.building.regenerate", "regenerate"),
     "report": ("synth.reporting.report", "report"),
     "sets": ("manifests.real.real", "sets"),
+    "solve_field": ("synth.fitting.field", "solve_field"),
     "stage": ("manifests.sets.stage", "stage"),
     "stats": ("synth.analysis.set_statistics", "stats"),
     "verify": ("synth.building.verify", "verify"),

@@ -18,8 +18,17 @@ SetError and SourceError are no OSErrors: what reads archives would take them fo
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Any, Self
+
+_SCHEME = r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*:/+"
+_SECRETS = re.compile(
+    rf"({_SCHEME})(?:[^\s/@:]*:\S*|[^\s/@]+)@"  # KEY:SECRET@, with slashes as AWS's may have
+    rf"|({_SCHEME}[^\s?]*\?)[^\s:;,]*"  # a signature
+    r"|((?:s3|gs|az):/+)[^\s/:]+:(?! )[^\s,;]*",
+    re.IGNORECASE,
+)
 
 
 class GloamError(Exception):
@@ -59,7 +68,7 @@ class GloamError(Exception):
         value: Any = None,
         allowed: Any = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(without_secrets(message))
         self.path, self.key, self.value, self.allowed = path, key, value, allowed
 
     @classmethod
@@ -70,7 +79,8 @@ class GloamError(Exception):
     @property
     def what(self) -> str:
         """The message without the path that the message begins with."""
-        return str(self) if self.path is None else str(self).removeprefix(f"{self.path}: ")
+        begin = without_secrets(f"{self.path}: ")
+        return str(self) if self.path is None else str(self).removeprefix(begin)
 
 
 class GloamWarning(UserWarning):
@@ -135,6 +145,13 @@ class ImageRefused(GloamError):
 
     def __reduce__(self) -> tuple[type[ImageRefused], tuple[Reason, str]]:
         return type(self), (self.reason, self.detail)
+
+
+def without_secrets(text: str) -> str:
+    """Return a message whose addresses hold no credentials and no signature any more."""
+    if ":/" not in text:
+        return text
+    return _SECRETS.sub(lambda found: f"{found[1] or found[2] or found[3]}...", text)
 
 
 def visible(text: object) -> str:

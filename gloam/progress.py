@@ -39,6 +39,8 @@ _UNITS = {
     "building": "pairs",
     "fitting": "pairs",
     "reading raw files": "files",
+    "looking at frames": "frames",
+    "fusing": "brackets",
     "checking": "shards",
     "comparing": "pairs",
     "measuring pairs": "pairs",

@@ -106,7 +106,7 @@ class _FewKeys:
     """
 
     def __init__(self, seed: int, keys: Sequence[str]) -> None:
-        self._heads = [f"{seed}\0{key}\0".encode() for key in keys]
+        self._heads = [f"{seed}\0{key}\0".encode("utf-8", "surrogatepass") for key in keys]
 
     def __len__(self) -> int:
         return len(self._heads)

@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ImageRefused, LoaderError, SetError
+from ..manifests.images.decode import decode_as_rgb
+from ..manifests.images.encode import encode
+from ..manifests.images.header import check_size
 from ..manifests.images.npy import MAGIC, npy_as_png
+from ..manifests.images.tiff import MARKS
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys, TarKeys, key_in
 
 NOTHING = Extent(data=b"")
@@ -114,6 +118,20 @@ def read_extent(extent: Extent) -> bytes:
         raise LoaderError(str(error), path=error.path) from error
     except ImageRefused as refusal:
         raise LoaderError(f"{extent.path}: cannot be read: {refusal.detail}") from None
+
+
+def encoded_alike(extent: Extent, data: bytes) -> bytes:
+    """Return an image as all decoders show it alike: a TIFF becomes a PNG of 8 bits.
+
+    Raises LoaderError when it is a TIFF that cannot be decoded, or has too many pixels.
+    """
+    try:
+        if not data.startswith(MARKS):
+            check_size(data)
+            return data
+        return encode(decode_as_rgb(data, colours=False), "png")
+    except ImageRefused as refusal:
+        raise LoaderError(f"{extent.path}: cannot be decoded: {refusal.detail}") from None
 
 
 def undecodable(pair: StoredPair, member: str, why: str, of_set: bool) -> LoaderError:

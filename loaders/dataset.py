@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ImageRefused, LoaderError
-from ..manifests.images.decode import decode_as_rgb
+from ..manifests.images.decode import decode_as_rgb, is_deep
+from ..manifests.images.header import check_size
 from ..synth.kernels.arrays import Pixels
 from ..synth.kernels.png.decode import decode_png
 from .columns import StoredPair, read_extent, undecodable
@@ -160,8 +161,9 @@ def _decoded(data: bytes, decoder: str, by_kernels: bool) -> Pixels:
     if pixels is not None:
         return pixels
     # OpenCV does not turn AVIF, and knows no HEIC; their files begin with a box that is called so.
-    if decoder == "opencv" and data and data[4:8] != b"ftyp":
-        with suppress(cv2.error):  # of one that is too large
+    by_opencv = decoder == "opencv" and data[4:8] != b"ftyp" and not is_deep(data)
+    if by_opencv and check_size(data):
+        with suppress(cv2.error):
             image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB)
             if image is not None:
                 return image  # type: ignore[return-value]

@@ -27,6 +27,7 @@ _OPTIONAL = {
     "av": ("av", "video files", "pip install 'gloam[video]'"),
     "rawpy": ("rawpy", "gloam calibrate", "pip install 'gloam[raw]'"),
     "scikit-learn": ("sklearn", "gloam realism", "pip install 'gloam[realism]'"),
+    "lpips": ("lpips", "LPIPS of gloam judge", "pip install 'gloam[judge]'"),
     "matplotlib": ("matplotlib", "figures", "pip install 'gloam[figures]'"),
     "obstore": ("obstore", "sets in object stores", "pip install 'gloam[cloud]'"),
     "ray": ("ray", "builds on a cluster", "pip install 'gloam[ray]'"),

@@ -9,20 +9,20 @@ when another one is requested after its last: until then a state is one of its e
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Self
 
-from ..errors import LoaderError
-from ..manifests.sets.info import differences
+from ..errors import GloamWarning, LoaderError
 from . import accelerate
+from .brightness import BrightnessWatch, SaidSwapped
 from .dataset import ReadyBatch, first_batch
 from .devices import converted, converter
 from .index import Contents
 from .live.lows import LiveLows
 from .options import Options
 from .ranks import Rank, find_rank, in_process_group
-
-STATE_VERSION = 1
+from .states import STATE_VERSION, LoaderState, checked_epoch, read_state
 
 
 class EpochLoader:
@@ -41,6 +41,7 @@ class EpochLoader:
     prefetch_factor: int | None = None  # of worker processes
     end_of_dataloader = False
     padded = 0
+    _of_pairs = True  # whether a batch begins with lows and normals
 
     def __init__(
         self,
@@ -60,6 +61,9 @@ class EpochLoader:
         self._pass: _Pass | None = None
         self._closed = False
         self._process: int | None = None  # whose threads or processes make batches
+        said = not self._of_pairs or isinstance(contents.given, SaidSwapped)
+        levels = self._asked.levels_to_values
+        self._watch = None if said else BrightnessWatch(levels, len(self._sources()))
         self._check_share(self.rank)
         converter(options)  # refuses a framework whose library is missing
 
@@ -164,7 +168,10 @@ class EpochLoader:
         order of the webdataset and file readers is a function of the seed, of the epoch that one
         jumped to, and of the epochs since; that of the external reader and of backend="torch", of
         (seed, epoch) alone. So does the epoch after one that was left before its end.
+
+        Raises LoaderError when `epoch` is no whole number from 0 on.
         """
+        epoch = checked_epoch(epoch)
         self._pass = None
         self._end_epoch()
         if epoch == self.epoch and (self._loaded or not self._batch):
@@ -183,12 +190,12 @@ class EpochLoader:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume, with the next pass, the position of a loader of the same set, options and rank.
 
-        Raises LoaderError when the state is of another set, of other options or of another rank; it
-        names the difference.
+        Raises LoaderError when the state is of another set, of other options or of another rank,
+        with what differs, or is not as `state_dict` gave it.
         """
-        check_state(state, self._fingerprint())
+        found = read_state(LoaderState, state, self._fingerprint()).within(len(self))
         self._pass = None
-        self.epoch, self._batch, self._loaded = int(state["epoch"]), int(state["batch"]), True
+        self.epoch, self._batch, self._loaded = found.epoch, found.batch, True
         self._moved()
 
     def close(self) -> None:
@@ -248,6 +255,23 @@ class EpochLoader:
     def _sources(self) -> Sequence[Contents]:
         """Return all that batches are read from."""
         return [self.contents]
+
+    def _sources_of(self, batch: int) -> Sequence[str]:
+        """Return what each pair of a batch is read from, as messages name it."""
+        name, given = self.contents.name, self.contents.given
+        first = given[0][0] if given and isinstance(given[0], tuple | list) else None
+        if isinstance(first, str | os.PathLike):
+            name = f"{name}, {os.fspath(first)} and others"
+        return [name] * self.batch_size
+
+    def _look_at(self, batch: tuple[Any, ...], last: bool) -> None:
+        """Warn, once, where lows and normals may be taken for one another."""
+        assert self._watch is not None
+        said = self._watch.look(batch[:2], self._sources_of(self._batch - 1), last)
+        if self._watch.over:
+            self._watch = None
+        for line in said:
+            warnings.warn(line, GloamWarning, stacklevel=3)
 
     def _moved(self) -> None:
         """Drop prefetched batches, if there are some: the position has changed."""
@@ -339,18 +363,6 @@ class EpochLoader:
         return self.rank.places(self.contents.count, self.options, batch)
 
 
-def check_state(state: dict[str, Any], own: dict[str, Any]) -> None:
-    """Check that a state is of a loader whose fingerprint is `own`.
-
-    Raises LoaderError with everything that differs.
-    """
-    if not isinstance(state, dict) or "fingerprint" not in state:
-        raise LoaderError("not a state of a gloam loader")
-    found = differences(state["fingerprint"], own)
-    if found:
-        raise LoaderError("the state is of another loader: " + "; ".join(found))
-
-
 class _Pass:
     """An iterator over one epoch."""
 
@@ -388,6 +400,8 @@ class _Pass:
         if batch is None:  # no end: an error ended what makes batches
             raise LoaderError("this pass over the loader ended with an error: begin another one")
         self._ended = loader._count()
+        if loader._watch is not None:
+            loader._look_at(batch, self._ended)
         convert = converter(loader.options)
         made: tuple[Any, ...] = batch if convert is None else converted(batch, convert)
         return made

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import LoaderError, SourceError
+from ..manifests.images.header import SUFFIXES
 from ..manifests.real.real import RealSet
-from ..manifests.sources.folders import list_images
+from ..manifests.sources.folders import as_it_lies, list_images
 from ..storage.untrusted import read_regular
+
+_LABELLED = re.compile(r"(.*\S)\s+([+-]?[0-9]{1,9})", re.DOTALL)
+_SUFFIXES = "|".join(map(re.escape, sorted(SUFFIXES, reverse=True)))
+_BEHIND = re.compile(rf"(?:{_SUFFIXES})[\s,;]+([^/]+)\Z", re.IGNORECASE)
+"""What stands behind the suffix of an image."""
 
 
 class ImageFiles(NamedTuple):
@@ -59,19 +66,29 @@ def images_given(paths: Sequence[str | Path]) -> ImageFiles:
 def images_listed(path: Path) -> ImageFiles:
     """Read a list of `path label` or of `path` lines, relative to the list's folder.
 
-    Raises LoaderError when it cannot be read, or has no lines.
+    Blanks or tabs stand between both, as many as there are; labels are whole numbers.
+
+    Raises LoaderError when it cannot be read, has no lines, or a line has no such label.
     """
     try:
-        text = read_regular(path).decode("utf-8")
-        lines = [line for line in text.splitlines() if line.strip()]
+        text = read_regular(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise LoaderError(f"{path}: cannot be read: {error}", path=path) from error
-    if not lines:
-        raise LoaderError(f"{path}: names no images", path=path)
     paths, labels = [], []
-    for line in lines:
-        name, _, label = line.strip().rpartition(" ")
-        whole = not name or not label.lstrip("-").isdecimal()
-        paths.append(str(path.parent / (line.strip() if whole else name)))
-        labels.append(-1 if whole else int(label))
+    for number, line in enumerate(re.split("\r\n?|\n", text), start=1):
+        name, label = line.strip(), -1
+        if parts := _LABELLED.fullmatch(name):
+            name, label = parts[1], int(parts[2])
+        if not name:
+            continue
+        if behind := _BEHIND.search(name):
+            raise LoaderError(
+                f"{path}:{number}: {behind[1]!r} behind the path is no label; write a path, or a"
+                " path and one whole number",
+                path=path,
+            )
+        paths.append(str(as_it_lies(path.parent / name)))
+        labels.append(label)
+    if not paths:
+        raise LoaderError(f"{path}: names no images", path=path)
     return ImageFiles(paths, labels, [])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self, Unpack
 
 import numpy as np
 
-from ..errors import LoaderError
+from ..errors import LoaderError, visible
 from ..manifests.labels.labels import CLASS
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import PairSet, open_set
@@ -16,9 +17,11 @@ from ..storage.stores import as_path
 from .backend import check_backend, class_of
 from .epoch_loader import EpochLoader
 from .image_files import ImageFiles, images_given, images_in, images_listed
-from .index import Contents, cached_in, contents_of, refuse_clips
+from .index import Contents, cached_in, contents_of, refuse_clips, warn_enlarged
 from .labels import label_columns
 from .options import ImageOptions, check_names
+
+_TIFF = re.compile(r"\.tiff?\Z", re.IGNORECASE).search
 
 
 class ImageLoader(EpochLoader):
@@ -65,6 +68,7 @@ class ImageLoader(EpochLoader):
     """
 
     _backend = "dali"
+    _of_pairs = False
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """Choose the backend: a DaliImages or a TorchImages."""
@@ -84,10 +88,15 @@ class ImageLoader(EpochLoader):
         images, contents = _found(data, split)
         given = {**options, "crop": options.get("crop") or "resize"}
         chosen = self._options(given, split == "train", False)
+        warn_enlarged(data, contents, chosen.size)
         contents = cached_in(contents, options.get("cache"), options.get("cache_gb"))
-        reader = contents.reader if images is None else "file"
+        # DALI shows some TIFFs otherwise: gloam reads lists of them.
+        tiffs = images is not None and any(map(_TIFF, images.paths))
+        reader = contents.reader if images is None or tiffs else "file"
         if self._backend == "torch":
             reader = "torch"
+        elif reader == "file" and images is not None:
+            _check_names(images.paths)
         rank, world_size = options.get("rank"), options.get("world_size")
         super().__init__(contents, chosen, reader, rank, world_size)
         if images is not None:
@@ -106,6 +115,23 @@ class ImageLoader(EpochLoader):
 
     def _set_up(self) -> None:
         """Set up what makes batches."""
+
+
+def _check_names(paths: Sequence[str]) -> None:
+    """Check that DALI can be told of paths. Raises LoaderError with one that is no UTF-8."""
+    odd = next((path for path in paths if not path.isascii() and _is_odd(path)), None)
+    if odd is not None:
+        raise LoaderError.at(
+            visible(odd), "DALI reads no name that is not UTF-8: rename it, or take backend='torch'"
+        )
+
+
+def _is_odd(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _found(

@@ -7,15 +7,28 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
-from ..errors import LoaderError, SetError, SourceError
+import numpy as np
+
+from ..errors import (
+    GloamError,
+    GloamWarning,
+    ImageRefused,
+    LoaderError,
+    SetError,
+    SourceError,
+)
+from ..manifests.images.decode import decode_small
+from ..manifests.images.header import read_header
 from ..manifests.images.png import SIGNATURE
 from ..manifests.real.pairing import Match, match_files
+from ..manifests.selection.measures import SIDE
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.layouts import layout_named
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys
@@ -23,9 +36,17 @@ from ..manifests.sets.layouts.layout import Layout, list_path
 from ..manifests.sets.layouts.shard_writer import index_path, shard_path
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sets.shard_cache import ShardCache
-from ..manifests.sources.folders import image_files, list_images
+from ..manifests.sources.folders import check_partners, image_files, list_images
+from ..manifests.sources.matching import normalize_name
 from ..storage.stores import StorePath, as_path
+from ..storage.untrusted import read_regular
+from ..synth.analysis.wrong_pairs import are_swapped, brightness, swapped_warning
+from .brightness import SaidSwapped
 from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, StoredPair, list_keys, read_extent
+
+_ENLARGED = 3  # times; beyond it is said
+_LOOKED_AT = 9  # pairs of two folders
+_MOST_BYTES = 1 << 22  # of a file that is looked at
 
 
 @dataclass(frozen=True)
@@ -214,7 +235,7 @@ def contents_of(
         digest.update(
             hashlib.sha256(item).digest()
             if isinstance(item, bytes)
-            else os.fspath(item).encode() + b"\0"
+            else os.fspath(item).encode("utf-8", "surrogatepass") + b"\0"
         )
     return Contents(
         "list of photographs" if live else "list of pairs",
@@ -264,6 +285,33 @@ def contents_of_set(pairs: PairSet, split: str, live: bool) -> Contents:
     )
 
 
+def warn_enlarged(held: Any, contents: Contents, size: tuple[int, int] | None) -> None:
+    """Warn where the first picture has to be enlarged by more than `_ENLARGED` to have a size.
+
+    held: what is loaded; a PairSet has records.
+    """
+    if size is None or contents.far:
+        return
+    try:
+        if contents.layout is not None:
+            held = held if isinstance(held, PairSet) else open_set(contents.root)
+            record = next(held.records(contents.split))
+            height, width = int(record["height"]), int(record["width"])
+        else:
+            header = read_header(read_extent(contents.pair(0).normal))
+            height, width = header.height, header.width
+    except (GloamError, OSError, LookupError, ValueError, StopIteration):  # it is said when read
+        return
+    factor = max(size[0] / height, size[1] / width)
+    if factor > _ENLARGED:
+        warnings.warn(
+            f"{contents.name}: size {size[0]} x {size[1]} enlarges pictures {factor:.1f} times, as"
+            f" the first has {height} x {width} (height x width); a smaller size= holds as much",
+            GloamWarning,
+            stacklevel=4,
+        )
+
+
 def _normals(data: Sequence[Any]) -> list[Any]:
     """Return the normals of a list of photographs, or of pairs."""
     given = [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in data]
@@ -277,6 +325,8 @@ def _two_each(data: Sequence[Any]) -> Sequence[Any]:
     for i, pair in enumerate(data):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise LoaderError(f"entry {i} of the list is not a (low, normal) pair")
+        if not all(isinstance(item, str | bytes | os.PathLike) for item in pair):
+            raise LoaderError(f"entry {i} of the list is no pair of paths or bytes")
     return data
 
 
@@ -314,6 +364,11 @@ def pairs_in(
         When a folder is missing or empty, an image has no partner, two of one folder have the
         same name but for the suffix, or two normals match one low.
 
+    Warns
+    -----
+    GloamWarning
+        When lows are brighter than their normals, by a look at some.
+
     Examples
     --------
     >>> import gloam
@@ -324,6 +379,40 @@ def pairs_in(
     >>> len(pairs)
     4
     """
+    found = list_pairs(lows, normals, match)
+    if normals is None or not (said := _look_at(str(lows), found)):
+        return found
+    warnings.warn(said, GloamWarning, stacklevel=2)
+    return SaidSwapped(found)
+
+
+def _look_at(where: str, pairs: Sequence[Any]) -> str:
+    """Return a warning where lows and normals of files may be taken for one another.
+
+    It looks at pairs that are evenly spread, until it is clear that they are not; loaders look at
+    others, and at large files.
+    """
+    means: list[tuple[float, float]] = []
+    for number in np.unique(np.linspace(0, len(pairs) - 1, min(_LOOKED_AT, len(pairs)))):
+        try:
+            if max(map(os.path.getsize, pairs[int(number)])) > _MOST_BYTES:
+                return ""
+            low, normal = (
+                decode_small(data, read_header(data), SIDE)
+                for data in (read_regular(Path(path)) for path in pairs[int(number)])
+            )
+        except (ImageRefused, OSError):
+            return ""
+        means.append(brightness(low, normal))
+        if not are_swapped(means):
+            return ""
+    return swapped_warning(where, means)
+
+
+def list_pairs(
+    lows: str | Path, normals: str | Path | None, match: Match | None = None
+) -> list[Any]:
+    """Return the pairs, or the photographs, of `pairs_in`, without a look at any."""
     if match is not None and normals is None:
         raise LoaderError("match= goes with two folders")
     folders = [Path(folder) for folder in (lows, normals) if folder is not None]
@@ -331,20 +420,19 @@ def pairs_in(
         if match is not None and normals is not None:
             first, second = (
                 {
-                    path.relative_to(folder).as_posix(): str(path)
+                    normalize_name(path.relative_to(folder).as_posix()): str(path)
                     for path in list_images(folder, npy=True)
                 }
                 for folder in folders
             )
             return match_files(first, second, match)
         found = [image_files(folder) for folder in folders]
+        if len(found) == 2:
+            check_partners(folders[0], found[0], folders[1], found[1])
     except SourceError as error:
         raise LoaderError(str(error)) from None
     if normals is None:
         return [str(path) for path in found[0].values()]
-    alone = sorted(found[0].keys() ^ found[1].keys())
-    if alone:
-        raise LoaderError(f"{lows}, {normals}: {alone[0]} is in one of them only")
     return [(str(found[0][name]), str(found[1][name])) for name in found[0]]
 
 

@@ -11,7 +11,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import LoaderError, SetError
+from ..errors import ImageRefused, LoaderError, SetError
+from ..manifests.images.header import check_size
 from ..manifests.labels.labels import BOXES, CLASS, MASK
 from ..manifests.labels.placement import nearest
 from ..manifests.labels.table import read_about
@@ -163,10 +164,11 @@ def move_mask(extent: Extent, crop: npt.NDArray[Any], options: Options) -> Any:
 
     Returns uint8 array (H, W). Raises LoaderError when it cannot be read.
     """
-    data = np.frombuffer(read_extent(extent), np.uint8)
+    data = read_extent(extent)
     mask: Any = None
-    with suppress(cv2.error):  # of one that is too large
-        mask = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
+    with suppress(cv2.error, ImageRefused):  # of one that is too large
+        if check_size(data):
+            mask = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     if mask is None or mask.ndim != 2:
         raise LoaderError(f"{extent.path}: a mask at byte {extent.offset} cannot be decoded")
     top, left, height, width, across, down, turned = (int(value) for value in crop)

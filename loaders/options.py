@@ -243,8 +243,37 @@ class ClipOptions(LoaderOptions, total=False):
     decoder: Literal["dali", "pyav"] | None
 
 
-_ELSEWHERE = {"threads": "workers=4", "device_id": 'device="cuda:1"'}
-"""Current names of renamed options."""
+_ELSEWHERE = {
+    "workers=4": "threads num_workers nworkers n_threads num_threads n_jobs jobs nproc",
+    "size=128": "patch_size patch gt_size gt_patch_size image_size img_size imgsz input_size"
+    " target_size resolution width height",
+    'size=128, crop="random"': "crop_size random_crop",
+    'size=128, crop="resize"': "resize",
+    "batch_size=16": "bs batch batch_size_per_gpu batch_size_per_device train_batch_size"
+    " val_batch_size per_device_train_batch_size samples_per_gpu mini_batch_size",
+    'last_batch="drop" or "partial"': "drop_last drop_remainder",
+    "augment=True, which flips and turns": "hflip vflip flip flips use_flip use_hflip random_flip"
+    " rot use_rot rotate rotation augmentation augmentations aug data_augmentation",
+    "augment=True, or crop=, which change both images alike,": "transform transforms"
+    " train_transform target_transform transform_fn",
+    "prefetch=4": "prefetch_factor prefetch_queue_depth num_prefetch",
+    "seed=0": "random_seed manual_seed random_state generator worker_seed",
+    "rank= and world_size=, which are found by themselves,": "sampler distributed dist"
+    " num_shards shard_id num_replicas local_rank global_rank num_gpus",
+    "value_range=(-1, 1)": "normalize normalise norm mean std",
+    'layout="HWC"': "channels_last data_format channel_order",
+    'dtype="float16"': "fp16 half precision amp",
+    "keys=True": "return_keys return_key return_path return_paths return_names with_keys",
+    "frames=8": "num_frames num_frame n_frames clip_len clip_length seq_len sequence_length",
+    'device="cuda:1"': "device_id device_ids gpu gpus gpu_id gpu_ids",
+    'split="train" or "val"': "phase mode train is_train training subset stage",
+    "the first argument, a set, its folder or a list of pairs,": "root dataroot data_root data_dir"
+    " dataset path folder dir low_dir dataroot_lq dataroot_gt",
+}
+"""What other trainers' names mean here, whatever their case."""
+_BY_ITSELF = "pin_memory persistent_workers pin_memory_device non_blocking collate_fn timeout"
+_BY_ITSELF += " worker_init_fn multiprocessing_context batch_sampler in_order"
+"""Names of DataLoader's that these loaders see to."""
 
 
 class Options(BaseModel):
@@ -344,6 +373,18 @@ class Options(BaseModel):
         return self.model_dump(mode="json", exclude=ignored)
 
 
+def _plain(name: str) -> str:
+    """Return a name without what is written in one way or another."""
+    return name.lower().replace("_", "")
+
+
+_BY_OTHER_NAMES = {
+    _plain(name): f"{meant} is meant"
+    for meant, names in _ELSEWHERE.items()
+    for name in names.split()
+} | {_plain(name): "the loader sees to it, leave it out" for name in _BY_ITSELF.split()}
+
+
 def check_names(given: Mapping[str, Any], kind: Any) -> None:
     """Check that there are options of these names.
 
@@ -357,8 +398,10 @@ def check_names(given: Mapping[str, Any], kind: Any) -> None:
             continue
         if name == "reader" and kind is ClipOptions:
             meant = 'backend="dali" or "torch", or decoder="dali" or "pyav", is meant'
-        elif name in _ELSEWHERE:
-            meant = f"{_ELSEWHERE[name]} is meant"
+        elif (plain := _plain(name)) in (own := {_plain(one): one for one in known}):
+            meant = f"{own[plain]} is meant"
+        elif plain in _BY_OTHER_NAMES:
+            meant = _BY_OTHER_NAMES[plain]
         elif near := difflib.get_close_matches(name, known, 1, 0.6):
             meant = f"{near[0]} is meant?"
         else:

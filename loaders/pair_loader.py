@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from .backend import check_backend, class_of
 from .epoch_loader import EpochLoader
-from .index import Contents, cached_in, contents_of, open_data
+from .index import Contents, cached_in, contents_of, open_data, warn_enlarged
 from .labels import LabelColumns, label_columns
 from .live.lows import LiveLows, is_live, live_lows, stored_draws
 from .mixtures.mixture import Mixture, as_mixture
@@ -105,6 +105,7 @@ class PairLoader(EpochLoader):
         live = is_live(held, given.get("live"), recipe=recipe, draws=draws, exact=exact)
         chosen = self._options(given, split == "train", live)
         contents = contents_of(held, split, live=live)
+        warn_enlarged(held, contents, chosen.size)
         contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
         lows = live_lows(held, recipe, draws, chosen.seed, split == "train") if live else None
         self._columns = label_columns(held, contents) if chosen.labels else None

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import chain
 from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import ImageRefused
+from ..manifests.images.header import check_size
+from ..manifests.images.jpeg import BEGINNING
 from ..manifests.images.npy import MAGIC
+from ..manifests.images.png import SIGNATURE
 from ..manifests.sets.layouts.extents import Extent
 from ..storage.stores import AT_ONCE
-from .columns import read_together
+from .columns import encoded_alike, read_together
 
 Bytes = npt.NDArray[np.uint8]
 _Item = TypeVar("_Item")
@@ -91,7 +96,8 @@ def read_extents(groups: Sequence[Sequence[Extent]]) -> list[list[Bytes]]:
     for group in groups:
         images = [next(read) if _is_local(one) else None for one in group]
         if any(image is None for image in images):
-            images = [np.frombuffer(data, np.uint8) for data in read_together(group)]
+            both = zip(group, read_together(group), strict=True)
+            images = [np.frombuffer(encoded_alike(*one), np.uint8) for one in both]
         found.append([image for image in images if image is not None])
     return found
 
@@ -120,6 +126,19 @@ def _read_local(extents: Sequence[Extent]) -> list[Bytes | None]:
     done = read_ranges(descriptors, files, np.ascontiguousarray(offsets), ends, out) & (sizes > 0)
     parts = np.split(out, ends[:-1])
     return [
-        part if read and part[: len(MAGIC)].tobytes() != MAGIC else None
-        for part, read in zip(parts, done.tolist(), strict=True)
+        part if read and _alike_everywhere(part, one.size < 0) else None
+        for part, read, one in zip(parts, done.tolist(), extents, strict=True)
     ]
+
+
+def _alike_everywhere(image: Bytes, whole: bool) -> bool:
+    """Return whether an image is none that `encoded_alike` changes or refuses.
+
+    whole: whether it is a file as it comes; a set's are JPEGs and PNGs.
+    """
+    head = image[:8].tobytes()
+    if not whole or not head.startswith((BEGINNING, SIGNATURE)):
+        return not whole and not head.startswith(MAGIC)
+    with suppress(ImageRefused):
+        return check_size(image.data)
+    return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing.util
 import os
+import warnings
 import weakref
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -15,8 +16,13 @@ import torch
 from torch.utils.data import DataLoader
 
 from ..engines.forkserver import prepare_workers
-from ..engines.process import begin_child, main_left_alone, prepare_own_process
-from ..errors import GloamError, LoaderError
+from ..engines.process import (
+    begin_child,
+    main_left_alone,
+    may_have_children,
+    prepare_own_process,
+)
+from ..errors import GloamError, GloamWarning, LoaderError
 from ..storage.store_requests import environment, take_environment
 from .devices import Device, converted, find_device
 from .epoch_loader import EpochLoader, ReadyBatches
@@ -59,8 +65,8 @@ class WorkerLoader(EpochLoader):
 
     @property
     def num_workers(self) -> int:
-        """Processes that decode."""
-        return self.options.workers
+        """Processes that decode; none where this one is a daemon, which may have none."""
+        return self.options.workers if may_have_children() else 0
 
     @property
     def prefetch_factor(self) -> int | None:  # type: ignore[override]
@@ -169,6 +175,13 @@ class WorkerLoader(EpochLoader):
             self._free()
         if self._loader is None:
             workers, collate = self.num_workers, self.collate_fn
+            if workers < self.options.workers:
+                warnings.warn(
+                    "this process is a daemon, such as a worker of another DataLoader, and may"
+                    " start no workers: it decodes by itself, as with workers=0",
+                    GloamWarning,
+                    stacklevel=2,
+                )
             dataset: Any = self._dataset
             self._process = os.getpid() if workers else None
             if workers:  # bytes on their way: a quarter of the shared memory, and of what is copied

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import reprlib
 from collections.abc import Iterator
 from itertools import chain
@@ -19,6 +20,10 @@ M = TypeVar("M", bound=BaseModel)
 
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _MERGE = "tag:yaml.org,2002:merge"
+_READ_OTHERWISE = ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:timestamp")
+"""Kinds that YAML 1.1 takes plain texts for: `no` and `on`, `2024-01-01`."""
+_EXPONENT = re.compile(r"[-+]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)[eE][-+]?\d+$", re.ASCII)
+_OCTAL, _SIXTIES = re.compile(r"[-+]?0[0-9_]+"), re.compile(r"[^:]*:.*")
 _LARGEST = 1 << 19  # bytes of a file that people write
 _MOST_VALUES = 100_000  # in one, aliases followed
 _MOST_FINDINGS = 20
@@ -52,8 +57,16 @@ class InvalidValue(ValueError):
         self.key, self.value, self.problem = key, value, problem
 
 
+class _Unclear(Exception):
+    """A number that YAML reads otherwise than it looks."""
+
+
 class _Loader(yaml.SafeLoader):
-    """The safe loader, which takes no text that grows when it is read, and no key twice."""
+    """The safe loader, which takes no text that grows when it is read, and no key twice.
+
+    It reads what people mean: only `true` and `false` are such, 1e3 is a number, and a number that
+    is another one to YAML 1.1 is refused.
+    """
 
     def get_single_node(self) -> yaml.Node | None:
         node = super().get_single_node()
@@ -73,10 +86,21 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+_Loader.yaml_implicit_resolvers = {
+    first: [one for one in resolvers if one[0] not in _READ_OTHERWISE]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(
+    _READ_OTHERWISE[0], re.compile("(true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
+_Loader.add_implicit_resolver(_NUMBERS[1], _EXPONENT, list("-+.0123456789"))
+
+
 def _count(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
     """Count the values of a text with its aliases followed, each of which is looked at once.
 
-    Raises ValueError when a value holds itself, there are too many, or a number is too long.
+    Raises ValueError when a value holds itself, there are too many, or a number is too long;
+    _Unclear when one is not what it looks like.
     """
     if node not in known:
         known[node] = 0
@@ -87,9 +111,23 @@ def _count(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
             raise ValueError(f"more than {_MOST_VALUES:,} values")
         if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
             raise ValueError(f"a number of {len(node.value):,} characters")
+        if isinstance(node, yaml.ScalarNode) and node.tag in _NUMBERS:
+            _refuse_unclear(node)
     elif not known[node]:
         raise ValueError("a value holds itself")
     return known[node]
+
+
+def _refuse_unclear(node: yaml.ScalarNode) -> None:
+    if _OCTAL.fullmatch(node.value):
+        why = "is octal to YAML: write it without the leading 0"
+    elif _SIXTIES.fullmatch(node.value):
+        why = "counts in sixties to YAML: write it as one number"
+    else:
+        return
+    raise _Unclear(
+        f"line {node.start_mark.line + 1}: {node.value} {why}, or in quotes where it is a name"
+    )
 
 
 def load_yaml(path: Path) -> dict[str, Any]:
@@ -119,6 +157,8 @@ def parse_yaml(text: str, where: object) -> dict[str, Any]:
         value = yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError.at(where, f"not YAML: {' '.join(str(error).split())[:1000]}") from error
+    except _Unclear as error:
+        raise ConfigError.at(where, str(error)) from None
     if value is None:
         return {}
     if not isinstance(value, dict):

@@ -42,7 +42,11 @@ class OutputOptions(Frozen):
         description="Shrink normals to this longer side, pixels; if left out, keep their size.",
     )
     max_pixels: int = Field(
-        default=MAX_PIXELS, ge=1, lt=2**30, description="Refuse photographs with more pixels."
+        default=MAX_PIXELS,
+        ge=1,
+        lt=2**30,
+        description="Refuse photographs with more pixels. What reads a set of more than 50 million"
+        " wants GLOAM_MAX_PIXELS, too.",
     )
     labels: bool = Field(
         default=False,

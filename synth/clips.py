@@ -11,7 +11,7 @@ the noise of the still of the same key, normal and draw, and is that still's low
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from ..errors import ImageRefused, Reason
@@ -99,5 +99,13 @@ def render_clip(
     >>> bool((lows[0] == render(still, drawn)).all()), bool((lows[0] == lows[1]).all())
     (True, False)
     """
+    return list(each_low(normals, drawn, window))
+
+
+def each_low(
+    normals: Sequence[Pixels], drawn: Draw, window: Window | None = None
+) -> Iterator[Pixels]:
+    """Yield the lows of `render_clip`, one made after the other."""
     maker = frame_maker([drawn], len(normals))
-    return [maker.low(number, normal, window, normals[0]) for number, normal in enumerate(normals)]
+    for number, normal in enumerate(normals):
+        yield maker.low(number, normal, window, normals[0])

@@ -21,13 +21,16 @@ class Image(NamedTuple):
 def image_of(image: Any) -> Image:
     """Take an image in any of its forms.
 
-    image: uint8 array or tensor (H, W, 3) or (3, H, W), or Pillow image, RGB; where both the first
-    and the last side are 3, the last one is that of the channels.
+    image: uint8 array or tensor (H, W, 3) or (3, H, W), RGB, or Pillow image, of whose mode
+    `pixels_of_pillow` makes RGB; where both the first and the last side are 3, the last one is that
+    of the channels.
 
     Raises ValueError when it is none of those.
     """
     if hasattr(image, "convert"):  # Pillow's
-        return Image(np.asarray(image.convert("RGB")), sys.modules["PIL.Image"].fromarray)
+        from ..manifests.images.decode import pixels_of_pillow  # which loads every decoder
+
+        return Image(pixels_of_pillow(image), sys.modules["PIL.Image"].fromarray)
     shape = tuple(getattr(image, "shape", ()))
     if len(shape) == 3 and 3 in (shape[0], shape[2]):
         channels_last = shape[2] == 3

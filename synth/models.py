@@ -5,14 +5,16 @@ A recipe and (seed, key) give a draw, a draw and a normal give a low.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .camera.recipe import CameraRecipe
 from .draws.camera import draw_camera
 from .draws.checks import check_camera
 from .draws.record import CameraDraw
+from .draws.sensors import forget_unused
 from .draws.table import DrawTable, concat, table_of, table_of_records
 from .image_types import image_of
 from .kernels.arrays import IntArray, Pixels, Window
@@ -23,7 +25,7 @@ from .power_law.draw import PowerLawDraw, draw_power_law
 from .power_law.recipe import PowerLawRecipe
 from .power_law.render import render_power_law
 from .recipes.load import DEFAULT, Recipe, load_recipe
-from .recipes.mixture import MixtureRecipe, Single
+from .recipes.mixture import MixtureRecipe, Single, single_recipes
 from .recipes.overrides import Overrides
 from .render.kernel_args import kernel_args
 from .render.noise_map import NoiseMap, noise_map
@@ -50,6 +52,10 @@ _MODELS: dict[str, tuple[type[CameraDraw] | type[PowerLawDraw], Callable[..., Co
 MODEL = 2
 """Raised by every change that gives a plan, a draw or a low other bytes: sets begun with another
 one are refused, not mixed."""
+DRAWS = 2
+"""Raised by a change of what draws of recipes whose noise is their own say that no low depends on.
+Since 2 they name no sensor: its noise is not the low's. A set keeps the form that it was begun
+with."""
 
 
 def draw(recipe: Recipe, seed: int, key: str) -> Draw:
@@ -67,10 +73,13 @@ def draw(recipe: Recipe, seed: int, key: str) -> Draw:
     return draw_many(recipe, seed, [key])[0]
 
 
-def draw_many(recipe: Recipe, seed: int, keys: Sequence[str]) -> list[Draw]:
-    """Draw the parameters of many images; see `draw`."""
+def draw_many(recipe: Recipe, seed: int, keys: Sequence[str], form: str = str(DRAWS)) -> list[Draw]:
+    """Draw the parameters of many images; see `draw`.
+
+    form: of the draws, as of `form_of`.
+    """
     draws: list[Any] = [None] * len(keys)
-    for kind, places, columns in draw_columns(recipe, seed, keys):
+    for kind, places, columns in draw_columns(recipe, seed, keys, form):
         for place, record in zip(places, records_of(kind, columns), strict=True):
             draws[place] = record
     return draws
@@ -88,11 +97,30 @@ def draw_table(recipe: Recipe, seed: int, keys: Sequence[str]) -> DrawTable:
     return concat([table for _, table in parts]).take(order)
 
 
-def draw_columns(recipe: Recipe, seed: int, keys: Sequence[str]) -> Iterator[DrawColumns]:
-    """Draw the parameters of many images, for each recipe of a mixture those that it draws."""
+def draw_columns(
+    recipe: Recipe, seed: int, keys: Sequence[str], form: str = str(DRAWS)
+) -> Iterator[DrawColumns]:
+    """Draw the parameters of many images, for each recipe of a mixture those that it draws.
+
+    form: of the draws, as of `form_of`.
+    """
     for part, places, random in _parts_of(recipe, KeyedColumns(seed, keys)):
         kind, draw_all = _MODELS[part.model]
-        yield DrawColumns(kind, places, draw_all(part, random))
+        columns = draw_all(part, random)
+        if form != "1":
+            forget_unused(columns)
+        yield DrawColumns(kind, places, columns)
+
+
+def draws_version(recipe: Recipe) -> dict[str, str]:
+    """Return `DRAWS` for the versions of a set, where a recipe's draws depend on it."""
+    own = any(isinstance(one, CameraRecipe) and one.has_own_noise for one in single_recipes(recipe))
+    return {"draws": str(DRAWS)} if own else {}
+
+
+def form_of(versions: Mapping[str, str]) -> str:
+    """Return the form of a set's draws, by its versions: `DRAWS` as it was when it was begun."""
+    return versions.get("draws", "1")
 
 
 def component_of(recipe: Recipe, seed: int, key: str) -> str:
@@ -225,7 +253,8 @@ def darken(
     Parameters
     ----------
     image : uint8 array or tensor (H, W, 3) or (3, H, W), or Pillow image
-        A well exposed photograph, RGB, sRGB-encoded.
+        A well exposed photograph, RGB, sRGB-encoded. Pillow's other modes become RGB as `build`
+        reads them: 16 bits the nearest levels, what is transparent white.
     recipe : Recipe or str
         Recipe that parameters are drawn from: a shipped recipe's name, a YAML file, or a loaded
         recipe. A file is read at each call: for many images, load it once with `load_recipe`.
@@ -248,7 +277,8 @@ def darken(
     gloam.errors.ConfigError
         When the recipe is unknown or wrong.
     ValueError
-        When the image is none of those, or the seed is no such number.
+        When the image is none of those, or of a mode that does not say which value is white (F,
+        I), or the seed is no such number.
 
     Notes
     -----

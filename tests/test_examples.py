@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import shutil
 from pathlib import Path
 
@@ -18,6 +19,7 @@ PLACES = {
     "gloam.darken": "gloam.synth.models",
     "gloam.Darken": "gloam.loaders.live.darkening",
     "gloam.darken_batch": "gloam.loaders.live.darkening",
+    "gloam.brackets": "gloam.synth.brackets.brackets",
     "gloam.calibrate": "gloam.synth.calibrating.calibrate",
     "gloam.export": "gloam.synth.publishing.export",
     "gloam.fit": "gloam.synth.fitting.fit",
@@ -90,3 +92,11 @@ def test_an_example_says_what_happens(name, ground, tmp_path, monkeypatch):
         runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
         report: list[str] = []
         assert not runner.run(test, out=report.append).failed, "".join(report)
+
+
+def test_workers_have_one_default_in_the_whole_face():
+    functions = [getattr(gloam, name) for name in gloam.__all__]
+    given = [inspect.signature(one).parameters for one in functions if inspect.isfunction(one)]
+    defaults = [one["workers"].default for one in given if "workers" in one]
+    assert len(defaults) > 10
+    assert set(defaults) == {None}

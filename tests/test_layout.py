@@ -32,7 +32,7 @@ SYNTH = [
     {"renderers", "clips"},
     {"analysis"},
     {"realism"},
-    {"reporting", "fitting", "calibrating", "studio"},
+    {"reporting", "fitting", "calibrating", "studio", "brackets"},
     {"building"},
     {"publishing"},
 ]
@@ -176,6 +176,7 @@ FACE = [
     "PairLoader",
     "TorchLoader",
     "__version__",
+    "brackets",
     "build",
     "calibrate",
     "darken",

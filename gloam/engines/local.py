@@ -28,7 +28,7 @@ from ..storage.store_requests import environment
 from .engine import Counted, J, R, ignore_progress
 from .forkserver import prepare_workers
 from .lost_workers import Parted, WorkerStates, ends_process
-from .process import begin_worker, main_left_alone
+from .process import available_cores, begin_worker, main_left_alone, may_have_children
 
 _counter: _LocalCounter | None = None
 _states: WorkerStates | None = None
@@ -78,7 +78,7 @@ class LocalEngine:
         self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignore_progress
     ) -> Iterator[R]:
         """Run `function` on every job; results come in the jobs' order."""
-        if self.workers > 1:
+        if self.workers > 1 and may_have_children():
             yield from _map_in_processes(function, jobs, self, at)
             return
         with counted(at):
@@ -88,6 +88,11 @@ class LocalEngine:
     def warm(self, module: str) -> None:
         """Start the server that workers are forked from, and have it import a module."""
         prepare_workers([module], self.workers, self.deaf)
+
+
+def local_engine(workers: int | None) -> LocalEngine:
+    """Return the engine of so many processes of this machine; of None, one for each core."""
+    return LocalEngine(available_cores() if workers is None else workers)
 
 
 @contextmanager

@@ -28,6 +28,11 @@ def is_own_process() -> bool:
     return MARK in os.environ or multiprocessing.parent_process() is not None
 
 
+def may_have_children() -> bool:
+    """Return whether Python lets this process start others: no daemon, as Celery's workers are."""
+    return not multiprocessing.current_process().daemon
+
+
 @lru_cache(maxsize=1)
 def prepare_own_process() -> None:
     """Make a process one worker among several, at the first call.

@@ -6,28 +6,37 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
-import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
+from ..errors import SetError
 from .stores import StorePath
 from .untrusted import open_regular
 
 TEMPORARY_MARK = ".tmp-"
+_TEMPORARY = re.compile(rf".+{re.escape(TEMPORARY_MARK)}[0-9a-f]{{24}}\Z", re.DOTALL)
 _FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
 _HELD = 1 << 24  # bytes of what goes to a store that are held in memory; the rest lies on a disk
 
 
 def temporary_beside(path: Path) -> Path:
-    """Return the name under which this process writes what is to become `path`.
+    """Return a new name under which what is to become `path` is written.
 
-    It lies in the same folder, so that renaming is atomic; and two machines give two names.
+    It lies in the same folder, so that renaming is atomic. Nobody can guess it, and whoever opens
+    it makes it: a link of that name is not followed.
     """
-    return path.with_name(f"{path.name}{TEMPORARY_MARK}{socket.gethostname()}-{os.getpid()}")
+    return path.with_name(f"{path.name}{TEMPORARY_MARK}{token_hex(12)}")
+
+
+def is_temporary(name: str) -> bool:
+    """Return whether a file's name is one of `temporary_beside`."""
+    return _TEMPORARY.match(name) is not None
 
 
 class Pending:
@@ -47,7 +56,7 @@ class Pending:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._temporary = temporary_beside(path)
         with self.named():
-            self.handle = open(self._temporary, "wb")  # noqa: SIM115
+            self.handle = open(self._temporary, "xb")  # noqa: SIM115
 
     @contextmanager
     def named(self) -> Iterator[None]:
@@ -127,7 +136,8 @@ def write_unflushed(path: Path, data: bytes) -> None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_beside(path)
-    temporary.write_bytes(data)
+    with open(temporary, "xb") as file:
+        file.write(data)
     os.replace(temporary, path)
 
 
@@ -167,9 +177,62 @@ def sha256_and_size(path: Path) -> tuple[str, int]:
         return hashlib.file_digest(handle, "sha256").hexdigest(), handle.tell()
 
 
+def claim(root: Path, link: bool = True) -> list[Path]:
+    """Look through a folder of a disk, if it is there, before anything is written to it.
+
+    All that gloam writes below a folder goes to places that this has looked at.
+
+    link: whether it may be a link itself.
+
+    Returns what killed writers left in it. Raises SetError at a link, a pipe or a device anywhere
+    below: what is written must not go where somebody else's folder leads. OSError where a folder
+    cannot be listed.
+    """
+    left: list[Path] = []
+    if isinstance(root, StorePath):
+        return left
+    if not link and root.is_symlink():
+        raise _odd_file(root)
+    for path, regular in _files_below(root):
+        if not regular:
+            raise _odd_file(path)
+        if is_temporary(path.name):
+            left.append(path)
+    return left
+
+
+def _odd_file(path: Path) -> SetError:
+    what = f"is a link to {os.readlink(path)}" if path.is_symlink() else "is no regular file"
+    return SetError.at(
+        path, f"{what}, and gloam writes through none; delete it, or choose another folder"
+    )
+
+
 def remove_temporaries(folder: Path) -> None:
     """Delete what killed writers left under temporary names, anywhere below a folder of a disk."""
-    if isinstance(folder, StorePath):
-        return
-    for path in folder.rglob(f"*{TEMPORARY_MARK}*"):
+    if not isinstance(folder, StorePath):
+        remove_files(
+            path for path, regular in _files_below(folder) if regular and is_temporary(path.name)
+        )
+
+
+def remove_files(paths: Iterable[Path]) -> None:
+    """Delete files, those that are still there."""
+    for path in paths:
         path.unlink(missing_ok=True)
+
+
+def _files_below(root: Path) -> Iterator[tuple[Path, bool]]:
+    """Yield all that is no folder below one, and whether it is a regular file; follow no links."""
+    folders = [os.fspath(root)]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as listed:
+                found = list(listed)
+        except (FileNotFoundError, NotADirectoryError):  # another process has just deleted it
+            continue
+        for one in found:
+            if one.is_dir(follow_symlinks=False):
+                folders.append(one.path)
+            elif one.is_file(follow_symlinks=False) or os.path.lexists(one.path):
+                yield Path(one.path), one.is_file(follow_symlinks=False)

@@ -10,6 +10,7 @@ import errno
 import os
 import re
 import socket
+import stat
 import threading
 import time
 import warnings
@@ -17,9 +18,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
+from typing import IO
 
 from ..errors import GloamWarning, SetError
 from .stores import StorePath
+from .untrusted import read_regular
 
 try:
     import fcntl
@@ -45,14 +48,15 @@ def exclusive(path: Path, shared: bool = False, wait: bool = False) -> Iterator[
     shared: together with others that share it: tasks of one build, which write disjoint shards.
     wait: until it is free.
 
-    Raises SetError when another process holds it, unless it waits; says which.
+    Raises SetError when another process holds it, unless it waits; says which; or when it, or its
+    folder, is a link, or anything else than a file of its own.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(path, StorePath):
         with _file_lock(path, shared, wait):
             yield
         return
-    with open(path, "a+") as handle:
+    with _own_file(path) as handle:
         try:
             if fcntl is None:
                 raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
@@ -71,6 +75,33 @@ def exclusive(path: Path, shared: bool = False, wait: bool = False) -> Iterator[
         handle.write(_own_name())
         handle.flush()
         yield
+
+
+def _own_file(path: Path) -> IO[str]:
+    """Open a lock's file, which is made if it is missing, and belongs to nothing else.
+
+    Raises SetError when it is a link, has another name too, or is no file; it is not changed then.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        if path.parent.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        descriptor = os.open(path, flags, 0o666)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
+            raise _odd_lock(path) from None
+        raise
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+        os.close(descriptor)
+        raise _odd_lock(path)
+    return os.fdopen(descriptor, "r+")
+
+
+def _odd_lock(path: Path) -> SetError:
+    return SetError.at(
+        path, "is a link, or no file, which gloam did not make; delete it, or choose another folder"
+    )
 
 
 def _own_name() -> str:
@@ -128,7 +159,7 @@ def _way_out(held: Path) -> str:
 def _read(held: Path) -> str | None:
     """Return who holds a lock; None when it has been given back."""
     try:
-        return held.read_text().partition("\n")[0]
+        return read_regular(held).decode("utf-8", "replace").partition("\n")[0]
     except FileNotFoundError:
         return None
 
@@ -169,7 +200,7 @@ def _renewed(held: Path) -> Iterator[None]:
 def _alive(path: Path) -> bool:
     """Return whether a lock's holder may live; delete files of dead ones, and leases that ended."""
     try:
-        match = _HOLDER.match(path.read_text())
+        match = _HOLDER.match(read_regular(path).decode("utf-8", "replace"))
         if isinstance(path, StorePath) and time.time() - path.stat().st_mtime_ns / 1e9 > _LEASE:
             path.unlink(missing_ok=True)
             return False
@@ -178,7 +209,7 @@ def _alive(path: Path) -> bool:
     except OSError:
         if isinstance(path, StorePath):
             raise
-        return False
+        raise _odd_lock(path) from None
     if match and match[2] == socket.gethostname():
         try:
             os.kill(int(match[1]), 0)

@@ -8,33 +8,41 @@ from __future__ import annotations
 import errno
 import os
 import re
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Any, TypeVar
 
-from ..errors import ConfigError, first_line
+from ..errors import ConfigError, SetError, first_line, visible, without_secrets
 
 PATIENCE = "GLOAM_STORE_PATIENCE"
 """A variable of the environment: for how many seconds a request is repeated that fails (120)."""
-_VARIABLES = ("AWS_", "GOOGLE_", "AZURE_", "GLOAM_STORE_")
+_VARIABLES = ("AWS_", "GOOGLE_", "AZURE_", "GLOAM_STORE_", "GLOAM_MAX_PIXELS")
 _REFUSED = re.compile(r"status code: (400|401|403|404|405|411|416)")
 _STALL = 20.0  # seconds without a byte, after which a request is given up and made again
+_LONGEST_PATIENCE = 1e6
+_MOST_LISTED = 4_000_000  # objects, of which each takes some 300 bytes of memory
+_LONGEST_LISTING = 10  # times the patience
 T = TypeVar("T")
 
 
 def patience() -> float:
     """Return for how many seconds a failing request is repeated."""
+    given = os.environ.get(PATIENCE, "120")
     try:
-        return float(os.environ.get(PATIENCE, 120))
+        seconds = float(given)
     except ValueError:
-        raise ConfigError(f"{PATIENCE}={os.environ[PATIENCE]}: must be seconds") from None
+        seconds = -1
+    if not 0 <= seconds <= _LONGEST_PATIENCE:
+        raise ConfigError(f"{PATIENCE}={visible(given)}: must be seconds, at most a million")
+    return seconds
 
 
 def environment() -> dict[str, str]:
-    """Return the variables of the environment that say how stores are reached.
+    """Return the variables of the environment that workers heed: how stores are reached, limits.
 
     Processes that were forked from an older one have older ones.
     """
@@ -91,7 +99,10 @@ def _client_of(
         options["config"] = {"unsigned_payload": unsigned}
         if endpoint:
             options["config"]["endpoint"] = endpoint
-    return from_url(f"{scheme}//{bucket}", **options)
+    try:
+        return from_url(f"{scheme}//{bucket}", **options)
+    except obstore().exceptions.BaseError as error:  # something that the environment lacks
+        raise ConfigError(f"{scheme}//{bucket}: {without_secrets(first_line(error))}") from error
 
 
 def patient(path: PurePath, call: Callable[[], T]) -> T:
@@ -128,12 +139,57 @@ def patient(path: PurePath, call: Callable[[], T]) -> T:
                 raise _denied(path, error) from error
             taken = time.monotonic() - begun
             if taken + pause > patience():
-                what = f"the store fails, tried for {taken:.0f} s: {first_line(error)}"
+                said = without_secrets(first_line(error))
+                what = f"the store fails, tried for {taken:.0f} s: {said}"
                 raise OSError(errno.EIO, what, str(path)) from error
         time.sleep(pause)
         pause = min(2 * pause, 5.0)
 
 
+def listed(path: PurePath, pages: Callable[[], Iterable[Sequence[T]]]) -> list[T]:
+    """Return all that a store lists, which may never end.
+
+    It is listed in another thread, which is left to itself where the store goes on for ever.
+
+    pages: function; returns pages, one after the other.
+
+    Raises SetError when pages come again, hold more than any set, or take too long.
+    """
+    found: list[T] = []
+    failed: list[BaseException] = []
+
+    def take() -> None:
+        try:
+            firsts: set[T] = set()
+            for page in pages():
+                if page and page[0] in firsts:
+                    raise SetError.at(path, "the store lists the same objects again and again")
+                firsts.update(page[:1])
+                found.extend(page)
+                if len(found) > _MOST_LISTED or gone.is_set():
+                    raise SetError.at(path, f"the store lists more than {_MOST_LISTED:,} objects")
+        except BaseException as error:
+            failed.append(error)
+
+    gone, begun = threading.Event(), time.monotonic()
+    thread = threading.Thread(target=take, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        before, wait = len(found), max(patience(), 1)
+        thread.join(wait)
+        over = time.monotonic() - begun > _LONGEST_LISTING * wait
+        if thread.is_alive() and (over or len(found) == before):
+            gone.set()
+            raise SetError.at(
+                path,
+                f"the store's list does not end, {len(found):,} objects so far; {PATIENCE} says for"
+                " how many seconds it is waited for",
+            )
+    if failed:
+        raise failed[0]
+    return found
+
+
 def _denied(path: PurePath, error: BaseException) -> PermissionError:
-    what = f"the store refuses it: {first_line(error)}"
+    what = f"the store refuses it: {without_secrets(first_line(error))}"
     return PermissionError(errno.EACCES, what, str(path))

@@ -17,17 +17,20 @@ import os
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path, PosixPath
 from typing import IO, Any, NamedTuple, TypeVar
 
-from ..errors import ConfigError, SetError
-from .store_requests import client, obstore, patient
+from ..errors import ConfigError, SetError, visible, without_secrets
+from .store_requests import client, listed, obstore, patient
 
 SCHEMES = ("s3", "gs", "az")
 AT_ONCE = 16
 """Requests that are under way at a time, where there are many."""
-_ADDRESS = re.compile(rf"({'|'.join(SCHEMES)}):/+(.*)", re.DOTALL)
-_OTHERS = re.compile(r"(gcs|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/")
+_ADDRESS = re.compile(rf"({'|'.join(SCHEMES)}):/+(.*)", re.DOTALL | re.IGNORECASE)
+_OTHERS = re.compile(r"(gcs|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/", re.IGNORECASE)
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
+_CREDENTIALS = "the variables of the environment, such as AWS_ACCESS_KEY_ID"
 _IN_PARTS = 1 << 28  # bytes of objects that are put in parts
 _PIECES = 1 << 18, 1 << 23  # bytes that are read ahead: at first, and at most
 T = TypeVar("T")
@@ -119,7 +122,8 @@ class StorePath(PosixPath):
 
     def is_dir(self, **options: Any) -> bool:
         """Return whether there are objects below."""
-        return next(self._below(), None) is not None
+        first = self._request(lambda store: listed(self, lambda: islice(self._pages(store), 1)))
+        return bool(first)
 
     def exists(self, **options: Any) -> bool:
         """Return whether it is an object, or one is below."""
@@ -127,8 +131,12 @@ class StorePath(PosixPath):
 
     def iterdir(self) -> Generator[StorePath, None, None]:
         """Yield what lies directly below, objects and prefixes."""
-        found = self._request(obstore().list_with_delimiter, self._prefix())
-        keys = [one["path"] for one in found["objects"]] + list(found["common_prefixes"])
+
+        def direct(store: Any) -> Iterator[list[str]]:
+            found = obstore().list_with_delimiter(store, self._prefix())
+            yield [one["path"] for one in found["objects"]] + list(found["common_prefixes"])
+
+        keys = self._request(lambda store: listed(self, lambda: direct(store)))
         yield from (self._at(key) for key in sorted(keys))
 
     def glob(self, pattern: str, **options: Any) -> Iterator[StorePath]:  # type: ignore[override]
@@ -142,7 +150,7 @@ class StorePath(PosixPath):
     def facts(self) -> dict[str, Status]:
         """Return sizes and times of all objects below, by their paths from here."""
         start = len(self._prefix())
-        return {one["path"][start:]: _status(one) for one in self._listed()}
+        return {key[start:]: status for key, status in self._listed()}
 
     def unlink(self, missing_ok: bool = False) -> None:
         """Delete the object."""
@@ -213,14 +221,15 @@ class StorePath(PosixPath):
     def _prefix(self) -> str:
         return f"{self.key}/" if self.key else ""
 
-    def _listed(self) -> Iterator[Any]:
-        pages = self._request(
-            lambda store: [list(page) for page in obstore().list(store, self._prefix())]
-        )
-        return (one for page in pages for one in page)
+    def _listed(self) -> list[tuple[str, Status]]:
+        return self._request(lambda store: listed(self, lambda: self._pages(store)))
+
+    def _pages(self, store: Any) -> Iterator[list[tuple[str, Status]]]:
+        for page in obstore().list(store, self._prefix(), chunk_size=1000):
+            yield [(one["path"], _status(one)) for one in page]
 
     def _below(self) -> Iterator[StorePath]:
-        return (self._at(key) for key in sorted(one["path"] for one in self._listed()))
+        return (self._at(key) for key in sorted(key for key, _ in self._listed()))
 
     def _at(self, key: str) -> StorePath:
         return type(self)(f"{self.parts[0]}/{self.bucket}/{key}")
@@ -286,15 +295,46 @@ def as_path(path: str | os.PathLike[str]) -> Path:
         return path
     text = os.fspath(path)
     match = _ADDRESS.match(text)
-    if _OTHERS.match(text) and not Path(text.partition("/")[0]).exists():
+    if _OTHERS.match(text) and _is_name(text) and not Path(text.partition("/")[0]).exists():
         raise SetError.at(
-            text, f"sets lie in folders, or in stores at {', '.join(f'{s}://' for s in SCHEMES)}"
+            visible(without_secrets(text)),
+            f"sets lie in folders, or in stores at {', '.join(f'{s}://' for s in SCHEMES)}",
         )
     if match is None or Path(f"{match[1]}:").exists():
+        if not _is_name(text):
+            raise ConfigError(f"{visible(text)}: no file can have such a name", value=text)
         return Path(path)
-    if not match[2].strip("/"):
-        raise ConfigError(f"{text}: names no bucket; write {match[1]}://BUCKET/NAME", value=text)
-    return StorePath(f"{match[1]}:/{match[2].strip('/')}")
+    scheme, place = match[1].lower(), match[2].strip("/")
+    bucket, _, key = place.partition("/")
+    if problem := _problem(bucket, key):
+        shown = visible(without_secrets(f"{scheme}://{place}"))
+        raise ConfigError(f"{shown}: {problem}; write {scheme}://BUCKET/NAME", value=shown)
+    return StorePath(f"{scheme}:/{place}")
+
+
+def _is_name(text: str) -> bool:
+    """Return whether the system knows such names: none with NUL, or half a surrogate."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+
+
+def _problem(bucket: str, key: str) -> str:
+    """Return what is wrong with an address; nothing of a right one."""
+    if not bucket:
+        return "names no bucket"
+    if "@" in bucket or ":" in bucket:
+        return f"a bucket's name holds no : and no @, credentials go into {_CREDENTIALS}"
+    if "?" in bucket or "?" in key:
+        return f"an address has no ?, signatures and credentials go into {_CREDENTIALS}"
+    if not _BUCKET.fullmatch(bucket):
+        return "a bucket's name holds letters, digits, dots, - and _"
+    if ".." in key.split("/"):
+        return "no way leads up in a store, leave out the .."
+    if "\\" in key or not key.isprintable():
+        return "an object's name holds no line break, no \\ and no byte that is not UTF-8"
+    return ""
 
 
 def in_store(path: str | os.PathLike[str]) -> bool:

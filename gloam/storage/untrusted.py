@@ -24,7 +24,7 @@ from typing import Annotated, Any, cast
 from pydantic import Field, StringConstraints, ValidationError
 from pydantic_core import from_json
 
-from ..errors import SetError
+from ..errors import SetError, visible
 from .stores import StorePath
 
 SPLITS = ("train", "val", "test")
@@ -154,7 +154,10 @@ def open_regular(path: Path | str, buffering: int = -1) -> BufferedReader:
 def open_descriptor(path: Path | str) -> int:
     """Open a local file to read it, as `open_regular`; whoever asks closes its descriptor."""
     # Opening a pipe waits for its other end unless it is told not to.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError as error:  # NUL, or half a surrogate
+        raise OSError(errno.EINVAL, "no file can have such a name", visible(path)) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "is not a regular file", str(path))
@@ -245,6 +248,8 @@ def first_finding(error: ValidationError) -> str:
     field, value = shown(".".join(map(str, first["loc"])))[1:-1], first["input"]
     if first["type"] == "string_pattern_mismatch":
         return f"{field}: {odd_name(value, 'is no name that gloam gives')}"
+    if first["type"] == "missing":
+        return f"{field} is missing"
     return f"{field}: {first['msg']}, not {shown(value)}"
 
 

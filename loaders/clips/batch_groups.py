@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...manifests.images.header import read_header
-from ...manifests.images.opening import MOST_PIXELS
 from ..dali.batches import tensor_of
 from ..dataset import check_one_size
 from .clip_bytes import read_first_normal
@@ -26,7 +25,7 @@ def largest_of(clips: Sequence[StoredClip]) -> int:
     Raises ImageRefused, LoaderError when one cannot be read.
     """
     some = clips[:: max(len(clips) // _LOOKS, 1)]
-    headers = [read_header(read_first_normal(clip).tobytes(), MOST_PIXELS) for clip in some]
+    headers = [read_header(read_first_normal(clip).tobytes()) for clip in some]
     return max(header.height * header.width for header in headers)
 
 

@@ -117,7 +117,7 @@ def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
             return f"{video.member} is {facts.codec}; on this device it decodes {', '.join(codecs)}"
         if facts.form not in pipelines.PIXEL_FORMS:
             return f"{video.member} has pixels of {facts.form}, not of 8 bits and 4:2:0"
-        if not facts.bt601:
+        if not facts.bt601 or not facts.srgb:
             return f"{video.member} has colours that are not those of BT.601"
         if not facts.upright or any(side % 2 for side in facts.size):
             return f"{video.member} is turned, interlaced or of odd size"

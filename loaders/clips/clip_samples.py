@@ -12,7 +12,6 @@ from ...errors import ImageRefused, LoaderError
 from ...manifests.clips.load_clip import load_clip, video_pixels
 from ...manifests.clips.windows import frame_files
 from ...manifests.images.decode import decode_as_rgb
-from ...manifests.images.header import MAX_PIXELS
 from ...manifests.sets.layouts.extents import Extent
 from ...synth.clips import frame_name, render_clip
 from ...synth.kernels.arrays import Pixels
@@ -75,7 +74,7 @@ class ClipSamples(NumberedSamples, Dataset[Any]):
             return self._decoded(clip, "normal", clip.normals)
         try:
             if frame_files(clip.place) is None:
-                return video_pixels(clip.place, MAX_PIXELS)
+                return video_pixels(clip.place)
             return [frame.pixels for frame in load_clip(clip.place, cuts=True)]
         except ImageRefused as refusal:
             raise LoaderError(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import LoaderError, SourceError
-from ...manifests.clips.listing import list_clips
+from ...manifests.clips.listing import list_clips, warn_of_videos
 from ...manifests.clips.windows import Windows, clip_path, video_and_times
 from ...manifests.selection.keys import make_keys
 from ...manifests.sets.layouts.extents import Extent
@@ -133,6 +133,7 @@ def clips_in(path: str | Path, windows: Windows) -> ClipContents:
         found = list(list_clips(str(path), windows, passed))
     except SourceError as error:
         raise LoaderError(str(error), path=path) from None
+    warn_of_videos(path, passed)
     names, paths = [one.name for one in found], [one.path for one in found]
     keys = make_keys(["clips"] * len(found), names, paths)
     given = [StoredClip(key, (), (), one.location) for key, one in zip(keys, found, strict=True)]
@@ -142,7 +143,9 @@ def clips_in(path: str | Path, windows: Windows) -> ClipContents:
 def _listed(
     name: str, split: str, given: Sequence[StoredClip], windows: Windows, *, live: bool
 ) -> ClipContents:
-    digest = hashlib.sha256(repr([(c.key, *windows.numbers(0)) for c in given]).encode())
+    digest = hashlib.sha256(
+        repr([(c.key, *windows.numbers(0)) for c in given]).encode("utf-8", "surrogatepass")
+    )
     return ClipContents(
         name, split, None, len(given), digest.hexdigest()[:16], given=given, live=live,
         frames=windows.frames,

@@ -16,6 +16,7 @@ from ..epoch_loader import EpochLoader
 from ..index import Contents
 from ..options import Options, make_options
 from ..ranks import decoder_load, usable_cores
+from ..states import DaliState, read_state
 from .building import PipelineBuilder
 from .encoded import ReaderNumbers
 from .failures import explained
@@ -29,6 +30,7 @@ class DaliLoader(EpochLoader):
     _gives_tensors = True  # of torch, which must be installed then
 
     _wanted: Device
+    _resident: Any = False  # True or "auto" where decoded pairs may be kept in memory
     _drawn: Any = None  # how lows are or were drawn, where something of that is given
     _pipeline: Any = None
     _base = 0  # the epoch that the pipeline was built for; it goes on through the next
@@ -94,12 +96,13 @@ class DaliLoader(EpochLoader):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on, with the next pass, where another loader of the same set, options and rank was.
 
-        Raises LoaderError when the state is of something else, with what differs.
+        Raises LoaderError when the state is of something else, with what differs, or is not as
+        `state_dict` gave it.
         """
+        found = read_state(DaliState, state, self._fingerprint())
+        found.check_places(len(self), self._builder.epoch_batches(), bool(self._resident))
         super().load_state_dict(state)
-        self._base, self._resume = int(state["base"]), base64.b64decode(state["dali"]) or None
-        numbers = state.get("numbers")  # states of gloam before it had one crop have none
-        self._start = (int(numbers[0]), base64.b64decode(numbers[1])) if numbers else None
+        self._base, self._resume, self._start = found.base, found.dali or None, found.numbers
 
     def pipeline(self, epoch: int = 0) -> Any:
         """Return the DALI pipeline of an epoch, built, of this rank's samples.

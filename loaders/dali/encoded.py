@@ -18,7 +18,6 @@ import numpy as np
 
 from ...errors import ImageRefused
 from ...manifests.images.header import read_header
-from ...manifests.images.opening import MOST_PIXELS
 from ...manifests.sets.layouts.extents import Extent
 from ..columns import StoredPair
 from ..dataset import check_one_shape, decoded_member
@@ -185,7 +184,7 @@ class EncodedPairs:
 def _upright_size(data: Bytes) -> tuple[int, ...]:
     """Return height and width of an encoded image as it is shown; nothing of a damaged one."""
     try:
-        header = read_header(data.tobytes(), MOST_PIXELS)
+        header = read_header(data.tobytes())
     except ImageRefused:  # its decoder says why
         return ()
     size = header.height, header.width

@@ -43,6 +43,6 @@ def built(pipeline: Any, name: str) -> Any:
     _built.add(pipeline)
     try:
         pipeline.build()
-    except RuntimeError as error:
+    except Exception as error:  # of a state that is damaged, whatever its parsers raise
         raise LoaderError.at(name, f"DALI: {last_words(error)}") from error
     return pipeline

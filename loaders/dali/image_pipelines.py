@@ -7,7 +7,7 @@ from typing import Any
 
 from ..options import Options
 from .pipelines import ALL, NORMAL, RankPart, file_reader, pipeline_def, shard_reader
-from .transforms.operators import BATCHES, Crops, decoded, fn, processed, types
+from .transforms.operators import BATCHES, Crops, bounded, decoded, fn, processed, types
 
 
 @pipeline_def(enable_conditionals=True)
@@ -47,6 +47,7 @@ def external_images(
 
 def transform_image(data: Any, options: Options, crops: Crops | None) -> Any:
     """Decode an encoded image and transform it; see `operators.processed`."""
+    data = bounded(data)
     if options.device == "cpu":  # the rest is `transforms.host_images`
         return decoded(data, options)
     (image,) = processed([data], options, crops)

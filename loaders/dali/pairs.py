@@ -16,6 +16,10 @@ from .dali_loader import DaliLoader
 from .labelled import LabelSource
 
 READERS = ("webdataset", "file", "external")
+_OTHER_ORDER = (
+    "the state is of a loader that kept its pairs in memory, and this one does not, or the other"
+    " way round: their orders differ; say resident=True or False, as there"
+)
 
 
 class DaliPairs(PairLoader, DaliLoader):
@@ -71,6 +75,8 @@ class DaliPairs(PairLoader, DaliLoader):
                 " gives them in turn: leave resident out, or take last_batch='partial'"
             )
         if self._resident:
+            if checkpoint is not None and self.rank.world > 1:
+                raise LoaderError.at(self.contents.name, _OTHER_ORDER)
             try:
                 return builder.build_resident((self.epoch, self._batch), self._pools)
             except DoesNotFit as error:
@@ -78,6 +84,8 @@ class DaliPairs(PairLoader, DaliLoader):
                     raise
                 print(f"{error}; loading it batch by batch", file=sys.stderr)
                 self._resident = False
+                if checkpoint is None and self._done:
+                    raise LoaderError.at(self.contents.name, _OTHER_ORDER) from error
         done = 0 if checkpoint is None else self._done
         return builder.build(epoch, checkpoint, done, numbers, crops)
 

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ...engines.local import LocalEngine, count
+from ...engines.local import count, local_engine
 from ...errors import ConfigError, ImageRefused, SourceError
-from ...manifests.images.decode import decode_as_rgb
-from ...manifests.images.npy import MAGIC, read_npy
+from ...manifests.images.decode import decode_at_depth
+from ...manifests.images.opening import byte_limit
 from ...manifests.real.pairing import Match
 from ...manifests.real.real import RealSet, real_named
-from ...manifests.selection.measures import measure_pixels
-from ...manifests.selection.twins import Thumbnail, number_scenes, thumbnail
+from ...manifests.selection.twins import Look, look_at, number_scenes
 from ...manifests.sources.folders import image_files
+from ...manifests.sources.matching import normalize_name
 from ...progress import Progress, Silent
 from ...storage.untrusted import read_regular
-from ..index import pairs_in
+from ...synth.analysis.scene_match import mismatch
+from ...synth.analysis.wrong_pairs import brightness, mismatch_line, refuse_swapped
+from ..index import list_pairs
 from . import metrics
 from .perceptual import ABOUT, perceptual_measures
 from .results import Judged
 
 COLUMNS = ("PSNR", "SSIM", "PSNR, one gain*", "SSIM, one gain*", "PSNR, GT-mean*", "SSIM, GT-mean*")
 IDENTITY, BLIND = "the low as it is", "blind gain"
+_OWN = (IDENTITY, BLIND, "low", "normal")
+ABOUT_BLIND = (
+    "blind gain: the low, its linear light times one factor that brings its mean to .45, whatever"
+    " the normal; a method that is not clearly above it has learned to brighten, no more"
+)
 
 
 def judge(
@@ -40,7 +46,8 @@ def judge(
     normal: str | Path | None = None,
     match: Match | None = None,
     perceptual: bool = True,
-    workers: int = 1,
+    brighter_lows: bool = False,
+    workers: int | None = None,
     progress: Progress | None = None,
 ) -> Judged:
     """Judge what methods made of a test set's lows, by its normals.
@@ -61,9 +68,12 @@ def judge(
     match : str or (str, str), optional
         Which of these two are pairs, see `pairs_in`.
     perceptual : bool
-        Measure LPIPS and NIQE if `lpips`, `pyiqa` and their weights are installed.
+        Measure LPIPS and NIQE if `lpips` (`pip install 'gloam[judge]'`), `pyiqa` and their weights
+        are there; nothing is fetched.
+    brighter_lows : bool
+        Take lows that are brighter than their normals, as over-exposed ones are.
     workers : int
-        Processes.
+        Processes; all cores by default.
     progress : Progress, optional
 
     Returns
@@ -76,7 +86,8 @@ def judge(
     ConfigError
         When it is not said what is judged on.
     SourceError
-        When an output is missing, cannot be read, or has another size than its normal.
+        When an output is missing, cannot be read, or has another size than its normal; or when
+        lows are brighter than their normals.
 
     Examples
     --------
@@ -91,7 +102,7 @@ def judge(
     files: list[dict[str, Path]] = [
         {"low": Path(one), "normal": Path(other)} for one, other in pairs
     ]
-    notes = []
+    notes = [ABOUT_BLIND]
     for method, folder in folders.items():
         found, unused = _outputs(folder, pairs, keys)
         for own, path in zip(files, found, strict=True):
@@ -101,7 +112,10 @@ def judge(
     shown = progress or Silent()
     shown.stage("comparing", len(files))
     jobs = [(one,) for one in files]
-    made = [one for part in LocalEngine(workers).map(_judge, jobs, shown.at) for one in part]
+    made = [one for part in local_engine(workers).map(_judge, jobs, shown.at) for one in part]
+    if not brighter_lows:
+        refuse_swapped(name, [one.means for one in made], [one["low"] for one in files])
+    notes += _mismatches(folders, keys, made)
     values = np.array([one.values for one in made])
     columns: tuple[str, ...] = COLUMNS
     if perceptual:
@@ -123,21 +137,45 @@ def judge(
     )
 
 
+def _mismatches(
+    folders: Mapping[str, Path], keys: Sequence[str], made: Sequence[_Made]
+) -> Iterator[str]:
+    """Say which lows and outputs do not show what their normals do."""
+    for number, method in enumerate((IDENTITY, *folders)):
+        found = {
+            key: one.mismatches[number]
+            for key, one in zip(keys, made, strict=True)
+            if one.mismatches[number]
+        }
+        if found:
+            said = mismatch_line(found, len(keys))
+            yield said if method == IDENTITY else f"{method} as low: {said}"
+
+
 class _Made(NamedTuple):
+    """Figures of a pair.
+
+    means: see `brightness`.
+    mismatches: of the low and of each output, see `mismatch`.
+    """
+
     values: list[list[float]]
-    hash: int
-    thumbnail: Thumbnail
+    means: tuple[float, float]
+    mismatches: list[str]
+    look: Look
 
 
 def _judge(files: tuple[dict[str, Path], ...]) -> list[_Made]:
     made = []
     for own in files:
-        values = []
-        for image, normal in _images(own):
+        values, images = [], _images(own)
+        for image, normal in images:
             each = (image, metrics.one_gain(image, normal), metrics.gt_mean(image, normal))
             values.append([f(one, normal) for one in each for f in (metrics.psnr, metrics.ssim)])
-        seen = np.rint(normal * 255).astype(np.uint8)
-        made.append(_Made(values, measure_pixels(seen).perceptual_hash, thumbnail(seen)))
+        seen = metrics.levels(normal)
+        others = [metrics.levels(image) for place, (image, _) in enumerate(images) if place != 1]
+        mismatches = [mismatch(one, seen) for one in others]
+        made.append(_Made(values, brightness(others[0], seen), mismatches, look_at(seen)))
         count()
     return made
 
@@ -164,15 +202,7 @@ def read_image(path: Path) -> metrics.Image:
     Raises SourceError when it cannot be read.
     """
     try:
-        data = read_regular(path)
-        if data.startswith(MAGIC):
-            pixels: npt.NDArray[Any] = read_npy(data)
-        else:
-            pixels = decode_as_rgb(data, colours=False)
-            flags = cv2.IMREAD_COLOR_RGB | cv2.IMREAD_ANYDEPTH
-            deep = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
-            if deep is not None and deep.dtype == np.uint16 and deep.shape == pixels.shape:
-                pixels = deep
+        pixels = decode_at_depth(read_regular(path, byte_limit()))
     except OSError as error:
         raise SourceError.at(path, error.strerror or str(error)) from error
     except ImageRefused as refusal:
@@ -193,7 +223,7 @@ def _pairs(
             "what to judge on: give on, NAME=FOLDER of a real set, or both low and normal"
         )
     if low is not None and normal is not None:
-        return str(low), pairs_in(low, normal, match=match)
+        return str(low), list_pairs(low, normal, match)
     assert on is not None
     pairs = real_named(on, split, "test") if isinstance(on, str) else on
     if not pairs or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
@@ -213,17 +243,35 @@ def _folders(
         named = []
         for one in given:
             name, there, folder = str(one).partition("=")
-            named.append((name, Path(folder)) if there else (Path(one).name or str(one), Path(one)))
+            whole = isinstance(one, Path) or not there or Path(one).is_dir()
+            named.append((Path(one).name or str(one), Path(one)) if whole else (name, Path(folder)))
+        named = _named_apart(named)
     twice = [name for name, times in Counter(name for name, _ in named).items() if times > 1]
-    twice += {IDENTITY, BLIND, "low", "normal"} & {name for name, _ in named}
+    twice += {*_OWN} & {name for name, _ in named}
     if twice:
-        raise ConfigError(f"{twice[0]}: each method needs a name of its own: NAME=FOLDER")
+        raise ConfigError(
+            f"{twice[0]}: two rows of the table are called so; name what you judge: NAME=FOLDER"
+        )
     return dict(named)
+
+
+def _named_apart(named: Sequence[tuple[str, Path]]) -> list[tuple[str, Path]]:
+    """Name folders that are called alike, or as gloam's own rows are, by more of their paths."""
+    held = Counter([*(name for name, _ in named), *_OWN])
+    made = []
+    for name, folder in named:
+        parts, depth = folder.absolute().parts, 1
+        while held[name] > 1 and name == "/".join(parts[-depth:]) and depth < len(parts):
+            depth += 1
+            name = "/".join(parts[-depth:])
+            held[name] += sum("/".join(one.absolute().parts[-depth:]) == name for _, one in named)
+        made.append((name, folder))
+    return made
 
 
 def _keys(paths: Sequence[str]) -> list[str]:
     """Return the shortest end of each path, without suffix, that no other one has."""
-    parts = [Path(path).with_suffix("").parts for path in paths]
+    parts = [normalize_name(str(Path(path).with_suffix(""))).split("/") for path in paths]
     for depth in range(1, max(map(len, parts)) + 1):
         keys = ["/".join(one[-depth:]) for one in parts]
         if len(set(keys)) == len(keys):
@@ -255,8 +303,7 @@ def _outputs(
 
 def _scenes(pairs: Sequence[tuple[str, str]], made: list[_Made]) -> npt.NDArray[np.int64]:
     """Return the numbers of the scenes: the set's own, of which those with twins are one."""
-    hashes = np.array([one.hash for one in made], np.uint64)
-    alike = number_scenes(hashes, [one.thumbnail for one in made])
+    alike = number_scenes([one.look for one in made])
     said = pairs.scenes if isinstance(pairs, RealSet) else [normal for _, normal in pairs]
     scenes, first = np.array(alike, np.int64), dict[str, int]()
     for place, name in enumerate(said):

@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from ...synth.kernels.arrays import Pixels
 from ...synth.kernels.curves import LUMA, linear_to_srgb, srgb_to_linear
 
 Image = npt.NDArray[np.float64]
@@ -23,6 +24,11 @@ SMALLEST = 11
 """Pixels of a side that SSIM's window needs."""
 _SIGMA = 1.5
 _FIRST, _SECOND = 0.01**2, 0.03**2
+
+
+def levels(image: Image) -> Pixels:
+    """Return an image as levels, uint8."""
+    return np.rint(image * 255).astype(np.uint8)
 
 
 def psnr(made: Image, normal: Image) -> float:

@@ -1,18 +1,23 @@
-"""The page of `gloam judge`: figures, and each output's worst and typical pictures."""
+"""The page of `gloam judge`: figures, and pictures of all methods side by side."""
 
 from __future__ import annotations
 
 from html import escape
 from pathlib import Path
 
+import cv2
 import numpy as np
 
+from ...synth.analysis.contact_sheet import brighten
+from ...synth.kernels.arrays import Pixels
 from ...synth.reporting.page import document, section, table
-from ...synth.reporting.pictures import jpeg_address, scale_image
+from ...synth.reporting.pictures import jpeg_address, scale_image, size_within
 from .judge import read_image
 from .results import CONVENTIONS, Floats, Judged
 
-_WIDTH = 320
+_SIDE, _CLOSE = 480, 160  # pixels: the longer side of a picture, and a side of what is enlarged
+_SEARCHED = 1000  # pixels: the longer side of what detail is looked for in
+_LEAST = 17  # rem, of a column
 _EACH = 3
 
 
@@ -30,9 +35,9 @@ def render_page(found: Judged) -> str:
         f"<header>\n<h1>{escape(found.name)}</h1>\n<p>{escape(found.about)}</p>\n</header>\n"
         + section("Figures", figures)
         + section("What they mean", f"<ul>{means}</ul>")
-        + "".join(_pictures(found, method) for method in list(found.values)[2:])
+        + _pictures(found)
     )
-    return document(f"{found.name}, judged", body)
+    return document(f"{found.name}, judged", body, broad=True)
 
 
 def _row(found: Judged, name: str, mean: Floats, lower: Floats, upper: Floats) -> str:
@@ -43,39 +48,83 @@ def _row(found: Judged, name: str, mean: Floats, lower: Floats, upper: Floats) -
     return f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'
 
 
-def _pictures(found: Judged, method: str) -> str:
-    """Show the worst pictures of a method by PSNR, and those about its median."""
-    order = np.argsort(found.values[method][:, 0], kind="stable").tolist()
+def _chosen(found: Judged, methods: list[str]) -> dict[int, str]:
+    """Choose pictures by PSNR, with the reasons: the worst, each method's own, typical ones."""
+    psnr = np.stack([found.values[method][:, 0] for method in methods])
+    order = np.argsort(psnr.mean(axis=0), kind="stable").tolist()
+    reasons = dict.fromkeys(order[:_EACH], "worst" if len(methods) == 1 else "worst on average")
+    own = psnr.argmin(axis=1).tolist() if len(methods) > 1 else []
+    for place in dict.fromkeys(own):
+        of = ", ".join(name for name, one in zip(methods, own, strict=True) if one == place)
+        reasons[place] = f"{reasons[place]}, and of {of}" if place in reasons else f"worst of {of}"
     middle = max(0, len(order) // 2 - _EACH // 2)
-    chosen = dict.fromkeys(order[middle : middle + _EACH], "typical")
-    chosen |= dict.fromkeys(order[:_EACH], "worst")
-    figures = "".join(
-        _figure(found, method, place, why)
-        for place, why in sorted(chosen.items(), key=lambda one: (one[1] != "worst", one[0]))
+    typical = dict.fromkeys(order[middle : middle + _EACH], "typical")
+    return reasons | {place: why for place, why in typical.items() if place not in reasons}
+
+
+def _pictures(found: Judged) -> str:
+    """Show pictures, one row each: the low, every method, the normal."""
+    methods = list(found.values)[2:]
+    if not methods:
+        return ""
+    shown = ["low", *methods, "normal"]
+    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in shown)
+    rows = "".join(
+        _picture(found, shown, place, why) for place, why in _chosen(found, methods).items()
     )
     return section(
-        f"Pictures of {method}",
-        "<p>The worst ones by PSNR, then those about the median. Each: low, output, normal.</p>"
-        f'<div class="pairs">{figures}</div>',
+        "Pictures",
+        "<p>The worst ones by PSNR, of all methods and of each, then those about the median. Below"
+        " each its most detailed part, enlarged; the low's is brightened to middle grey.</p>"
+        '<div class="wide" tabindex="0" role="region" aria-label="pictures">'
+        f'<table class="pictures" style="min-width: {_LEAST * len(shown)}rem">'
+        f"<thead><tr>{heads}</tr></thead>{rows}</table></div>",
     )
 
 
-def _figure(found: Judged, method: str, place: int, why: str) -> str:
+def _picture(found: Judged, shown: list[str], place: int, why: str) -> str:
+    """Return the rows of a picture: what it is, all of it, and its most detailed part."""
     own, key = found.files[place], escape(found.pictures[place])
-    views = "".join(
-        f'<img src="{_address(own[name])}" alt="{escape(text)} of {key}">'
-        for name, text in (("low", "low"), (method, f"output of {method}"), ("normal", "normal"))
-    )
-    psnr, ssim = found.values[method][place, :2]
+    part = _detailed(_levels(own["normal"]))
+    whole, close = [], []
+    for name in shown:  # one after the other: they may be large
+        image, said = _levels(own[name]), escape(name)
+        near = np.ascontiguousarray((brighten(image) if name == "low" else image)[part])
+        small = scale_image(image, size_within(image, _SIDE))
+        if name in found.values:
+            psnr, ssim = found.values[name][place, :2]
+            figures = f": PSNR {psnr:.2f} dB, SSIM {ssim:.3f}"
+        else:
+            figures = ""
+        whole.append(
+            f'<td><img src="{jpeg_address(small, 85)}" alt="{said} of {key}">'
+            f"<small>{said}{figures}</small></td>"
+        )
+        close.append(f'<td><img src="{jpeg_address(near, 92)}" alt="part of it, {said}"></td>')
     return (
-        f'<figure class="pair"><div class="views three">{views}</div>'
-        f"<figcaption><strong>{why}</strong>: {key}<br><small>PSNR {psnr:.2f} dB, SSIM"
-        f" {ssim:.3f}</small></figcaption></figure>\n"
+        f'<tbody><tr><th scope="rowgroup" colspan="{len(shown)}">'
+        f"<span>{key}: <strong>{escape(why)}</strong></span></th></tr>"
+        f'<tr>{"".join(whole)}</tr><tr class="close">{"".join(close)}</tr></tbody>\n'
     )
 
 
-def _address(path: Path) -> str:
-    image = np.rint(read_image(path) * 255).astype(np.uint8)
-    width = min(_WIDTH, image.shape[1])
-    height = max(1, round(width * image.shape[0] / image.shape[1]))
-    return jpeg_address(scale_image(image, (width, height)), 85)
+def _levels(path: Path) -> Pixels:
+    return np.rint(read_image(path) * 255).astype(np.uint8)
+
+
+def _detailed(image: Pixels) -> tuple[slice, slice]:
+    """Return the square of an image that holds the most detail, as a small copy of it shows."""
+    size = size_within(image, _SEARCHED)
+    share = max(image.shape[:2]) / max(size)
+    grey = cv2.cvtColor(scale_image(image, size), cv2.COLOR_RGB2GRAY)
+    sums = cv2.integral(np.abs(cv2.Laplacian(grey, cv2.CV_32F)))
+    height, width = (max(1, min(round(_CLOSE / share), side)) for side in grey.shape)
+    below, above = sums[height:], sums[:-height]
+    held = below[:, width:] - below[:, :-width] - above[:, width:] + above[:, :-width]
+    found = np.unravel_index(int(held.argmax()), held.shape)
+    first = (
+        max(0, min(round(int(at) * share), side - _CLOSE))
+        for at, side in zip(found, image.shape[:2], strict=True)
+    )
+    top, left = first
+    return slice(top, top + _CLOSE), slice(left, left + _CLOSE)

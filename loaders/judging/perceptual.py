@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...errors import first_line
+from ...errors import SourceError, first_line
 from .metrics import Image
 
 Measure = Callable[[Image, Image], float]
@@ -20,38 +22,67 @@ ABOUT = {
 
 
 def perceptual_measures() -> tuple[dict[str, Measure], list[str]]:
-    """Return what can be measured on this machine by name, and why the rest cannot."""
+    """Return what can be measured on this machine by name, and why the rest cannot.
+
+    Nothing is fetched: weights that are not at hand are asked for, in a line.
+    """
     found: dict[str, Measure] = {}
     lacking = []
-    for name, make, package in (("LPIPS", _lpips, "lpips"), ("NIQE", _niqe, "pyiqa")):
+    for name, make, package in (("LPIPS", _lpips, "'gloam[judge]'"), ("NIQE", _niqe, "pyiqa")):
         try:
-            found[name] = make()
-        except Exception as error:  # not installed, or no weights: each library has its own
-            needs = f"it needs pip install {package}, and its weights"
-            lacking.append(f"{name} is not measured: {needs} ({first_line(error)})")
+            found[name] = _named(name, make())
+        except ImportError as error:
+            why = f"pip install {package} ({first_line(error)})"
+        except Exception as error:  # weights that are none: each library has its own errors
+            why = first_line(error)
+        if name not in found:
+            lacking.append(f"{name} is not measured: {why}")
     return found, lacking
 
 
 def _lpips() -> Measure:
     import lpips
+    from torchvision.models import AlexNet_Weights
 
-    network = lpips.LPIPS(net="alex", verbose=False)
-    return _without_gradients(lambda made, normal: network(made, normal, normalize=True))
+    url = AlexNet_Weights.IMAGENET1K_V1.url
+    _need(url, "checkpoints", url.rpartition("/")[2])
+    with warnings.catch_warnings():  # of torchvision, at the words by which lpips asks for weights
+        warnings.simplefilter("ignore")
+        network = lpips.LPIPS(net="alex", verbose=False)
+    return lambda made, normal: float(network(_tensor(made), _tensor(normal), normalize=True))
 
 
 def _niqe() -> Measure:
     import pyiqa
+    from pyiqa.archs.niqe_arch import default_model_urls
 
+    _need(default_model_urls["niqe"], "pyiqa", "niqe_modelparameters.mat")
     network = pyiqa.create_metric("niqe", device="cpu")
-    return _without_gradients(lambda made, _: network(made))
+    return lambda made, _: float(network(_tensor(made)))
 
 
-def _without_gradients(network: Callable[[Any, Any], Any]) -> Measure:
+def _need(url: str, *parts: str) -> None:
+    """Raise FileNotFoundError where weights are not there: libraries would fetch them unasked."""
+    import torch
+
+    path = Path(torch.hub.get_dir(), *parts)
+    if not path.is_file():
+        raise FileNotFoundError(f"its weights are not at hand: save {url} as {path}")
+
+
+def _named(name: str, network: Measure) -> Measure:
     import torch
 
     def measure(made: Image, normal: Image) -> float:
         with torch.inference_mode():
-            return float(network(_tensor(made), _tensor(normal)))
+            try:
+                return network(made, normal)
+            except (RuntimeError, AssertionError) as error:  # of images that are too small for it
+                height, width = made.shape[:2]
+                raise SourceError(
+                    f"{name} cannot be measured of {width} x {height} pixels: {first_line(error)};"
+                    " --no-perceptual leaves it out"
+                ) from error
 
     return measure
 

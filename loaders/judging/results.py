@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...errors import visible
+from ...synth.building.cards.markdown import escape_markdown
 from .intervals import interval
 
 Floats = npt.NDArray[np.float64]
@@ -82,32 +85,36 @@ class Judged:
 
     def markdown(self) -> str:
         """Return the tables and their explanation as Markdown."""
-        lines = [f"{self.name}: {self.about}", ""]
+        lines = [f"{escape_markdown(self.name)}: {self.about}", ""]
         for head, rows in (("method", self.rows()), ("difference", self.differences())):
             if rows:
                 lines.append(f"| {head} | " + " | ".join(self.columns) + " |")
                 lines.append("| --- |" + " --- |" * len(self.columns))
                 lines += [
-                    f"| {name} | " + " | ".join(self.cells(*rest)) + " |" for name, *rest in rows
+                    f"| {escape_markdown(name)} | " + " | ".join(self.cells(*rest)) + " |"
+                    for name, *rest in rows
                 ]
                 lines.append("")
-        return "\n".join([*lines, *(f"- {line}" for line in (*CONVENTIONS, *self.notes)), ""])
+        said = (*CONVENTIONS, *map(escape_markdown, self.notes))
+        return "\n".join([*lines, *(f"- {line}" for line in said), ""])
 
     def text(self) -> str:
         """Return the same for a terminal: a block for each way to set the brightness."""
-        rows = [(name, self.cells(*rest)) for name, *rest in (*self.rows(), *self.differences())]
+        every = (*self.rows(), *self.differences())
+        rows = [(visible(name), self.cells(*rest)) for name, *rest in every]
         width = max(len(name) for name, _ in rows)
         blocks: dict[str, list[int]] = {}
         for number, column in enumerate(self.columns):
             blocks.setdefault(column.partition(", ")[2], []).append(number)
-        lines = [f"{self.name}: {self.about}", ""]
+        lines = [f"{visible(self.name)}: {self.about}", ""]
         for how, numbers in blocks.items():
             heads = [column.partition(",")[0] for column in self.columns]
             for name, cells in [(how or "as they are", heads), *rows]:
                 shown = "".join(f"  {cells[number]:>25}" for number in numbers)
                 lines.append(f"{name:{width}}{shown}")
             lines.append("")
-        return "\n".join([*lines, *(f"- {line}" for line in (*CONVENTIONS, *self.notes))])
+        said = (*CONVENTIONS, *map(visible, self.notes))
+        return "\n".join([*lines, *(f"- {line}" for line in said)])
 
     @property
     def about(self) -> str:
@@ -124,14 +131,24 @@ class Judged:
         return found
 
     def csv(self) -> str:
-        """Return a line for each picture and method."""
+        """Return a line for each picture and method; names that begin as formulas do get a '."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["picture", "scene", "method", *self.columns])
         for i, picture in enumerate(self.pictures):
             for name, values in self.values.items():
-                writer.writerow([picture, self.scenes[i], name, *(f"{v:.6f}" for v in values[i])])
+                figures = (f"{v:.6f}" for v in values[i])
+                writer.writerow([_cell(picture), self.scenes[i], _cell(name), *figures])
         return text.getvalue()
+
+
+def _cell(name: str) -> str:
+    """Return a name that spreadsheets show, where one of a formula would be computed: with a '.
+
+    They skip blanks before it, and read full-width signs as the others.
+    """
+    first = unicodedata.normalize("NFKC", name.lstrip()[:1])
+    return f"'{visible(name)}" if first in {*"=+-@"} or name[:1].isspace() else visible(name)
 
 
 def _figures(mean: Floats, lower: Floats, upper: Floats) -> dict[str, list[float | None]]:

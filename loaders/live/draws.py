@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...engines.forkserver import prepare_workers
-from ...engines.process import begin_child, main_left_alone
+from ...engines.process import begin_child, main_left_alone, may_have_children
 from ...synth.draws.table import DrawTable, concat
 from ...synth.models import draw_table
 from ...synth.parameters.columns import Keys
@@ -94,9 +94,10 @@ class EpochDraws:
                 for i in range(0, len(self._keys), _CHUNK)
             ]
         whole = concat([part.result() for part in parts])
+        many = len(self._keys) > _MANY and may_have_children()
         if self._live.draws == "set":
             self._same = whole
-        elif len(self._keys) > _MANY and isinstance(self._pool, ThreadPoolExecutor):
+        elif many and isinstance(self._pool, ThreadPoolExecutor):
             self._pool.shutdown(wait=False)
             context = multiprocessing.get_context(prepare_workers([__name__], self._workers))
             self._pool = ProcessPoolExecutor(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from ...errors import LoaderError
 from ..epoch_order import epoch_order, epoch_seed
 from ..options import Options
 from ..ranks import Rank
+from ..states import damaged
 from .mixture import MOST_SAMPLES, at
 from .shares import SPAN, Shares, Whole
 
@@ -69,6 +71,25 @@ class Course:
                 place = place_of(begin)
                 counts = self._before(last, place)
                 self.segments.append(Segment(begin, place, tuple(counts.tolist())))
+
+    def go_on(self, segments: Sequence[Segment], step: int, place: int) -> None:
+        """Go on with the segments of another course of the same mixture.
+
+        step: one that the course has come to.
+        place: of its first sample.
+
+        Raises LoaderError when no course of this mixture has such segments.
+        """
+        begun = [0, *(begin for begin in self._steps if 0 < begin <= step)]
+        first = Segment(0, 0, (0,) * len(self._names))
+        if [one.step for one in segments] != begun or segments[0] != first:
+            raise damaged("weights", f"must begin at the steps {begun}")
+        for last, one in pairwise(segments):
+            if not last.place <= one.place <= place:
+                raise damaged("weights", f"place {one.place} is out of turn")
+            if tuple(self._before(last, one.place).tolist()) != one.counts:
+                raise damaged("weights", f"other samples lie before place {one.place}")
+        self.segments = list(segments)
 
     def samples(self, places: Whole) -> list[tuple[int, int]]:
         """Return component and number, counted from the training's first, of samples by place."""

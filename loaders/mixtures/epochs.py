@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import LoaderError
-from ..epoch_loader import STATE_VERSION, check_state
 from ..index import Contents
 from ..live.lows import LiveLows
 from ..options import Options
 from ..pair_loader import PairLoader
 from ..ranks import Rank
+from ..states import STATE_VERSION, MixtureState, read_state
 from .course import Course, Segment, SteppedRank
 from .mixture import Mixture, as_mixture, schedule
 from .parts import Part, open_parts
@@ -177,6 +177,12 @@ class MixedEpochs(PairLoader):
             found.append(Sample(i, own, turn, bright))
         return found
 
+    def _sources_of(self, batch: int) -> list[str]:
+        begun = self._of_epoch(self.epoch)
+        samples = self._samples_of(self._places_of(batch), begun.step + batch)
+        parts = [self.parts[one.part] for one in samples]
+        return ["" if part.bright is not None else f"component {part.name}" for part in parts]
+
     def _batches_left(self) -> Iterator[Batch]:
         """Yield the batches of the running epoch from this place on."""
         begun = self._of_epoch(self.epoch)
@@ -219,16 +225,21 @@ class MixedEpochs(PairLoader):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on, with the next pass, where another loader of the same mixture was, on any rank."""
-        check_state(state, self._fingerprint())
+        """Go on, with the next pass, where another loader of the same mixture was, on any rank.
+
+        Raises LoaderError when the state is of something else, with what differs, or is not as
+        `state_dict` gave it.
+        """
+        found = read_state(MixtureState, state, self._fingerprint())
+        found.check_places(self.contents.count, self.options.last_batch == "drop")
+        segments = [Segment(*one) for one in found.weights]
+        self._course.go_on(segments, found.step, found.begun + found.taken)
         self._pass, self._loaded = None, True
-        taken, step, epoch = (int(state[name]) for name in ("taken", "step", "epoch"))
         each = self.rank.world * self.batch_size
         even = self.options.last_batch == "even" and self.batch_size > 1
-        self._batch, offset = (0, taken) if even else divmod(taken, each)
-        self.epoch = epoch
-        self._begun = Begun(epoch, int(state["begun"]), step - self._batch, offset)
-        self._course.segments = [Segment(one[0], one[1], tuple(one[2])) for one in state["weights"]]
+        self._batch, offset = (0, found.taken) if even else divmod(found.taken, each)
+        self.epoch = found.epoch
+        self._begun = Begun(found.epoch, found.begun, found.step - self._batch, offset)
         self._moved()
 
     def set_epoch(self, epoch: int) -> None:

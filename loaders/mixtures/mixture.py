@@ -9,17 +9,18 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from ...errors import ConfigError, LoaderError
+from ...errors import ConfigError, LoaderError, visible
 from ...manifests.config import load_yaml
 from ...manifests.real.real import real
 from ...storage.untrusted import shown
-from ..index import pairs_in
+from ...synth.recipes.read_values import shipped_names
+from ..index import list_pairs
 
 T = TypeVar("T")
 MOST_SAMPLES = 10**9
 """Of an epoch."""
 Epoch = Literal["shortest", "longest"] | int
-_FOLDERS = ("photos", "low", "normal", "dark", "bright")  # of `data`, in a file
+_FOLDERS = ("data", "photos", "low", "normal", "dark", "bright")  # that a file may name
 
 
 class Component(BaseModel):
@@ -41,7 +42,7 @@ class Component(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     data: Any
-    weight: dict[int, Annotated[float, Field(ge=0, allow_inf_nan=False)]]
+    weight: dict[int, Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]]
     split: Literal["train", "val", "test"] | None = None
     normals: str | Path | None = None
     live: bool | None = None
@@ -135,9 +136,9 @@ def mixture_in(path: Path) -> Mixture:
         values = load_yaml(path)
     except (ConfigError, OSError) as error:
         raise LoaderError(str(error), path=path) from None
-    unknown = sorted(set(values) - {"mix", "epoch"})
+    unknown = sorted(map(str, values.keys() - {"mix", "epoch"}))
     if unknown or not isinstance(values.get("mix"), dict):
-        what = f"{unknown[0]}: no such key" if unknown else "has no mix:"
+        what = f"{visible(unknown[0])}: no such key" if unknown else "has no mix:"
         raise LoaderError.at(path, f"{what}; a mixture has mix: and epoch:")
     components = {
         name: {key: _placed(key, value, path.parent) for key, value in given.items()}
@@ -152,17 +153,30 @@ def mixture_in(path: Path) -> Mixture:
 
 def _placed(key: str, value: Any, folder: Path) -> Any:
     """Return a value of a file's component, its paths relative to the file's folder."""
-    if key == "data" and isinstance(value, dict):
-        return {name: _placed(name, one, folder) for name, one in value.items()}
-    if key not in (*_FOLDERS, "data", "normals", "dir") or not isinstance(value, str):
+    if isinstance(value, dict) and key in ("data", "recipe"):
+        inner = {one: one if key == "data" else key for one in value}
+        return {name: _placed(inner[name], one, folder) for name, one in value.items()}
+    if isinstance(value, list) and key in _FOLDERS:
+        return [_placed(key, one, folder) for one in value]
+    if not isinstance(value, str) or "://" in value:
         return value
-    return value if "://" in value else str(folder / value)
+    if key == "recipe":
+        return ",".join(_placed_recipe(part.strip(), folder) for part in value.split(","))
+    return str(folder / value) if key in (*_FOLDERS, "normals", "dir") else value
+
+
+def _placed_recipe(text: str, folder: Path) -> str:
+    """Return a recipe, NAME or FILE and its weight where there is one, its file below a folder."""
+    name, colon, weight = text.rpartition(":") if ":" in text else (text, "", "")
+    return text if name in shipped_names() else f"{folder / name}{colon}{weight}"
 
 
 def _component(name: Any, given: Any) -> Component:
     if isinstance(given, tuple | list) and len(given) == 2:
         given = {"data": given[0], "weight": given[1]}
-    if not isinstance(given, Mapping):
+    if not str(name).isprintable():
+        raise LoaderError(f"mix: {visible(name)}: a component's name is one line of text")
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
         raise LoaderError(f"mix: {name}: must be (SOURCE, WEIGHT), or a dict of data, weight, ...")
     try:
         return Component(**given)
@@ -185,12 +199,12 @@ def source_of(data: Any) -> Any:
     if not all(isinstance(one, kinds) for one in data.values()):
         raise LoaderError("data: its values must be paths and names")
     if names == {"low", "normal"}:
-        return pairs_in(data["low"], data["normal"])
+        return list_pairs(data["low"], data["normal"])
     if names == {"photos"}:
-        return pairs_in(data["photos"])
+        return list_pairs(data["photos"], None)
     if names == {"dark", "bright"}:
         lists = (data["dark"], data["bright"])
-        return tuple(pairs_in(one) if isinstance(one, str | Path) else one for one in lists)
+        return tuple(list_pairs(one, None) if isinstance(one, str | Path) else one for one in lists)
     if {"real", "dir"} <= names <= {"real", "dir", "split"}:
         return real(data["real"], *(data[key] for key in ("dir", "split") if key in data))
     raise LoaderError(
@@ -206,7 +220,7 @@ def schedule(value: Any) -> dict[int, Any]:
     """
     if not isinstance(value, Mapping):
         return {0: value}
-    if not all(isinstance(step, int) and step >= 0 for step in value) or 0 not in value:
+    if not all(type(step) is int and step >= 0 for step in value) or 0 not in value:
         raise ValueError("a schedule is {0: VALUE, STEP: VALUE, ...}")
     return dict(sorted(value.items()))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ...engines.local import LocalEngine
+from ...engines.local import local_engine
 from ...errors import LoaderError
 from ...manifests.images.encode import encode
 from ...progress import Progress, Silent
@@ -25,7 +25,7 @@ def report_mixture(
     mixture: Mixture | str | Path,
     *,
     pairs: int = 600,
-    workers: int = 1,
+    workers: int | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> list[Check]:
@@ -59,7 +59,7 @@ def report_mixture(
     with TemporaryDirectory() as folder:
         lows, normals = Path(folder, "low"), Path(folder, "normal")
         components = _write(Mixture(kept, pairs), lows, normals)
-        subject = folder_subject(lows, normals, pairs, LocalEngine(workers), shown.at)
+        subject = folder_subject(lows, normals, pairs, local_engine(workers), shown.at)
     subject.measured.components.extend(components)
     about = "A mixture of sources, as training is given it."
     subject = replace(subject, name=name, about=about, facts=facts)

@@ -14,7 +14,6 @@ SPAN = 1000
 
 _UNITS = 1 << 20  # of a sample: what parts of samples are rounded to
 _GOLDEN = (math.sqrt(5) - 1) / 2
-_MOST = 1 << 20  # samples that are counted at once
 
 Whole = npt.NDArray[np.int64]
 
@@ -43,7 +42,7 @@ class Shares:
         in_turn = self._pattern == len(weights)
         self._turn = np.cumsum(in_turn) - in_turn  # how many such are before each place
         self._ends = np.cumsum([round(part * _UNITS) for part in parts], dtype=np.int64)
-        self._ends[np.flatnonzero(np.array(parts, float))[-1:]] = self._turns * _UNITS
+        self._ends[max(np.flatnonzero(np.array(parts, float)), default=0) :] = self._turns * _UNITS
         room = (1 - float(max(parts))) / max(self._turns - 1, 1)
         self._step = _UNITS + math.floor(_GOLDEN * room * _UNITS) * (self._turns > 1)
         if self._turns == 1:
@@ -62,16 +61,36 @@ class Shares:
 
     def before(self, place: int) -> Whole:
         """Return how many samples of each component are before a place."""
-        at, counts = self._known if self._known[0] <= place else (0, 0 * self._known[1])
-        if not self._turns:  # every round is alike
-            rounds = (place - at) // SPAN
-            at, counts = at + rounds * SPAN, counts + rounds * self._whole
-        while at < place:
-            more = min(_MOST, place - at)
-            found = self.components(at, more)
-            at, counts = at + more, counts + np.bincount(found, minlength=len(counts))
-        self._known = place, counts
-        return counts
+        at, counts = self._known
+        if not at <= place <= at + SPAN:
+            at, counts = place - place % SPAN, self._before_round(place // SPAN)
+        found = self.components(at, place - at)
+        self._known = place, counts + np.bincount(found, minlength=len(counts))
+        return self._known[1]
+
+    def _before_round(self, rounds: int) -> Whole:
+        """Return how many samples of each component are in so many rounds."""
+        if not self._turns:
+            return rounds * self._whole
+        whole, turns = self._turns * _UNITS, rounds * self._turns
+        # Turn n is before an end where floor(n step / whole) - floor((n step - end) / whole) is 1.
+        steps = _floors(turns, whole, self._step, 0)
+        ends = [steps - _floors(turns, whole, self._step, -end) for end in self._ends.tolist()]
+        return rounds * self._whole + np.diff(ends, prepend=0)
+
+
+def _floors(count: int, divisor: int, factor: int, add: int) -> int:
+    """Return the sum of floor((factor n + add) / divisor) over n from 0 to count - 1.
+
+    By Euclid's algorithm, as in Graham, Knuth, Patashnik: Concrete Mathematics, 3.5.
+    """
+    total = 0
+    while count:
+        total += count * (count - 1) // 2 * (factor // divisor) + count * (add // divisor)
+        factor, add = factor % divisor, add % divisor
+        count, add = divmod(factor * count + add, divisor)
+        factor, divisor = divisor, factor
+    return total
 
 
 def _spread(counts: Sequence[int]) -> Whole:

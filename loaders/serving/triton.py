@@ -83,8 +83,10 @@ def export_triton(
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise SetError.at(root, "exists and is not empty; choose another folder")
     recipe = None if live_recipe is None else load_recipe(live_recipe)
+    root = root.resolve()  # it may be the user's own link to an empty folder
     root.parent.mkdir(parents=True, exist_ok=True)
     made = temporary_beside(root)
+    made.mkdir()
     try:
         models = _preprocessing(made, options) if recipe is None else []
         if recipe is not None:

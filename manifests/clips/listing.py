@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
-from ...errors import ImageRefused, Reason, SourceError
+from ...errors import GloamWarning, ImageRefused, Reason, SourceError
 from ...storage.stores import as_path
 from ..images.header import SUFFIXES as IMAGES
 from ..sources.collections import Listed, format_counts
@@ -20,20 +21,23 @@ from .windows import Windows, clip_path, of_files, video_location
 
 _MASKS = "Annotations"
 """Folder of DAVIS' masks, which are no frames."""
-_UNREADABLE = ("videos that are damaged", "files that are no videos, for all their names")
+_REFUSED = "videos of "
 _LOW = ".low"
 """Before the suffix of what gloam export --video writes."""
 _NUMBERS = re.compile(r"(\d+)")
 
 
-def list_clips(path: str, windows: Windows, passed: Counter[str]) -> Iterator[Listed]:
+def list_clips(
+    path: str, windows: Windows, passed: Counter[str], max_pixels: int | None = None
+) -> Iterator[Listed]:
     """List the clips of a folder or an archive, sequence by sequence in the order of their names.
 
     A sequence is a folder that holds images, in the order of the numbers in their names, or a video
     file.
 
     passed: counts what is passed over: sequences that are too short, masks, videos and images that
-      cannot be read, and what `list_container` leaves out.
+      cannot be read or used, and what `list_container` leaves out.
+    max_pixels: of a frame of a video; see `video.open_video`.
 
     Raises SourceError when there is nothing to take.
     """
@@ -56,13 +60,14 @@ def list_clips(path: str, windows: Windows, passed: Counter[str]) -> Iterator[Li
         elif kind := unread_kind(entry.name):
             passed[kind] += 1
     found = False
-    for listed in chain(_of_folders(folders, windows, passed), _of_videos(videos, windows, passed)):
+    of_videos = _of_videos(videos, windows, passed, max_pixels)
+    for listed in chain(_of_folders(folders, windows, passed), of_videos):
         found = True
         yield listed
     if not found:
         raise SourceError(
             f"clips={path}: holds no clip of {windows.frames} frames (expected folders of frames,"
-            f" or files that end in {', '.join(SUFFIXES)})"
+            f" or files that end in {', '.join(SUFFIXES)}; photographs are a folder= source)"
             + (f"; passed over: {format_counts(passed)}" if passed else ""),
             path=path,
         )
@@ -90,12 +95,14 @@ def _of_folders(
             yield Listed(clip_path(folder, first), f"{folder}-{first}", of_files(locations))
 
 
-def _of_videos(videos: list[Entry], windows: Windows, passed: Counter[str]) -> Iterator[Listed]:
+def _of_videos(
+    videos: list[Entry], windows: Windows, passed: Counter[str], max_pixels: int | None
+) -> Iterator[Listed]:
     for entry in sorted(videos, key=lambda entry: _natural(entry.name)):
         try:
-            times = frame_times(entry.location)
+            times = frame_times(entry.location, max_pixels)
         except ImageRefused as refusal:
-            passed[_UNREADABLE[refusal.reason is Reason.NOT_AN_IMAGE]] += 1
+            passed[_why_passed(refusal)] += 1
             continue
         starts = windows.starts(len(times))
         if not starts:
@@ -104,6 +111,23 @@ def _of_videos(videos: list[Entry], windows: Windows, passed: Counter[str]) -> I
             clip = [times[number] for number in windows.numbers(first)]
             name = f"{os.path.splitext(entry.name)[0]}-{first}"
             yield Listed(clip_path(entry.name, first), name, video_location(entry.location, clip))
+
+
+def warn_of_videos(path: str | Path, passed: Counter[str]) -> None:
+    """Warn of videos that `list_clips` refused, where nothing else shows its counts."""
+    refused = Counter({kind: n for kind, n in passed.items() if kind.startswith("videos")})
+    if refused:
+        warnings.warn(f"{path}: passed over: {format_counts(refused)}", GloamWarning, stacklevel=4)
+
+
+def _why_passed(refusal: ImageRefused) -> str:
+    if refusal.reason is Reason.NOT_AN_IMAGE:
+        return "files that are no videos, for all their names"
+    if refusal.reason is Reason.UNSUPPORTED:
+        return f"{_REFUSED}{refusal.detail}"
+    if refusal.reason is Reason.TOO_LARGE:
+        return f"{_REFUSED}too large frames"
+    return "videos that are damaged"
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

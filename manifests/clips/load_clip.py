@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from ...errors import ImageRefused, Reason
-from ..images.header import MAX_PIXELS
 from ..images.load_normal import Normal, encode_normal, load_normal
 from ..images.opening import Pixels
 from ..sources.containers import Location, read
 from .cuts import refuse_cut
-from .video import decode_frames
+from .video import check_clip, convert_frames, decode_frames
 from .windows import frame_files, video_and_times
 
 
 def load_clip(
     location: Location,
     max_side: int | None = None,
-    max_pixels: int = MAX_PIXELS,
+    max_pixels: int | None = None,
     cuts: bool = False,
 ) -> list[Normal]:
     """Load the frames of a clip as a set stores them.
@@ -27,34 +30,41 @@ def load_clip(
     max_side, max_pixels: see `load_normal`.
     cuts: whether a clip may hold a scene change.
 
-    Raises ImageRefused when a frame cannot be used, when they differ in size, or when there is a
-    scene change.
+    Raises ImageRefused when a frame cannot be used, when they differ in size, are too many for
+    theirs (`check_clip`), or when there is a scene change.
     """
+
+    def normal_of(pixels: Pixels) -> Normal:
+        return encode_normal(np.ascontiguousarray(pixels), max_side, "frame of a video")
+
     files = frame_files(location)
     if files is None:
-        frames = [
-            encode_normal(pixels, max_side, "frame of a video")
-            for pixels in video_pixels(location, max_pixels)
-        ]
+        video, times = video_and_times(location)
+        frames = convert_frames(video, times, max_pixels, normal_of)
     else:
-        frames = [load_normal(read(file), max_side, max_pixels) for file in files]
+        frames = load_files(files, max_side, max_pixels)
     check_frames(frames, cuts)
     return frames
 
 
-def video_pixels(location: Location, max_pixels: int) -> list[Pixels]:
+def load_files(
+    files: Sequence[Location], max_side: int | None, max_pixels: int | None
+) -> list[Normal]:
+    """Load the frames of a clip that are files; see `load_clip`."""
+    frames: list[Normal] = []
+    for file in files:
+        frames.append(load_normal(read(file), max_side, max_pixels))
+        check_clip(*frames[-1].size, len(frames), max_pixels)
+    return frames
+
+
+def video_pixels(location: Location, max_pixels: int | None = None) -> list[Pixels]:
     """Decode the frames of a clip of a video, uint8 RGB (H, W, 3) each.
 
-    Raises ImageRefused when one is not there, or has more pixels.
+    Raises ImageRefused when one is not there, or they have more pixels.
     """
     video, times = video_and_times(location)
-    frames = decode_frames(video, times)
-    height, width = frames[0].shape[:2]
-    if height * width > max_pixels:
-        raise ImageRefused(
-            Reason.TOO_LARGE, f"{width} x {height} pixels, the limit is {max_pixels:,}"
-        )
-    return frames
+    return decode_frames(video, times, max_pixels)
 
 
 def check_frames(frames: list[Normal], cuts: bool = False) -> None:

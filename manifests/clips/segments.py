@@ -18,7 +18,7 @@ import numpy as np
 
 from ...errors import ImageRefused, Reason, first_line
 from ..sources.containers import Location
-from .video import decode_frames, errors, first_frame, open_video
+from .video import decode_frames, errors, first_frame, open_video, opened
 
 _MOST_BYTES = 1 << 30  # of segments that are kept
 _TICK = 40  # ms from frame to frame: only their order matters
@@ -59,10 +59,8 @@ class VideoSegment:
         first one: what lies before key frames of such is needed, too. Raises ImageRefused when
         nothing can be decoded.
         """
-        import av
-
         try:
-            with av.open(io.BytesIO(self.data), "r") as container:
+            with opened(io.BytesIO(self.data)) as container:
                 frame = next(container.decode(video=0), None)
         except errors() as error:
             raise ImageRefused(Reason.DAMAGED, first_line(error)) from error

@@ -6,12 +6,16 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
+from PIL import Image
 
 from ...errors import ConfigError, ImageRefused, Reason, first_line
-from ..images.opening import Pixels
+from ...storage.untrusted import open_regular
+from ..images.colour import HIGH_RANGE, cicp_profile, to_srgb
+from ..images.opening import Pixels, check_pixels, pixel_limit
 from ..sources.containers import Location, path_of, read
 
 SUFFIXES = (
@@ -26,18 +30,33 @@ UNREAD = (
     ".trp", ".tp", ".amv", ".wtv", ".dvr-ms",
 )  # fmt: skip
 """Suffixes of videos that are not read: a source counts them."""
-_BT601 = 2, 5, 6  # of FFmpeg's AVColorSpace: unspecified, and both that have its matrix
+T = TypeVar("T")
+_FORMATS = (
+    "mov", "matroska", "avi", "mpeg", "mpegvideo", "m4v", "mpegts", "asf", "flv", "ogg", "mxf",
+    "dv", "yuv4mpegpipe",
+)  # fmt: skip
+"""Container formats, by FFmpeg's names, of `SUFFIXES`. Others, whatever a file is called, may name
+further files or addresses, which FFmpeg would open."""
+_OPTIONS = {"format_whitelist": ",".join(_FORMATS), "protocol_whitelist": "none"}
+_UNSAID = 0, 2, 3  # code points of H.273 that say nothing, of a matrix and of YUV
+_BT601 = 5, 6  # matrices of ITU-R BT.601, which is meant where nothing is said
+_MATRICES = 1, 4, *_BT601, 7, 9
+"""Those that FFmpeg knows, of H.273: not YCgCo, ICtCp, nor constant luminance."""
+_BT2020 = 9  # its primaries, and its matrix
+_PROGRESSIVE = 1  # of AVFieldOrder: 0 is unknown, and all others are of fields
+_PIECE = 1 << 17  # bytes that FFmpeg asks for at a time
+_PICTURES = 3  # a clip has no more pixels than so many of the largest pictures
 _MOST_BYTES = 1 << 34  # of a video in an archive or a store, which is read whole
 
 
-def frame_times(location: Location) -> list[int]:
+def frame_times(location: Location, max_pixels: int | None = None) -> list[int]:
     """Return the presentation times of a video's frames, in order: of those that are shown.
 
     It reads the file's packets and decodes none but the first frame, which shows whether the
-    decoder leaves out what the packets begin with. Raises ImageRefused when it holds no video, or
-    is damaged from its beginning on; ConfigError when PyAV is missing.
+    decoder leaves out what the packets begin with. Raises ImageRefused when it holds no video that
+    `open_video` takes, or is damaged from its beginning on; ConfigError when PyAV is missing.
     """
-    with open_video(location) as (container, stream):
+    with open_video(location, max_pixels) as (container, stream):
         times: list[int] = []
         bare = 0
         with as_far_as_sound(times):
@@ -47,11 +66,13 @@ def frame_times(location: Location) -> list[int]:
                 elif packet.size and not packet.is_discard:
                     times.append(int(packet.pts))
     if bare or len(set(times)) < len(times):  # raw streams have no times: what is decoded counts
-        return _decoded_times(location)
+        return _decoded_times(location, max_pixels)
     times.sort()
-    with open_video(location) as (container, stream):
+    with open_video(location, max_pixels) as (container, stream):
         first = _time_of(first_frame(container, stream)) or 0
-    return [time for time in times if time >= first] if first in times else _decoded_times(location)
+    if first not in times:
+        return _decoded_times(location, max_pixels)
+    return [time for time in times if time >= first]
 
 
 def list_key_frames(location: Location) -> tuple[list[int], tuple[int, int]]:
@@ -71,15 +92,32 @@ def list_key_frames(location: Location) -> tuple[list[int], tuple[int, int]]:
         return sorted(times), (stream.codec_context.height, stream.codec_context.width)
 
 
-def decode_frames(location: Location, times: Sequence[int]) -> list[Pixels]:
-    """Decode frames of a video, upright, uint8 RGB (H, W, 3) each.
+def decode_frames(
+    location: Location, times: Sequence[int], max_pixels: int | None = None
+) -> list[Pixels]:
+    """Decode frames of a video, upright and in sRGB, uint8 RGB (H, W, 3) each.
 
     location: location of the file.
     times: presentation times in rising order, of `frame_times`.
+    max_pixels: of a frame, see `opening.check_pixels`; of all together, see `check_clip`.
 
-    Raises ImageRefused when one of them is not there, or cannot be decoded.
+    Raises ImageRefused when one of them is not there, cannot be decoded, is interlaced, or too
+    large.
     """
-    found = {time: np.array(pixels) for time, pixels in _decoded(location, times)}
+    return convert_frames(location, times, max_pixels, lambda pixels: pixels.copy())
+
+
+def convert_frames(
+    location: Location,
+    times: Sequence[int],
+    max_pixels: int | None,
+    made: Callable[[Pixels], T],
+) -> list[T]:
+    """Return what a function makes of each frame; its pixels last until the next frame.
+
+    location, times, max_pixels, and what is raised: as of `decode_frames`.
+    """
+    found = {time: made(pixels) for time, pixels in _decoded(location, times, max_pixels)}
     return [found[time] for time in times]
 
 
@@ -105,18 +143,23 @@ def decode_sequence(
     return made
 
 
-def _decoded(location: Location, times: Sequence[int]) -> Iterator[tuple[int, Pixels]]:
+def _decoded(
+    location: Location, times: Sequence[int], max_pixels: int | None = None
+) -> Iterator[tuple[int, Pixels]]:
     """Yield the time and the pixels of each frame that is wanted; they last until the next one."""
     wanted = set(times)
     reformatter = _av().video.reformatter.VideoReformatter()  # frames share its tables
-    with open_video(location) as (container, stream):
+    with open_video(location, max_pixels) as (container, stream):
+        told = _Signal.of(stream.codec_context)
         for start in (int(times[0]), 0):  # from the beginning where an index leads astray
             container.seek(start, stream=stream, backward=True)
             for frame in container.decode(stream):
                 time = _time_of(frame)
                 if time in wanted:
                     wanted.discard(time)
-                    yield time, _upright(frame, reformatter)
+                    check_pixels(frame.width, frame.height, max_pixels)
+                    check_clip(frame.height, frame.width, len(times), max_pixels)
+                    yield time, _upright(frame, told.with_frame(frame), reformatter)
                 if time is not None and time >= times[-1]:
                     break
             if not wanted:
@@ -124,20 +167,38 @@ def _decoded(location: Location, times: Sequence[int]) -> Iterator[tuple[int, Pi
     raise ImageRefused(Reason.DAMAGED, f"{len(wanted)} of {len(times)} frames cannot be decoded")
 
 
-def _decoded_times(location: Location) -> list[int]:
+def check_clip(height: int, width: int, frames: int, max_pixels: int | None) -> None:
+    """Raise ImageRefused: "too large", for frames that have too many pixels together."""
+    most = _PICTURES * (pixel_limit() if max_pixels is None else max_pixels)
+    if height * width * frames > most:
+        raise ImageRefused(
+            Reason.TOO_LARGE,
+            f"{frames} frames of {width} x {height} pixels, the limit of a clip is {most:,} in all",
+        )
+
+
+def _decoded_times(location: Location, max_pixels: int | None) -> list[int]:
     times: list[int] = []
-    with open_video(location) as (container, stream), as_far_as_sound(times):
+    with open_video(location, max_pixels) as (container, stream), as_far_as_sound(times):
+        told = _Signal.of(stream.codec_context)
         for frame in container.decode(stream):
+            if not times:
+                told.with_frame(frame)
             time = _time_of(frame)
             times.append(len(times) if time is None else time)
     return times
 
 
 def first_frame(container: Any, stream: Any) -> Any:
-    """Decode the first frame of an opened video; raises ImageRefused where there is none."""
+    """Decode the first frame of an opened video.
+
+    Raises ImageRefused where there is none, or it is interlaced or of a high dynamic range.
+    """
+    told = _Signal.of(stream.codec_context)
     frame = next(container.decode(stream), None)
     if frame is None:
         raise ImageRefused(Reason.DAMAGED, "no frame of it can be decoded")
+    told.with_frame(frame)
     return frame
 
 
@@ -145,12 +206,81 @@ def _time_of(frame: Any) -> int | None:
     return None if frame.pts is None else int(frame.pts)
 
 
-def _upright(frame: Any, reformatter: Any) -> Pixels:
-    """Return a frame's pixels where FFmpeg put them, turned as its metadata says."""
-    shown = reformatter.reformat(frame, format="rgb24")
+class _Signal(NamedTuple):
+    """Code points of ITU-T H.273 that a file, or a frame in it, says of colours.
+
+    Files and what is coded in them say it both, or one of them alone. What is coded comes first, as
+    FFmpeg has it, but a high dynamic range that either says is one.
+
+    span: FFmpeg's AVColorRange: 0 (nothing is said), 1 (16 to 235), 2 (0 to 255).
+    """
+
+    primaries: int
+    transfer: int
+    matrix: int
+    span: int
+    profile: bytes = b""
+
+    @classmethod
+    def of(cls, one: Any) -> _Signal:
+        """Return what a stream's codec context says before anything is decoded, or a frame.
+
+        Raises ImageRefused: "unsupported", for a high dynamic range.
+        """
+        primaries, transfer = int(one.color_primaries), int(one.color_trc)
+        made = cls(primaries, transfer, int(one.colorspace), int(one.color_range))
+        _profile(made.primaries, made.transfer)
+        return made
+
+    def with_frame(self, frame: Any) -> _Signal:
+        """Return what is said of a frame of the file that says this.
+
+        Raises ImageRefused: "unsupported", for a high dynamic range, other matrices than FFmpeg
+        knows, and interlaced frames.
+        """
+        if frame.interlaced_frame:
+            raise ImageRefused(Reason.UNSUPPORTED, INTERLACED)
+        coded = _Signal.of(frame)
+        silent = coded.primaries in _UNSAID and coded.transfer in _UNSAID
+        primaries, transfer, matrix = (
+            own if own not in _UNSAID else other
+            for own, other in zip(coded[:3], self[:3], strict=True)
+        )
+        # Decoders of HEVC and AV1 say 16 to 235 where nothing is coded.
+        span = (self.span if silent else 0) or coded.span or self.span
+        if transfer in _UNSAID and any(one.type in _high_range_data() for one in frame.side_data):
+            raise ImageRefused(Reason.UNSUPPORTED, HIGH_RANGE)
+        if matrix not in (*_UNSAID, *_MATRICES) and not frame.format.is_rgb:
+            raise ImageRefused(Reason.UNSUPPORTED, f"a colour matrix that is not read ({matrix})")
+        if primaries in _UNSAID and matrix == _BT2020:
+            primaries = _BT2020
+        return _Signal(primaries, transfer, matrix, span, _profile(primaries, transfer))
+
+
+INTERLACED = "interlaced frames; make it progressive first (ffmpeg -i VIDEO -vf bwdif NEW)"
+"""Why a video is refused whose frames are two fields of different times."""
+_profile = lru_cache(maxsize=64)(cicp_profile)
+
+
+@lru_cache(maxsize=1)
+def _high_range_data() -> frozenset[Any]:
+    """Return the kinds of side data that only frames of a high dynamic range have."""
+    kinds = _av().sidedata.sidedata.Type
+    names = "MASTERING_DISPLAY_METADATA CONTENT_LIGHT_LEVEL DYNAMIC_HDR_PLUS DOVI_METADATA"
+    return frozenset(getattr(kinds, name) for name in names.split())
+
+
+def _upright(frame: Any, signal: _Signal, reformatter: Any) -> Pixels:
+    """Return a frame's pixels in sRGB where FFmpeg put them, turned as its metadata says."""
+    matrix = None if signal.matrix in _UNSAID else signal.matrix
+    shown = reformatter.reformat(
+        frame, format="rgb24", src_colorspace=matrix, src_color_range=signal.span
+    )
     plane = shown.planes[0]
     rows = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
     pixels = rows[: shown.height, : 3 * shown.width].reshape(shown.height, shown.width, 3)
+    if signal.profile:
+        pixels = np.asarray(to_srgb(Image.fromarray(pixels), signal.profile))
     across, flips = _orientation(frame)
     return (pixels.transpose(1, 0, 2) if across else pixels)[flips]
 
@@ -185,8 +315,9 @@ class VideoFacts:
     codec: FFmpeg's name: "h264", "hevc", ...
     form: FFmpeg's pixel format: "yuv420p", ...
     size: (height, width); size of its frames as they are coded.
-    upright: whether they are shown as they are coded: neither turned, mirrored nor interlaced.
+    upright: whether they are shown as they are coded: neither turned nor mirrored.
     bt601: whether colours are coded as ITU-R BT.601 says, which is meant where nothing is said.
+    srgb: whether its colours are shown as sRGB's are.
     """
 
     codec: str
@@ -194,55 +325,91 @@ class VideoFacts:
     size: tuple[int, int]
     upright: bool
     bt601: bool
+    srgb: bool
 
 
 def probe_video(location: Location) -> VideoFacts:
     """Return the codec, size and format of a video, by its first frame.
 
-    Raises ImageRefused when it holds no video, or its first frame cannot be decoded.
+    Raises ImageRefused when it holds no video that `open_video` takes, or its first frame cannot be
+    decoded.
     """
     with open_video(location) as (container, stream):
+        told = _Signal.of(stream.codec_context)
         frame = first_frame(container, stream)
-        turned = _orientation(frame) != (False, (slice(None), slice(None)))
-        upright = not turned and not frame.interlaced_frame
+        signal = told.with_frame(frame)
+        upright = _orientation(frame) == (False, (slice(None), slice(None)))
         codec, size = stream.codec_context.codec.canonical_name, (frame.height, frame.width)
-        bt601 = int(frame.colorspace) in _BT601
-        return VideoFacts(codec, frame.format.name, size, upright, bt601)
+        bt601, srgb = signal.matrix in (*_UNSAID, *_BT601), not signal.profile
+        return VideoFacts(codec, frame.format.name, size, upright, bt601, srgb)
 
 
 @contextmanager
-def open_video(location: Location) -> Iterator[tuple[Any, Any]]:
+def open_video(location: Location, max_pixels: int | None = None) -> Iterator[tuple[Any, Any]]:
     """Open a video; yields its container and its first video stream, of PyAV.
 
-    Cover art and thumbnails, which FFmpeg gives as streams of their own, are none. Raises
-    ImageRefused when it holds no video, or is found to be damaged within the block; ConfigError
-    when PyAV is missing.
+    Cover art and thumbnails, which FFmpeg gives as streams of their own, are none.
+
+    max_pixels: of a frame, by the header and as decoded.
+
+    Raises ImageRefused when it holds no video, or one that is interlaced, of a high dynamic range
+    or of an unknown codec, when its frames are larger, or it is found to be damaged within the
+    block; ConfigError when PyAV is missing.
     """
-    av = _av()
     if not location.size:
         raise ImageRefused(Reason.EMPTY, "the file has no bytes")
-    plain = location.offset == -1 and path_of(location.container).is_dir()
-    file: Any = (
-        str(path_of(f"{location.container}/{location.member}"))
-        if plain
-        else io.BytesIO(read(location, _MOST_BYTES))
-    )
-    try:
-        container = av.open(file)
-    except errors() as error:
-        raise ImageRefused(Reason.NOT_AN_IMAGE, first_line(error)) from error
-    with container:
-        kinds = av.stream.Disposition
+    with _bytes_of(location) as file, opened(file, max_pixels) as container:
+        kinds = _av().stream.Disposition
         pictures = kinds.attached_pic | kinds.timed_thumbnails
         stream = next((s for s in container.streams.video if not s.disposition & pictures), None)
         if stream is None:
             raise ImageRefused(Reason.NOT_AN_IMAGE, "it has no video stream")
+        codec = stream.codec_context
+        if codec is None:
+            raise ImageRefused(Reason.UNSUPPORTED, "a codec that FFmpeg does not know")
+        check_pixels(codec.width, codec.height, max_pixels)
+        _Signal.of(codec)
+        if codec.field_order > _PROGRESSIVE:
+            raise ImageRefused(Reason.UNSUPPORTED, INTERLACED)
         stream.thread_type = "SLICE"  # workers are the parallelism
-        stream.codec_context.thread_count = 1
+        codec.thread_count = 1
+        codec.options = {"max_pixels": _coded(max_pixels)}
         try:
             yield container, stream
         except errors() as error:
             raise ImageRefused(Reason.DAMAGED, first_line(error)) from error
+
+
+def _bytes_of(location: Location) -> BinaryIO:
+    """Return a video's bytes as a file that has no name, so that FFmpeg opens nothing by one."""
+    if location.offset == -1 and path_of(location.container).is_dir():
+        try:
+            return open_regular(path_of(f"{location.container}/{location.member}"))
+        except OSError as error:
+            raise ImageRefused(Reason.UNREADABLE, error.strerror or str(error)) from error
+    return io.BytesIO(read(location, _MOST_BYTES))
+
+
+def opened(file: BinaryIO, max_pixels: int | None = None) -> Any:
+    """Open a file of a video with PyAV, if it is of a container format that is meant.
+
+    Raises ImageRefused: "not an image", when it is not, or too damaged to tell.
+    """
+    try:
+        return _av().open(
+            file,
+            options=_OPTIONS | {"max_pixels": _coded(max_pixels)},
+            metadata_errors="replace",
+            buffer_size=_PIECE,
+        )
+    except errors() as error:
+        raise ImageRefused(Reason.NOT_AN_IMAGE, first_line(error)) from error
+
+
+def _coded(max_pixels: int | None) -> str:
+    """Return the limit of FFmpeg's decoders, which count what is coded beyond the margins, too."""
+    most = pixel_limit() if max_pixels is None else max_pixels
+    return str(2 * most + (1 << 20))
 
 
 @contextmanager

@@ -20,6 +20,9 @@ _GRID = 9  # colours along each channel that a profile is tried on
 _SPACES = {"GRAY": "L", "RGB ": "RGB", "CMYK": "CMYK"}
 _BOX = b"colrnclx"  # type of the box, and of what it holds (ISO/IEC 14496-12, 12.1.5)
 _PQ, _HLG = 16, 18
+_LOG, _XYZ = (9, 10), 10
+HIGH_RANGE = "a high dynamic range (PQ or HLG), which has no 8-bit levels"
+"""Why colours are refused."""
 _POWERS = {4: 2.2, 5: 2.8, 8: 1.0, 17: 2.6}  # H.273, table 3; all others are shown by sRGB's curve
 _SRGB = ((0.640, 0.330), (0.300, 0.600), (0.150, 0.060))
 _D65, _C, _D50 = (0.3127, 0.3290), (0.310, 0.316), (0.3457, 0.3585)
@@ -61,12 +64,15 @@ def is_srgb(profile: bytes) -> bool:
 def cicp_profile(primaries: int, transfer: int) -> bytes:
     """Make an ICC profile of code points of ITU-T H.273; nothing for those that mean sRGB.
 
-    Raises ImageRefused: "unsupported", where the transfer function is that of a high dynamic range.
+    Raises ImageRefused: "unsupported", where the transfer function is that of a high dynamic range,
+    or logarithmic, or the channels are CIE's X, Y and Z.
     """
     if transfer in (_PQ, _HLG):
-        raise ImageRefused(
-            Reason.UNSUPPORTED, "a high dynamic range (PQ or HLG), which has no 8-bit levels"
-        )
+        raise ImageRefused(Reason.UNSUPPORTED, HIGH_RANGE)
+    if transfer in _LOG:
+        raise ImageRefused(Reason.UNSUPPORTED, "a logarithmic curve")
+    if primaries == _XYZ:
+        raise ImageRefused(Reason.UNSUPPORTED, "colours as CIE XYZ (SMPTE ST 428-1)")
     if primaries not in _PRIMARIES and transfer not in _POWERS:
         return b""
     *corners, white = _PRIMARIES.get(primaries, (*_SRGB, _D65))

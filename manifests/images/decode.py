@@ -16,31 +16,42 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 from PIL import Image, ImageOps
 
-from ...errors import ImageRefused, Reason, SourceError, first_line
+from ...errors import GloamError, ImageRefused, Reason, SourceError, first_line
 from ...storage.untrusted import read_regular
 from . import jpeg, png, tiff
 from .colour import profile_of, to_srgb
 from .header import Header, read_header
-from .npy import MAGIC, npy_as_png
-from .opening import Pixels, check_pixels, open_lazily, orientation, upright
+from .npy import MAGIC, npy_as_png, read_npy
+from .opening import Pixels, byte_limit, check_pixels, open_lazily, orientation, to_8_bit, upright
 
 _NEAR = 1.0  # levels on average by which libraries' JPEG decoding may differ
-_MOST_MEASURED = 1 << 28  # pixels; statistics take tens of bytes of memory for each
+_ROUNDING = 3  # levels
+_OF_8_BITS = (
+    *("1", "L", "P", "RGB", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"),
+    *("RGBA", "LA", "PA", "La", "RGBa"),
+)  # fmt: skip
+_BITS = 258  # TIFF's BitsPerSample
+_OF_16_BITS = ("PNG", "PPM")  # formats whose samples Pillow's mode I has, of no more than 16 bits
 _ALPHA = ("RGBA", "LA", "PA", "La", "RGBa")
 
 
-def decode(data: bytes, suffix: str) -> Pixels:
+def decode(data: bytes, suffix: str, max_pixels: int | None = None) -> Pixels:
     """Decode a stored image of a set, "jpg" or "png", to RGB (H, W, 3) uint8.
 
-    Stored images are upright and in sRGB, whatever their metadata say. Raises ImageRefused: "too
-    large"; "damaged", also for what decoders only warn of, such as a file that ends early.
+    Stored images are upright and in sRGB, whatever their metadata say.
+
+    max_pixels: see `check_pixels`.
+
+    Raises ImageRefused: "too large"; "damaged", also for what decoders only warn of, such as a file
+    that ends early.
     """
     if not data.startswith(jpeg.BEGINNING if suffix == "jpg" else png.SIGNATURE):
         raise ImageRefused(Reason.DAMAGED, f"no {suffix} image")
     with _refusing():
-        return _decoded(data, colours=False)[0]
+        return _decoded(data, False, max_pixels)[0]
 
 
 def decode_small(data: bytes, header: Header, side: int) -> Pixels:
@@ -53,10 +64,10 @@ def decode_small(data: bytes, header: Header, side: int) -> Pixels:
         with _refusing():
             found = jpeg.read_jpeg(data)
             return _in_srgb(jpeg.decode_jpeg(data, found, side), found.profile)
-    return decode_as_rgb(data)
+    return decode_as_rgb(data, max_pixels=header.width * header.height)
 
 
-def decode_as_rgb(data: bytes, colours: bool = True) -> Pixels:
+def decode_as_rgb(data: bytes, colours: bool = True, max_pixels: int | None = None) -> Pixels:
     """Decode any image that is read to upright RGB (H, W, 3) uint8.
 
     16-bit samples become the nearest 8-bit level; what lies behind transparency is white, as
@@ -64,36 +75,111 @@ def decode_as_rgb(data: bytes, colours: bool = True) -> Pixels:
 
     colours: whether its colour profile is applied, so that the pixels are in sRGB. Otherwise they
       are as stored, as readers in training take them.
+    max_pixels: see `check_pixels`.
 
     Raises ImageRefused "damaged", "unsupported" or "too large".
     """
     with _refusing():
-        return upright(*_decoded(data, colours))
+        return upright(*_decoded(data, colours, max_pixels))
 
 
-def _decoded(data: bytes, colours: bool) -> tuple[Pixels, int]:
+def is_deep(data: bytes) -> bool:
+    """Return whether an image may have more than 8 bits, or is shown otherwise by other decoders.
+
+    Those are TIFFs, and PNGs of 16 bits.
+    """
+    deep_png = data.startswith(png.SIGNATURE) and data[24:25] == b"\x10"
+    return deep_png or data.startswith(tiff.MARKS)
+
+
+def decode_at_depth(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:
+    """Decode any image that is read as `decode_as_rgb` does without its profile, but at its depth.
+
+    Returns uint8 or uint16 array (H, W, 3): the levels, or what they were rounded from.
+
+    Raises ImageRefused as `decode_as_rgb`, and "unsupported" where the two differ.
+    """
+    if data.startswith(MAGIC):
+        return read_npy(data)
+    pixels = decode_as_rgb(data, colours=False)
+    deep, turn = None, 1
+    if not is_deep(data):
+        return pixels
+    with _refusing():
+        if data.startswith(png.SIGNATURE):
+            chunks = png.read_png(data)
+            deep, turn = png.decode_deep_png(data, chunks), chunks.orientation
+        else:
+            deep = tiff.decode_deep_tiff(data, tiff.read_tiff(data))
+    if deep is None:
+        return pixels
+    samples = upright(_deep_over_white(deep), turn)
+    if samples.shape != pixels.shape or not _close(to_8_bit(samples), pixels):
+        raise ImageRefused(Reason.UNSUPPORTED, "16-bit samples that decoders show differently")
+    return samples
+
+
+def _deep_over_white(samples: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
+    """Bring samples (H, W, C), grey or RGB and what is opaque, over white: (H, W, 3)."""
+    colours = samples[:, :, : 3 if samples.shape[2] > 2 else 1]
+    if samples.shape[2] in (2, 4):
+        opaque = samples[:, :, -1:].astype(np.uint64)
+        colours = (colours * opaque + 65535 * (65535 - opaque) + 32767) // 65535
+    return np.repeat(colours, 4 - colours.shape[2], axis=2)[:, :, :3].astype(np.uint16)
+
+
+def _close(one: Pixels, other: Pixels) -> bool:
+    """Return whether levels differ by no more than rounding, also of what is transparent."""
+    return not np.any(np.maximum(one, other) - np.minimum(one, other) > _ROUNDING)
+
+
+def _decoded(data: bytes, colours: bool, max_pixels: int | None) -> tuple[Pixels, int]:
     """Decode an image; return its pixels, and by which EXIF orientation they are to be turned."""
     if data.startswith(jpeg.BEGINNING):
         found = jpeg.read_jpeg(data)
-        check_pixels(found.width, found.height)
+        check_pixels(found.width, found.height, max_pixels)
         pixels = jpeg.decode_jpeg(data, found)
         return _in_srgb(pixels, found.profile if colours else b""), found.orientation
     if data.startswith(png.SIGNATURE):
         chunks = png.read_png(data)
-        check_pixels(chunks.width, chunks.height)
+        check_pixels(chunks.width, chunks.height, max_pixels)
         image = png.decode_png(data, chunks)
         return _over_white(image, chunks.colours() if colours else b""), chunks.orientation
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of metadata that do not concern the pixels
         if data.startswith(tiff.MARKS):
             tags = tiff.read_tiff(data)
-            check_pixels(tags.width, tags.height)
+            check_pixels(tags.width, tags.height, max_pixels)
             return _over_white(tiff.decode_tiff(data, tags), tags.profile if colours else b""), 1
         with open_lazily(data) as image:
-            check_pixels(*image.size)
+            check_pixels(*image.size, max_pixels)
             turn, profile = orientation(image), profile_of(image, data) if colours else b""
             image.load()
             return _over_white(image, profile), turn
+
+
+def pixels_of_pillow(image: Image.Image) -> Pixels:
+    """Return the levels of a Pillow image as `decode_as_rgb` shows those of a file.
+
+    Samples of 16 bits become the nearest of 256 levels, and what lies behind transparency white.
+
+    Returns uint8 array (H, W, 3), RGB. Raises ValueError for a mode that does not say which value
+    is white, such as F.
+    """
+    deep = image.mode.startswith("I;16") or (image.mode == "I" and image.format in _OF_16_BITS)
+    if not deep and image.mode not in _OF_8_BITS:
+        raise ValueError(
+            f"a Pillow image of mode {image.mode}: nothing says which value is white; give it as"
+            " RGB, L or I;16"
+        )
+    if not deep:
+        return _over_white(image, b"")
+    values = np.asarray(image).astype(np.uint16)
+    bits = getattr(image, "tag_v2", {}).get(_BITS, (16,))[0]  # Pillow opens TIFFs of 12, too
+    levels = to_8_bit((values * np.uint32(65535) // ((1 << bits) - 1)).astype(np.uint16))
+    if isinstance(clear := image.info.get("transparency"), int):
+        levels[values == clear] = 255
+    return np.repeat(levels[:, :, None], 3, axis=2)
 
 
 def read_rgb(path: Path) -> Pixels:
@@ -102,9 +188,9 @@ def read_rgb(path: Path) -> Pixels:
     Raises SourceError when it cannot be read or decoded.
     """
     try:
-        data = read_regular(path)
+        data = read_regular(path, byte_limit())
         data = npy_as_png(data) if data.startswith(MAGIC) else data
-        read_header(data, _MOST_MEASURED)  # refuses what is too large
+        read_header(data)  # refuses what is too large
         return decode_as_rgb(data)
     except ImageRefused as refusal:
         raise SourceError.at(path, refusal.detail) from refusal
@@ -153,7 +239,7 @@ def _refusing() -> Iterator[None]:
     """Make whatever decoders raise a refusal: a damaged image can raise nearly anything."""
     try:
         yield
-    except ImageRefused:
+    except GloamError:
         raise
     except MemoryError as error:
         raise ImageRefused(Reason.TOO_LARGE, "memory ran out while it was decoded") from error
@@ -177,6 +263,8 @@ def _over_white(image: Image.Image, profile: bytes) -> Pixels:
     """Bring an image to sRGB, and what is transparent over white."""
     if image.mode == "P" and "transparency" not in image.info:
         image = image.convert("RGB")
+    if image.mode == "La":
+        image = image.convert("LA")
     alpha = None
     if image.mode in _ALPHA or "transparency" in image.info:
         grey = image.mode in ("LA", "La")

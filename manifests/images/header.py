@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from PIL import Image
 
-from ...errors import ImageRefused, Reason, first_line
+from ...errors import GloamError, ImageRefused, Reason, first_line
 from . import jpeg, png, tiff
 from .colour import is_srgb
-from .opening import check_pixels, open_lazily, orientation
+from .opening import MAX_PIXELS as MAX_PIXELS
+from .opening import check_pixels, open_lazily, orientation, size_by_pillow
 
 SUFFIXES = (
     ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".tif", ".tiff", ".bmp", ".webp", ".avif", ".heic",
@@ -30,9 +31,6 @@ UNREAD = (
 )  # fmt: skip
 """Endings of pictures that are not read: a source counts them, so that nobody wonders where they
 are."""
-MAX_PIXELS = 50_000_000
-"""Images with more pixels than this are refused before they are decoded; making a pair of one takes
-less than 1 GB."""
 MAX_SIDE = 65_500
 """Images that are wider or higher are refused: no JPEG can be (libjpeg's JPEG_MAX_DIMENSION), and
 resizing takes memory by the side."""
@@ -58,20 +56,42 @@ class Header:
     orientation: int = 1
 
 
-def read_header(data: bytes, max_pixels: int = MAX_PIXELS) -> Header:
+def read_header(data: bytes, max_pixels: int | None = None) -> Header:
     """Read an image's header without decoding it.
+
+    max_pixels: see `check_pixels`.
 
     Raises ImageRefused: "empty", "not an image", "too large" or "damaged".
     """
     try:
         return _describe(data, max_pixels)
-    except ImageRefused:
+    except GloamError:
         raise
     except Exception as error:  # Pillow raises many kinds on damaged headers
         raise ImageRefused(Reason.DAMAGED, f"header: {first_line(error)}") from error
 
 
-def _describe(data: bytes, max_pixels: int) -> Header:
+def check_size(data: bytes | memoryview) -> bool:
+    """Compare the pixels that an image's header tells with `pixel_limit`, before it is decoded.
+
+    data: an image of any format that Pillow or OpenCV may know; it takes microseconds for a JPEG or
+      a PNG.
+
+    Returns whether a header tells its size. Raises ImageRefused: "too large".
+    """
+    head = bytes(data[:24])
+    if head.startswith(jpeg.BEGINNING):
+        size = jpeg.frame_size(data)
+    elif head.startswith(png.SIGNATURE):
+        size = int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+    else:
+        size = size_by_pillow(bytes(data))
+    if size is not None:
+        check_pixels(*size)
+    return size is not None
+
+
+def _describe(data: bytes, max_pixels: int | None) -> Header:
     if data.startswith(jpeg.BEGINNING):
         header = _of_jpeg(jpeg.read_jpeg(data))
     elif data.startswith(png.SIGNATURE):

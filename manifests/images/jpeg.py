@@ -34,6 +34,10 @@ _ALONE = (0x01, *range(0xD0, 0xD8), _SOI)  # markers without content
 _MARKER = re.compile(rb"\xff([\x01-\xfe])")
 _MARKER_IN_SCAN = re.compile(rb"\xff([\x01-\xcf\xd8-\xfe])")
 _EXTRANEOUS = re.compile(r"\b(\d+) extraneous bytes before marker 0xd([0-79])")
+_HUFFMAN, _DHT = (0xC0, 0xC1), 0xC4  # frames that are sequential and of Huffman codes
+_RESTART = re.compile(rb"\xff[\xd0-\xd7]")
+_LONGEST = 256  # bytes, more than the codes of a block take
+_ODD = "Could not determine subsampling"  # of TurboJPEG
 _FEW = 16  # bytes before a marker that firmware leaves there (libjpeg-turbo's issue 157: two)
 
 
@@ -116,6 +120,22 @@ def read_jpeg(data: bytes) -> JpegHeader:
     )
 
 
+def frame_size(data: bytes | memoryview) -> tuple[int, int] | None:
+    """Return width and height that a JPEG's first frame tells, or None; it takes a microsecond."""
+    offset, end = 2, len(data) - 9
+    while offset < end and data[offset] == 0xFF:
+        marker = data[offset + 1]
+        if marker in _FRAMES:
+            high, low, wide, narrow = data[offset + 5 : offset + 9]
+            return wide << 8 | narrow, high << 8 | low
+        offset += 2 + (data[offset + 2] << 8 | data[offset + 3])
+    for marker, _, begin, _ in _segments(data):  # with bytes between its segments
+        if marker in _FRAMES:
+            high, low, wide, narrow = data[begin + 1 : begin + 5]
+            return wide << 8 | narrow, high << 8 | low
+    return None
+
+
 def jpeg_quality(data: bytes) -> int:
     """Return a JPEG's quality, 1 to 100, from its luminance quantization table; 0 of other images.
 
@@ -154,6 +174,8 @@ def decode_jpeg(data: bytes, header: JpegHeader, side: int | None = None) -> Pix
     try:
         pixels = simplejpeg.decode_jpeg(header.mended, **how, strict=True)
     except ValueError as error:
+        if _ODD in str(error):
+            return _by_pillow(header, least)
         if not _is_whole(data, str(error)):
             raise
         pixels = simplejpeg.decode_jpeg(header.mended, **how, strict=False)
@@ -161,7 +183,116 @@ def decode_jpeg(data: bytes, header: JpegHeader, side: int | None = None) -> Pix
     return np.subtract(255, pixels) if space == "CMYK" else pixels
 
 
-def _segments(data: bytes) -> Iterator[tuple[int, int, int, int]]:
+def _by_pillow(header: JpegHeader, least: tuple[int, int]) -> Pixels:
+    """Decode a JPEG of sampling factors that TurboJPEG has no name for; see `decode_jpeg`.
+
+    Pillow's libjpeg-turbo decodes those by the same transform, and says of damage only that the
+    file ends early; the codes of sequential ones are looked through here.
+    """
+    if not _codes_are_whole(header.mended):
+        raise ValueError("its codes do not end where its blocks do")
+    with open_lazily(header.mended) as image:
+        if min(least):
+            image.draft(None, least[::-1])
+        return np.array(image)
+
+
+def _codes_are_whole(data: bytes) -> bool:
+    """Return whether each scan of a sequential Huffman JPEG has the codes of its blocks, no more.
+
+    True of others, which are not looked through.
+    """
+    tables: dict[int, list[tuple[int, int]]] = {}
+    width = height = interval = 0
+    factors: dict[int, tuple[int, int]] = {}
+    for marker, _, begin, finish in _segments(data):
+        content = data[begin:finish]
+        if marker == _DHT:
+            tables |= _code_tables(content)
+        elif marker == _DRI:
+            interval = int.from_bytes(content[:2], "big")
+        elif marker in _FRAMES:
+            if marker not in _HUFFMAN:
+                return True
+            height, width = (int.from_bytes(content[i : i + 2], "big") for i in (1, 3))
+            factors = {own: (both >> 4, both & 15) for own, both, _ in _by(3, content[6:])}
+        elif marker == _SOS:
+            parts = [(factors[own], both) for own, both in _by(2, content[1:-3])]
+            wide, high = (max(one[i] for one in factors.values()) for i in (0, 1))
+            if len(parts) == 1:  # its own blocks in rows, whatever the factors are
+                (h, v), both = parts[0]
+                across, down = -(-width * h // wide), -(-height * v // high)
+                units, parts = -(-across // 8) * -(-down // 8), [((1, 1), both)]
+            else:
+                units = -(-width // (8 * wide)) * -(-height // (8 * high))
+            plan = [
+                (tables[both >> 4], tables[16 | (both & 15)])
+                for (h, v), both in parts
+                for _ in range(h * v)
+            ]
+            end = _MARKER_IN_SCAN.search(data, finish)
+            runs = _RESTART.split(data[finish : len(data) if end is None else end.start()])
+            each = interval or units
+            if end is None or len(runs) != -(-units // each):
+                return False
+            for number, run in enumerate(runs):
+                count = min(each, units - number * each)
+                if not _run_is_whole(run.replace(b"\xff\0", b"\xff"), plan, count):
+                    return False
+    return True
+
+
+def _by(count: int, content: bytes) -> Iterator[bytes]:
+    return (content[i : i + count] for i in range(0, len(content) - count + 1, count))
+
+
+def _run_is_whole(run: bytes, plan: list[tuple[Any, Any]], count: int) -> bool:
+    """Return whether codes end where the last of `count` units of blocks does."""
+    padded, place, end = run + bytes(_LONGEST), 0, 8 * len(run)
+    for _ in range(count):
+        for table, others in plan:
+            at, codes, known = 0, table, 0
+            while at < 64:
+                byte = place >> 3
+                bits = padded[byte] << 16 | padded[byte + 1] << 8 | padded[byte + 2]
+                known, step = codes[bits >> (8 - (place & 7)) & 0xFFFF]
+                if not known:
+                    return False
+                place += known
+                if not at:  # the first of a block has a table of its own
+                    at, codes = 1, others
+                elif step:
+                    at += step
+                else:
+                    break
+            if at > 64 or place > end:
+                return False
+    return not any(run[-(-place // 8) :])  # zeros may fill a scan up; see `_is_whole`
+
+
+def _code_tables(content: bytes) -> dict[int, list[tuple[int, int]]]:
+    """Return the tables of a segment by class and number (T.81, B.2.4.2 and annex C).
+
+    Each has, for all 16 bits that may follow, those of the code with its value, 0 of none, and how
+    many places of a block it fills, 0 for all others.
+    """
+    tables = {}
+    while len(content) > 16:
+        own, counts, content = content[0], content[1:17], content[17:]
+        table, code, first = [(0, 0)] * 65536, 0, 0
+        for length, many in enumerate(counts, 1):
+            for symbol in content[first : first + many]:
+                zeros, size = symbol >> 4, symbol & 15
+                step = zeros + 1 if size or zeros == 15 else 0
+                begin, wide = code << (16 - length), 1 << (16 - length)
+                table[begin : begin + wide] = [(length + size, step)] * wide
+                code += 1
+            code, first = code << 1, first + many
+        tables[own], content = table[:65536], content[first:]
+    return tables
+
+
+def _segments(data: bytes | memoryview) -> Iterator[tuple[int, int, int, int]]:
     """Yield marker, start, and where the content begins and ends, of the segments up to the end.
 
     Like libjpeg it passes over bytes that are no marker. Of a sequential JPEG of one scan what

@@ -17,7 +17,7 @@ from PIL import Image
 
 from .decode import decode, decode_as_rgb, decode_small
 from .encode import encode
-from .header import MAX_PIXELS, read_header
+from .header import read_header
 from .opening import Pixels
 
 NORMAL_QUALITY = 95
@@ -59,7 +59,7 @@ class Undecoded:
 
 
 def load_undecoded(
-    data: bytes, max_side: int | None = None, max_pixels: int = MAX_PIXELS
+    data: bytes, max_side: int | None = None, max_pixels: int | None = None
 ) -> Undecoded:
     """Turn a photograph's bytes into the normal of a pair whose low is made when it is read.
 
@@ -78,13 +78,13 @@ def load_undecoded(
     return Undecoded(normal.data, normal.suffix, normal.size, normal.converted)
 
 
-def load_normal(data: bytes, max_side: int | None = None, max_pixels: int = MAX_PIXELS) -> Normal:
+def load_normal(data: bytes, max_side: int | None = None, max_pixels: int | None = None) -> Normal:
     """Turn a photograph's bytes into the normal of a pair.
 
     data: a JPEG, PNG, TIFF, BMP or WebP file.
     max_side: shrink larger images to this longer side, by Pillow's Lanczos filter, whose
       fixed-point arithmetic does not depend on the CPU.
-    max_pixels: refuse images with more.
+    max_pixels: refuse images with more; see `opening.check_pixels`.
 
     Raises ImageRefused when the photograph cannot be used; its `reason` says why.
     """
@@ -93,14 +93,19 @@ def load_normal(data: bytes, max_side: int | None = None, max_pixels: int = MAX_
     shrink = max_side is not None and max(header.width, header.height) > max_side
     suffix = "jpg" if jpeg else "png"
     if not header.convert and not shrink:
-        return Normal(data, suffix, decode(data, suffix), "")
-    pixels = decode(data, "jpg") if jpeg and not header.convert else decode_as_rgb(data)
+        return Normal(data, suffix, decode(data, suffix, max_pixels), "")
+    if jpeg and not header.convert:
+        pixels = decode(data, "jpg", max_pixels)
+    else:
+        pixels = decode_as_rgb(data, max_pixels=max_pixels)
     if shrink and max_side is not None:
         pixels = _shrink(pixels, max_side)
     encoded = encode(pixels, suffix, NORMAL_QUALITY, "444")
     reason = header.convert or "resized"
     # The low is made from the stored normal as decoded, which JPEG has changed a little.
-    return Normal(encoded, suffix, decode(encoded, suffix) if jpeg else pixels, reason)
+    if jpeg:
+        pixels = decode(encoded, suffix, max_pixels)
+    return Normal(encoded, suffix, pixels, reason)
 
 
 def encode_normal(pixels: Pixels, max_side: int | None, reason: str) -> Normal:
@@ -113,7 +118,7 @@ def encode_normal(pixels: Pixels, max_side: int | None, reason: str) -> Normal:
     if max_side is not None and max(pixels.shape[:2]) > max_side:
         pixels = _shrink(pixels, max_side)
     encoded = encode(pixels, "jpg", NORMAL_QUALITY, "444")
-    return Normal(encoded, "jpg", decode(encoded, "jpg"), reason)
+    return Normal(encoded, "jpg", decode(encoded, "jpg", pixels.size), reason)
 
 
 def _shrink(pixels: Pixels, max_side: int) -> Pixels:

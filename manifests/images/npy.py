@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import io
+import math
 import struct
+import warnings
+from typing import Any
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import ImageRefused, Reason
+from ...errors import ImageRefused, Reason, first_line
+from .opening import check_pixels
 
 MAGIC = b"\x93NUMPY"
 SUFFIX = ".npy"
 _HEADER = 128  # bytes before the numbers
+_KINDS = [np.dtype(order + kind) for kind in ("u1", "u2") for order in "<>"]
 
 
 def read_npy(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:
@@ -23,23 +28,55 @@ def read_npy(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:
 
     Returns uint8 or uint16 array (H, W, 3): RGB; floats become 16 bits.
 
-    Raises ImageRefused when it is damaged, or no such image.
+    Raises ImageRefused when it is damaged, too large, or no such image.
     """
-    try:
-        array = np.load(io.BytesIO(data), allow_pickle=False)
-    except (ValueError, EOFError, OSError, MemoryError) as error:
-        raise ImageRefused(Reason.DAMAGED, f"no array: {error}") from None
+    array = _stored(data)
     if array.ndim == 2:
-        array = np.repeat(array[..., None], 3, axis=2)
-    if array.ndim != 3 or array.shape[2] != 3 or not array.size:
-        raise ImageRefused(Reason.UNSUPPORTED, f"an array {array.shape}, not (H, W, 3)")
-    if array.dtype.kind == "f" and array.min() >= 0 and array.max() <= 1:
-        array = np.rint(array.astype(np.float64) * 65535).astype(np.uint16)
-    if array.dtype not in (np.uint8, np.uint16):
-        raise ImageRefused(
-            Reason.UNSUPPORTED, f"{array.dtype}: uint8, uint16, or floats from 0 to 1 are read"
-        )
-    return np.ascontiguousarray(array[..., ::-1])
+        array = np.broadcast_to(array[..., None], (*array.shape, 3))
+    if array.dtype.kind == "f":
+        if not (array.min() >= 0 and array.max() <= 1):
+            raise _unread(array.dtype)
+        made = np.empty(array.shape, np.uint16)
+        for row, values in zip(made, array, strict=True):  # in float64, which is large
+            row[:] = np.rint(values.astype(np.float64) * 65535)
+        array = made
+    return np.array(array[..., ::-1], array.dtype.newbyteorder("="), order="C")
+
+
+def _stored(data: bytes) -> npt.NDArray[Any]:
+    """Return the array of a file where it lies, (H, W, 3) or (H, W), once its header is checked."""
+    file = io.BytesIO(data)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of headers that Python 2 wrote
+            one = np.lib.format.read_magic(file) == (1, 0)
+            read = (
+                np.lib.format.read_array_header_1_0 if one else np.lib.format.read_array_header_2_0
+            )
+            shape, by_columns, kind = read(file)
+    except Exception as error:  # its header is a Python literal, which can raise nearly anything
+        raise ImageRefused(Reason.DAMAGED, f"no array: {first_line(error)}") from None
+    if (
+        len(shape) not in (2, 3)
+        or not all(type(side) is int and 0 < side < 1 << 31 for side in shape)
+        or shape[2:] not in ((), (3,))
+    ):
+        raise ImageRefused(Reason.UNSUPPORTED, f"an array {str(shape)[:60]}, not (H, W, 3)")
+    if kind.kind != "f" and kind not in _KINDS:
+        raise _unread(kind)
+    check_pixels(shape[1], shape[0])
+    count, begin = math.prod(shape), file.tell()
+    if begin + count * kind.itemsize > len(data):
+        raise ImageRefused(Reason.DAMAGED, "no array: the file ends early")
+    array = np.frombuffer(data, kind, count, begin)
+    return array.reshape(shape[::-1]).T if by_columns else array.reshape(shape)
+
+
+def _unread(kind: np.dtype[Any]) -> ImageRefused:
+    """Return the refusal of numbers of another type or range."""
+    return ImageRefused(
+        Reason.UNSUPPORTED, f"{str(kind)[:60]}: uint8, uint16, or floats from 0 to 1 are read"
+    )
 
 
 def npy_as_png(data: bytes) -> bytes:

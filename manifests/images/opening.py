@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 import warnings
 from contextlib import suppress
@@ -13,13 +14,16 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
-from ...errors import ImageRefused, Reason
+from ...errors import ConfigError, ImageRefused, Reason
 
 Pixels = npt.NDArray[np.uint8]
 S = TypeVar("S", bound=np.generic)
 
-MOST_PIXELS = 1 << 30
-"""No image with more is decoded, whoever asked for it."""
+MAX_PIXELS = 50_000_000
+"""Images with more pixels than this are refused before they are decoded, unless it is said
+otherwise; making a pair of one takes less than 1 GB."""
+LIMIT = "GLOAM_MAX_PIXELS"
+"""A variable of the environment: another number of them."""
 FORMATS = ("JPEG", "PNG", "TIFF", "BMP", "WEBP", "AVIF")
 _HEIF_BRANDS = b"heic heix heim heis hevc hevx mif1 msf1".split()  # ISO/IEC 23008-12
 _ORIENTATION = 0x0112
@@ -63,6 +67,20 @@ def _identified(data: bytes) -> Image.Image:
     raise UnidentifiedImageError
 
 
+def size_by_pillow(data: bytes) -> tuple[int, int] | None:
+    """Return width and height that a header tells, of any format that Pillow knows, or None."""
+    with warnings.catch_warnings(), suppress(Exception):  # headers can raise nearly anything
+        warnings.simplefilter("ignore")
+        with suppress(ImageRefused, UnidentifiedImageError), _identified(data) as image:
+            return image.size
+        Image.init()
+        for factory, accept in Image.OPEN.values():
+            if accept is not None and accept(data[:16]) is True:
+                with suppress(Exception), factory(io.BytesIO(data), "") as image:
+                    return image.size
+    return None
+
+
 def _heif(data: bytes) -> Image.Image:
     """Open HEIC, as telephones write it, where pillow-heif is installed."""
     try:
@@ -88,11 +106,39 @@ def decode_deep(data: bytes) -> npt.NDArray[np.uint16]:
     return np.asarray(samples, np.uint16)
 
 
-def check_pixels(width: int, height: int, max_pixels: int = MOST_PIXELS) -> None:
-    """Raise ImageRefused: "too large", for an image that takes too much memory to decode."""
-    if width * height > max_pixels:
+def pixel_limit() -> int:
+    """Return how many pixels an image or a frame may have where no option says it.
+
+    Raises ConfigError when the environment's `GLOAM_MAX_PIXELS` is no number of them.
+    """
+    said = os.environ.get(LIMIT, "")
+    if not said:
+        return MAX_PIXELS
+    if not said.isdecimal() or not 0 < int(said) < 1 << 30:
+        raise ConfigError(f"{LIMIT}={said}: must be a number of pixels below 2^30", key=LIMIT)
+    return int(said)
+
+
+def byte_limit() -> int:
+    """Return how many bytes the file of an image may have: 8 for each of the pixels it may have.
+
+    Raises ConfigError as `pixel_limit`.
+    """
+    return 8 * pixel_limit()
+
+
+def check_pixels(width: int, height: int, max_pixels: int | None = None) -> None:
+    """Raise ImageRefused: "too large", for an image or a frame that takes too much memory.
+
+    width, height: as its header tells them, before anything is decoded.
+    max_pixels: of an option; without one it is `pixel_limit`.
+    """
+    most = pixel_limit() if max_pixels is None else max_pixels
+    if width * height > most:
         raise ImageRefused(
-            Reason.TOO_LARGE, f"{width} x {height} pixels, the limit is {max_pixels:,} in all"
+            Reason.TOO_LARGE,
+            f"{width} x {height} pixels, the limit is {most:,} in all"
+            + (f"; {LIMIT} in the environment sets another" if max_pixels is None else ""),
         )
 
 

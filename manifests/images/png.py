@@ -125,17 +125,8 @@ def decode_png(data: bytes, header: PngHeader) -> Image.Image:
 
     Raises ImageRefused: "damaged", when a checksum of the pixels differs, or the file ends early.
     """
-    own_mask = header.colour in (GREY, RGB) and bool(header.transparent)
-    kinds = _PIXELS if own_mask else (*_PIXELS, b"tRNS")
-    pieces = [SIGNATURE]
-    for kind, begin, end in _chunks(data):
-        if kind in kinds:
-            if zlib.crc32(data[begin - 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
-                raise ImageRefused(Reason.DAMAGED, "the checksum of a PNG chunk differs")
-            pieces.append(data[begin - 8 : end + 4])
-        elif not kind[0] & 0x20:
-            raise ImageRefused(Reason.UNSUPPORTED, f"a PNG with a chunk {kind!r}")
-    plain = b"".join(pieces)
+    own_mask = _masks(header)
+    plain = _plain(data, header)
     if header.depth == 16:
         samples = decode_deep(plain)
     else:
@@ -149,6 +140,39 @@ def decode_png(data: bytes, header: PngHeader) -> Image.Image:
     if mask is not None:
         pixels[mask] = 255
     return Image.fromarray(pixels)
+
+
+def decode_deep_png(data: bytes, header: PngHeader) -> npt.NDArray[np.uint16] | None:
+    """Decode the samples of a PNG of 16 bits, (H, W, C): grey or RGB, and what is opaque of those.
+
+    None of another one. Raises as `decode_png`.
+    """
+    if header.depth != 16:
+        return None
+    samples = decode_deep(_plain(data, header))
+    mask = _transparent(samples, header) if _masks(header) else None
+    if mask is not None:
+        samples[mask] = 65535
+    return samples if samples.ndim == 3 else samples[:, :, None]
+
+
+def _masks(header: PngHeader) -> bool:
+    """Return whether one value of grey or RGB is transparent, which is left to be found here."""
+    return header.colour in (GREY, RGB) and bool(header.transparent)
+
+
+def _plain(data: bytes, header: PngHeader) -> bytes:
+    """Return a PNG of the chunks alone that its pixels are decoded from, their sums compared."""
+    kinds = _PIXELS if _masks(header) else (*_PIXELS, b"tRNS")
+    pieces = [SIGNATURE]
+    for kind, begin, end in _chunks(data):
+        if kind in kinds:
+            if zlib.crc32(data[begin - 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
+                raise ImageRefused(Reason.DAMAGED, "the checksum of a PNG chunk differs")
+            pieces.append(data[begin - 8 : end + 4])
+        elif not kind[0] & 0x20:
+            raise ImageRefused(Reason.UNSUPPORTED, f"a PNG with a chunk {kind!r}")
+    return b"".join(pieces)
 
 
 def _transparent(samples: npt.NDArray[Any], header: PngHeader) -> npt.NDArray[np.bool_] | None:

@@ -18,7 +18,7 @@ import tifffile
 from PIL import Image
 
 from ...errors import ImageRefused, Reason, first_line
-from .opening import decode_deep, open_lazily, to_8_bit, upright
+from .opening import check_pixels, decode_deep, open_lazily, to_8_bit, upright
 
 MARKS = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
 _BITS, _ORIENTATION = 258, 274
@@ -27,9 +27,9 @@ _BY_TIFFFILE = (1, *_DEFLATE)  # none, and Deflate
 _BY_OPENCV = (5, 32773)  # LZW, PackBits
 _EVERYWHERE = (*_BY_TIFFFILE, *_BY_OPENCV, 2, 3, 4, 6, 7, 32771)  # others as libraries were built
 # Of a TIFF that takes no more memory than its width and height let expect.
-_MOST_SAMPLES, _LARGEST_TILE = 8, 8192
+_MOST_SAMPLES, _LARGEST_TILE, _CHUNK = 8, 8192, 1 << 20
 _WHITE_IS_ZERO, _BLACK_IS_ZERO, _RGB, _PALETTE, _CMYK = 0, 1, 2, 3, 5  # PhotometricInterpretation
-_FLOAT, _COMPLEX = 3, (5, 6)  # of SampleFormat
+_SIGNED, _FLOAT, _COMPLEX = 2, 3, (5, 6)  # of SampleFormat
 _ASSOCIATED, _UNASSOCIATED = 1, 2  # of ExtraSamples: alpha
 _SEPARATE = 2  # of PlanarConfiguration
 
@@ -77,27 +77,59 @@ def decode_tiff(data: bytes, header: TiffHeader) -> Image.Image:
 
     Raises ImageRefused: "unsupported" or "damaged".
     """
+    found = _decoded(data, header)
+    return found if isinstance(found, Image.Image) else _image_of(found, header.page)
+
+
+def decode_deep_tiff(data: bytes, header: TiffHeader) -> npt.NDArray[np.uint16] | None:
+    """Decode a TIFF of more than 8 bits to upright samples (H, W, C), as `decode_tiff` stores them.
+
+    C is 1 to 4: grey or RGB, and what is opaque of those where it says so. None of one of which no
+    decoder here has more than 8 bits. Raises as `decode_tiff`.
+    """
+    found = _decoded(data, header)
+    if isinstance(found, Image.Image) or found.dtype != np.uint16:
+        return None
+    mode, samples = _kept(found, header.page)
+    if mode.endswith("a"):  # alpha is multiplied in: what is left of white is added
+        white = samples[:, :, :-1].astype(np.uint32) + (65535 - samples[:, :, -1:])
+        return np.minimum(white, 65535).astype(np.uint16)
+    return samples
+
+
+def _decoded(data: bytes, header: TiffHeader) -> Image.Image | npt.NDArray[Any]:
+    """Return what a TIFF shows upright: Pillow's image of 8 bits, or samples (H, W, C)."""
     page = header.page
     if page.sampleformat == _FLOAT or page.sampleformat in _COMPLEX:
         raise ImageRefused(Reason.UNSUPPORTED, "a TIFF of floating-point samples")
+    if page.sampleformat == _SIGNED or page.bitspersample > 16:  # of which nothing says what is 1
+        kind = "signed samples" if page.sampleformat == _SIGNED else "samples"
+        raise ImageRefused(Reason.UNSUPPORTED, f"a TIFF of {kind} of {page.bitspersample} bits")
+    check_pixels(page.tilewidth, page.tilelength)  # of which decoders make room for one
     try:
+        most = 8 * max(header.width, 4096) * max(header.height, 4096)
         if page.compression in _DEFLATE:  # where a sum is wrong, libtiff shows garbage
             for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
-                zlib.decompress(data[offset : offset + size])
+                _inflate(data[offset : offset + size], most)
         opened: Image.Image | None = None
-        with suppress(ImageRefused):
-            opened = open_lazily(data)
+        separate = page.planarconfig == _SEPARATE
+        if not separate or page.photometric not in (_WHITE_IS_ZERO, _BLACK_IS_ZERO):
+            with suppress(ImageRefused):  # of grey in planes, Pillow has the wrong alpha
+                opened = open_lazily(data)
         grey = opened is not None and opened.mode.startswith("I")
         deep = page.bitspersample == 16 and page.photometric == _RGB
         if opened is not None and not deep:
             opened.load()  # which turns it, too
             return _from_grey(opened, page) if grey else opened
-        if page.compression in _BY_OPENCV and page.planarconfig != _SEPARATE and deep:
-            return _from_samples(decode_deep(data), page)
-        if page.compression in _BY_TIFFFILE:
+        samples: npt.NDArray[Any] | None = None
+        if page.compression in _BY_OPENCV and not separate and deep:
+            samples = decode_deep(data)
+        elif page.compression in _BY_TIFFFILE:
             with tifffile.TiffFile(io.BytesIO(data)) as file:
-                samples = _samples(file.pages.first)
-            return _from_samples(upright(samples, header.orientation), page)
+                samples = upright(_samples(file.pages.first), header.orientation)
+        if samples is not None:
+            other = separate or _ASSOCIATED in page.extrasamples  # which Pillow shows otherwise
+            return samples if other else _compared(samples, opened)
         if opened is not None:
             opened.load()  # the upper bytes of its samples
             return opened
@@ -107,6 +139,37 @@ def decode_tiff(data: bytes, header: TiffHeader) -> Image.Image:
         if page.compression in _EVERYWHERE:
             raise ImageRefused(Reason.DAMAGED, first_line(error)) from error
     raise _not_read(page)
+
+
+def _inflate(piece: bytes, most: int) -> None:
+    """Look whether a strip or tile is whole, and has no more than so many bytes.
+
+    Raises ImageRefused, zlib.error.
+    """
+    stream, size = zlib.decompressobj(), 0
+    while not stream.eof:
+        made = len(stream.decompress(piece, _CHUNK))
+        size, piece = size + made, stream.unconsumed_tail
+        if size > most or not (made or piece or stream.eof):
+            raise ImageRefused(Reason.DAMAGED, "a TIFF whose strips have another size")
+
+
+def _compared(samples: npt.NDArray[Any], opened: Image.Image | None) -> npt.NDArray[Any]:
+    """Return samples (H, W, C), or refuse them where Pillow, if it opens the file, has others."""
+    if opened is not None:
+        opened.load()
+        shallow = np.asarray(opened).reshape(*opened.size[::-1], -1)
+        levels = samples >> 8 if samples.dtype == np.uint16 else samples
+        colours = min(3, shallow.shape[2])  # those behind alpha that is multiplied in may differ
+        if (
+            shallow.shape[:2] != samples.shape[:2]
+            or np.abs(
+                np.subtract(shallow[..., :colours], levels[..., :colours], dtype=np.int16)
+            ).max(initial=0)
+            > 1
+        ):
+            raise ImageRefused(Reason.UNSUPPORTED, "a TIFF that decoders show differently")
+    return samples
 
 
 def _not_read(page: Any) -> ImageRefused:
@@ -149,28 +212,32 @@ def _samples(page: Any) -> npt.NDArray[Any]:
     return np.moveaxis(samples, 0, 2) if page.planarconfig == _SEPARATE else samples
 
 
-def _from_samples(samples: npt.NDArray[Any], page: Any) -> Image.Image:
-    """Make an image of samples (H, W, C), uint8 or uint16."""
-    if samples.dtype == np.uint16:
-        samples = to_8_bit(samples)
+def _kept(samples: npt.NDArray[Any], page: Any) -> tuple[str, npt.NDArray[Any]]:
+    """Return Pillow's mode of what is shown of samples (H, W, C), and those where 0 is black."""
     if page.photometric == _WHITE_IS_ZERO:
-        samples[:, :, 0] = 255 - samples[:, :, 0]
+        samples[:, :, 0] = np.iinfo(samples.dtype).max - samples[:, :, 0]
     colours = 3 if page.photometric == _RGB else 1
     kind = page.extrasamples[0] if page.extrasamples and samples.shape[2] > colours else 0
     mode = "RGB" if colours == 3 else "L"
     if kind in (_ASSOCIATED, _UNASSOCIATED):
         mode, colours = mode + ("A" if kind == _UNASSOCIATED else "a"), colours + 1
+    return mode, samples[:, :, :colours]
+
+
+def _image_of(samples: npt.NDArray[Any], page: Any) -> Image.Image:
+    """Make an image of samples (H, W, C), uint8 or uint16."""
+    mode, samples = _kept(samples, page)
+    shown = to_8_bit(samples) if samples.dtype == np.uint16 else samples
     height, width = samples.shape[:2]
-    return Image.frombytes(mode, (width, height), samples[:, :, :colours].tobytes())
+    return Image.frombytes(mode, (width, height), shown.tobytes())
 
 
-def _from_grey(image: Image.Image, page: Any) -> Image.Image:
-    """Make an image of 8 bits of one of more, in grey."""
+def _from_grey(image: Image.Image, page: Any) -> npt.NDArray[np.uint16]:
+    """Return samples (H, W, 1) of 16 bits of one of more than 8, in grey."""
     values = np.asarray(image)
     bits = min(16, page.bitspersample)
     if values.min() < 0 or values.max() >= 1 << bits:
         raise ImageRefused(Reason.UNSUPPORTED, f"{image.mode} samples outside {bits} bit")
     if bits < 16:
         values = values.astype(np.uint32) * 65535 // ((1 << bits) - 1)
-    grey = to_8_bit(values.astype(np.uint16))
-    return Image.fromarray(255 - grey if page.photometric == _WHITE_IS_ZERO else grey)
+    return values.astype(np.uint16)[:, :, None]

@@ -114,7 +114,8 @@ class Annotations:
             path
             for folder in _FOLDERS
             if (root.parent / folder).is_dir()
-            for path in sorted((root.parent / folder).glob("*.json"))
+            for path in sorted((root.parent / folder).glob("*"))
+            if path.suffix.lower() == ".json"
         ]
         stems = {PurePosixPath(entry.name).stem for entry in inside} | {p.stem for p in beside}
         if listing:

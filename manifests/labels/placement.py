@@ -11,11 +11,10 @@ import numpy.typing as npt
 
 from ...errors import ImageRefused, first_line
 from ..images.header import read_header
-from ..images.opening import open_lazily, upright
+from ..images.opening import check_pixels, open_lazily, upright
 from .runs import mask_of, runs_of
 
 Mask = npt.NDArray[np.uint8]
-_MOST = 1 << 28  # pixels
 
 
 @dataclass(frozen=True)
@@ -79,8 +78,7 @@ def numbers_in(data: bytes) -> Mask:
         with open_lazily(data) as image:
             if image.mode not in ("P", "L"):
                 raise ValueError(f"a mask of mode {image.mode}, not of numbers of classes")
-            if image.width * image.height > _MOST:
-                raise ValueError(f"a mask of {image.width} x {image.height}")
+            check_pixels(*image.size)
             return np.asarray(image)
     except (ImageRefused, OSError, SyntaxError) as error:
         raise ValueError(f"a damaged mask: {first_line(error)}") from error

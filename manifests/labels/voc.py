@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from ...storage.stores import as_path
 from ..sources.containers import Entry, list_container, read_entry
-from ..sources.matching import normalize_name, strip_suffix
+from ..sources.matching import lower_suffix, normalize_name, strip_suffix
 from .labels import Labels, LeftOut, Marked, one_line, side_of
 
 CLASSES = (
@@ -34,7 +34,9 @@ def read_voc_labels(
 
     Raises SourceError when a file cannot be read.
     """
-    entries = {normalize_name(entry.name): entry for entry in list_container(as_path(path))}
+    entries = {
+        lower_suffix(normalize_name(entry.name)): entry for entry in list_container(as_path(path))
+    }
     sharing = Counter(strip_suffix(normalize_name(one)) for one in photographs)
     for image in images:
         named = PurePosixPath(normalize_name(image))

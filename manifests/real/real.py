@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import re
+import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...errors import ConfigError, SourceError
+from ...errors import ConfigError, GloamWarning, SourceError
 from ...storage.stores import as_path
 from ...storage.untrusted import read_regular
 from ..labels.labels import Marked
 from ..sources.folders import files_below
+from ..sources.matching import Matches, match, normalize_name, strip_suffix
 from .pairing import Fields, captured_fields, compile_pattern, shared_names
 from .rules import LabelRule, Listing, Rule, SetRules, Template, load_rules, set_names
 
 _SHOWN = 6
 _TOPS = 20  # folders in which a set is looked for
+_PASSED_OVER = re.compile(r"\s*(?:[%#].*|\d+)?\s*")
+"""Lines of labels without a box: comments, heads, the number of boxes."""
 SECONDS = "seconds"
 """The field of an exposure time in the names of lows and normals."""
 
@@ -56,23 +61,35 @@ class _Tree:
 
     root: Path
     path: dict[str, str]
-    _read: dict[str, frozenset[str]] = field(default_factory=dict)
+    _read: dict[str, list[str]] = field(default_factory=dict)
 
-    def values(self, name: str, listed: tuple[str, ...] | Listing) -> frozenset[str]:
-        """Return the values of a list, in small letters; a file of the set is read once."""
+    def values(self, name: str, listed: tuple[str, ...] | Listing) -> list[str]:
+        """Return the values of a list, plain; a file of the set is read once."""
         if name not in self._read:
-            self._read[name] = frozenset(
-                value.lower()
-                for value in (self._in_file(listed) if isinstance(listed, Listing) else listed)
-            )
+            values = self._in_file(listed) if isinstance(listed, Listing) else listed
+            self._read[name] = list(dict.fromkeys(map(_plain, values)))
         return self._read[name]
 
-    def _in_file(self, listed: Listing) -> list[str]:
+    def _in_file(self, listed: Listing) -> Iterator[str]:
         template, pattern = Template(listed.file), compile_pattern(listed.line)
         at = next((path for name, path in self.path.items() if template.match(name)), None)
         if at is None:
             raise SourceError(f"{self.root}: no {template.shown}, which says the splits")
-        return [found[1] for found in map(pattern.search, _lines(as_path(at))) if found]
+        for number, line in enumerate(_lines(as_path(at)), start=1):
+            found = pattern.fullmatch(line.strip())
+            if found is None and re.search(r"\d", line):
+                raise SourceError(
+                    f"{at}:{number}: {line[:80]!r} does not say which split a file is of; mend"
+                    " the line, or unpack the list again",
+                    path=at,
+                )
+            if found is not None and found.groups()[-1] == listed.split:
+                yield found[1]
+
+
+def _plain(value: str) -> str:
+    """Return a name as names are compared: letters composed, and small."""
+    return normalize_name(value).lower()
 
 
 class _Misfit(Exception):
@@ -112,7 +129,14 @@ def real(name: str, folder: str | Path, split: str | None = None) -> RealSet:
     ConfigError
         When there is no such set, or it has no such split.
     SourceError
-        When the folder does not look so: what was expected, and what was found.
+        When the folder does not look so: what was expected, and what was found; or it lacks the
+        labels that the set has.
+
+    Warns
+    -----
+    GloamWarning
+        How many files are not there that a list of the set names, how many images have no labels,
+        and how many lines of labels are not read.
 
     Examples
     --------
@@ -134,11 +158,20 @@ def real(name: str, folder: str | Path, split: str | None = None) -> RealSet:
     for tree in _trees(root, files):
         for layout in rules.layouts:
             if chosen in layout:
+                said: list[str] = []
                 try:
-                    found = [one for rule in layout[chosen] for one in _of_rule(rules, rule, tree)]
-                    return _filled(rules, found, tree, name, chosen)
+                    found = [
+                        one for rule in layout[chosen] for one in _of_rule(rules, rule, tree, said)
+                    ]
                 except _Misfit as misfit:
                     misfits.append(misfit)
+                    continue
+                samples = _filled(rules, found, tree, name, chosen)
+                if rules.labels is not None:
+                    samples.boxes = _labels(rules.labels, found, tree, said)
+                for line in said:
+                    warnings.warn(f"{folder}: {line}", GloamWarning, stacklevel=2)
+                return samples
     raise SourceError(f"{folder}: not {name}: {_told(rules, chosen, misfits, files)}", path=folder)
 
 
@@ -181,33 +214,55 @@ def sets() -> list[dict[str, Any]]:
 
 def _trees(root: Path, files: list[str]) -> Iterator[_Tree]:
     """Yield a folder as it is, as what lies in a folder of its name, and each folder in it."""
-    tops = list(dict.fromkeys(name.partition("/")[0] for name in files if "/" in name))[:_TOPS]
-    for added, taken in (("", ""), (f"{root.name}/", ""), *(("", f"{top}/") for top in tops)):
+    path: dict[str, str] = {}
+    for name in files:
+        other = path.setdefault(normalize_name(name), str(root / name))
+        if other != str(root / name):
+            raise SourceError(
+                f"{root / name}, {other}: have one name, written in two ways; keep one"
+            )
+    tops = list(dict.fromkeys(name.partition("/")[0] for name in path if "/" in name))[:_TOPS]
+    above = f"{normalize_name(root.name)}/"
+    for added, taken in (("", ""), (above, ""), *(("", f"{top}/") for top in tops)):
         at = {
-            added + name.removeprefix(taken): str(root / name)
-            for name in files
-            if name.startswith(taken)
+            added + name.removeprefix(taken): path[name] for name in path if name.startswith(taken)
         }
         yield _Tree(root, at)
 
 
-def _of_rule(rules: SetRules, rule: Rule, tree: _Tree) -> list[_Found]:
-    """Find the files of a rule, and pair them. Raises _Misfit when there are none."""
+def _of_rule(rules: SetRules, rule: Rule, tree: _Tree, said: list[str]) -> list[_Found]:
+    """Find the files of a rule, and pair them.
+
+    said: gets how many files are lacking that a list names.
+
+    Raises _Misfit when there are none.
+    """
     matches = [[one for one in map(t.match, tree.path) if one] for t in rule.templates]
     counts = [len(one) for one in matches]
     if not all(counts):
         shown = [template.shown for template in rule.templates]
         raise _Misfit(max(counts), shown[counts.index(max(counts))], shown[counts.index(0)])
-    kept = [
-        one
-        for one in matches[0]
-        if all(_is_in(one, key, name, rules, tree) for key, name in rule.only.items())
-        and not any(
-            _is_in(one, key, name, rules, tree) for key, names in rule.but.items() for name in names
+    kept, lacking = matches[0], []
+    for key, name in rule.only.items():
+        listed = tree.values(name, rules.lists[name])
+        found = _listed(kept, key, listed)
+        alone = [value for value in listed if value not in found.found]
+        if alone:
+            lacking.append(
+                f"{len(alone):,} of {len(listed):,} that the list of {name} names are not there,"
+                f" such as {alone[0]}"
+            )
+        values = set(found.found.values())
+        kept = [one for one in kept if _plain(one[key]) in values]
+    for key, lists in rule.but.items():
+        others = dict.fromkeys(
+            one for name in lists for one in tree.values(name, rules.lists[name])
         )
-    ]
+        values = set(_listed(kept, key, list(others)).found.values())
+        kept = [one for one in kept if _plain(one[key]) not in values]
     if not kept:
         raise _Misfit(counts[0], rule.templates[0].shown, f"file of this split ({_which(rule)})")
+    said += lacking
     if len(matches) == 1:
         return [_Found(one, None) if rule.low else _Found(None, one) for one in kept]
     low, normal = (template.pattern for template in rule.templates)
@@ -219,19 +274,20 @@ def _of_rule(rules: SetRules, rule: Rule, tree: _Tree) -> list[_Found]:
             both = tree.path[partners[fields].string], tree.path[one.string]
             raise SourceError(f"{both[0]}, {both[1]}: both are the normal of one low; keep one")
         partners.setdefault(fields, one)
-    alone = [one for one in kept if captured_fields(one, names) not in partners]
-    if alone:
-        more = f", nor to {len(alone) - 1} others" if len(alone) > 1 else ""
+    single = [one for one in kept if captured_fields(one, names) not in partners]
+    if single:
+        more = f", nor to {len(single) - 1} others" if len(single) > 1 else ""
         raise SourceError(
-            f"{tree.path[alone[0].string]}: no {rule.templates[1].shown} belongs to it{more};"
+            f"{tree.path[single[0].string]}: no {rule.templates[1].shown} belongs to it{more};"
             " unpack the archive whole",
             path=tree.root,
         )
     return [_Found(one, partners[captured_fields(one, names)]) for one in kept]
 
 
-def _is_in(match: re.Match[str], key: str, name: str, rules: SetRules, tree: _Tree) -> bool:
-    return str(match[key]).lower() in tree.values(name, rules.lists[name])
+def _listed(files: list[re.Match[str]], key: str, listed: list[str]) -> Matches:
+    """Find the values of a field that a list means, whatever the suffix if no other one fits."""
+    return match(listed, list(dict.fromkeys(_plain(one[key]) for one in files)))
 
 
 def _which(rule: Rule) -> str:
@@ -242,7 +298,7 @@ def _which(rule: Rule) -> str:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return read_regular(path).decode("utf-8").splitlines()
+        return re.split("\r\n?|\n", read_regular(path).decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: cannot be read: {error}", path=path) from error
 
@@ -259,8 +315,6 @@ def _filled(rules: SetRules, found: list[_Found], tree: _Tree, name: str, split:
         samples.scenes.append(fields[rules.scene] if rules.scene in fields else paths[-1])
         samples.classes.append(fields.get("class") or "")
         samples.ratios.append(_ratio(one))
-        if rules.labels is not None:
-            samples.boxes.append(_boxes(rules.labels, fields, tree))
     return samples
 
 
@@ -274,25 +328,84 @@ def _ratio(one: _Found) -> float | None:
         return None
 
 
-def _boxes(labels: LabelRule, fields: dict[str, str], tree: _Tree) -> tuple[Marked, ...]:
-    """Read what is marked on an image; nothing where it has no file of labels."""
-    pattern = compile_pattern(labels.line)
-    names = (Template(one).filled(fields) for one in labels.file)
-    path = next((tree.path[name] for name in names if name in tree.path), None)
-    if path is None:
-        return ()
-    boxes = []
+def _labels(
+    labels: LabelRule, found: list[_Found], tree: _Tree, said: list[str]
+) -> list[tuple[Marked, ...]]:
+    """Read what is marked on each image; nothing where it has no file of labels.
+
+    said: gets how many images have none, and how many lines are not read.
+
+    Raises SourceError when no image has labels, or no line of any is read.
+    """
+    file_of = _file_of(labels, tree)
+    boxes: list[tuple[Marked, ...]] = []
+    without: list[str] = []
+    odd: list[str] = []
+    for one in found:
+        own = one.low or one.normal
+        assert own is not None
+        path = file_of(own.groupdict())
+        if path is None:
+            without.append(tree.path[own.string])
+        boxes.append(() if path is None else tuple(_boxes(labels, path, odd)))
+    if len(without) == len(boxes):
+        shown = " or ".join(Template(one).shown for one in labels.file)
+        raise SourceError(
+            f"{tree.root}: none of {len(boxes):,} images has labels, expected {shown}; unpack the"
+            " labels beside the images",
+            path=tree.root,
+        )
+    if odd and not any(boxes):
+        raise SourceError(f"{odd[0]}: expected {labels.line}, nor is any other line so")
+    if without:
+        said.append(
+            f"{len(without):,} of {len(boxes):,} images have no labels, such as {without[0]}"
+        )
+    if odd:
+        said.append(f"{len(odd):,} lines of labels are not read, such as {odd[0]}")
+    return boxes
+
+
+def _file_of(labels: LabelRule, tree: _Tree) -> Callable[[Mapping[str, str]], str | None]:
+    """Return what finds the file of labels for an image's fields.
+
+    It may be named after the image with another suffix, unless two are.
+    """
+    exact: dict[Fields, str] = {}
+    others: dict[Fields, str | None] = {}
+    shared: list[str] = []
+    for template in map(Template, labels.file):
+        shared = sorted(template.pattern.groupindex.keys() - {"folder"})
+        of_template: dict[Fields, str | None] = {}
+        for one in filter(None, map(template.match, tree.path)):
+            fields = tuple(_plain(one[name]) for name in shared)
+            path = tree.path[one.string]
+            exact.setdefault(fields, path)
+            stems = tuple(map(strip_suffix, fields))
+            of_template[stems] = None if stems in of_template else path
+        others = of_template | others
+
+    def file_of(fields: Mapping[str, str]) -> str | None:
+        wanted = tuple(_plain(fields[name]) for name in shared)
+        return exact.get(wanted) or others.get(tuple(map(strip_suffix, wanted)))
+
+    return file_of
+
+
+def _boxes(labels: LabelRule, path: str, odd: list[str]) -> Iterator[Marked]:
+    """Yield what the lines of a file mark; `odd` gets those that are not read."""
     for number, line in enumerate(_lines(as_path(path)), start=1):
-        match = pattern.search(line)
-        if match is None:
-            continue
-        sides = match.groupdict()
-        left, top = float(sides["left"]), float(sides["top"])
-        right = sides.get("right") or left + float(sides.get("width") or 0)
-        bottom = sides.get("bottom") or top + float(sides.get("height") or 0)
-        box = (left, top, float(right), float(bottom))
-        boxes.append(Marked(sides.get("name") or labels.name, box, origin=f"{path}:{number}"))
-    return tuple(boxes)
+        origin = f"{path}:{number}"
+        found = labels.pattern.fullmatch(line)
+        sides = found.groupdict() if found else {}
+        left, top = (float(sides.get(side, "nan")) for side in ("left", "top"))
+        right = float(sides.get("right") or left + float(sides.get("width", "nan")))
+        bottom = float(sides.get("bottom") or top + float(sides.get("height", "nan")))
+        if left <= right < math.inf and top <= bottom < math.inf:
+            box = (left, top, right, bottom)
+            yield Marked(sides.get("name") or labels.name, box, origin=origin)
+        elif not _PASSED_OVER.fullmatch(line):
+            odd.append(f"{origin}: {line[:80]!r}")
 
 
 def _told(rules: SetRules, split: str, misfits: list[_Misfit], files: list[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
 from pathlib import PurePath
@@ -14,15 +13,21 @@ from pydantic import BeforeValidator, Field, model_validator
 from ...errors import ConfigError
 from ...storage.untrusted import SPLITS
 from ..config import Frozen, parse_yaml, validate
+from ..images.header import SUFFIXES
+from ..images.npy import SUFFIX
 from .pairing import compile_pattern
 
 _FIELD = re.compile(r"\{(\w+)(?::([^{}]+))?\}|(\*)")
+_IMAGE = f"(?:{'|'.join(one.removeprefix('.') for one in (*SUFFIXES, SUFFIX))})"
+_WORD, _BETWEEN = r"[^\s,;]+", r"[\s,;]+"
+_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)"
 
 
 class Template(str):
-    """A path in which `{field}` stands for what it captures, `{field:regex}` for that, `*` for any.
+    """A path in which `{field}` stands for what it captures, `{field:regex}` for that.
 
-    Both stay within a folder's name or a file's. Letters' case makes no difference.
+    Both stay within a folder's name or a file's; `*` is the suffix of any image that gloam reads.
+    Letters' case makes no difference.
 
     Examples
     --------
@@ -39,10 +44,6 @@ class Template(str):
         """The regular expression that it stands for."""
         return _pattern(str(self))
 
-    def filled(self, fields: Mapping[str, str]) -> str:
-        """Return the path with its fields filled in."""
-        return _FIELD.sub(lambda one: fields[one[1]], self)
-
     @property
     def shown(self) -> str:
         """The template as people read it, without regular expressions."""
@@ -53,10 +54,9 @@ def _shown(field: re.Match[str]) -> str:
     if field[3]:
         return "*"
     regex = field[2] or ""
-    if regex.endswith(")?"):  # may be missing
-        return ""
     if not re.fullmatch(r"\w+(\|\w*)*", regex):
-        return "{" + field[1] + "}"
+        may_miss = regex and re.fullmatch(regex, "")
+        return "" if may_miss else "{" + field[1] + "}"
     return f"[{regex[:-1]}]" if regex.endswith("|") else f"({regex})"
 
 
@@ -67,7 +67,7 @@ def _pattern(template: str) -> re.Pattern[str]:
         made += re.escape(template[at : field.start()])
         name, regex = field[1], field[2] or "[^/]+?"
         if field[3]:
-            made += "[^/]*"
+            made += _IMAGE
         else:
             made += f"(?P={name})" if name in seen else f"(?P<{name}>{regex})"
             seen.add(name)
@@ -79,25 +79,34 @@ class Listing(Frozen):
     """A list of a set's own that says which files a split has.
 
     file: path of the list, in the set.
-    line: regular expression of the lines that count; its first group is the value.
+    line: regular expression of its lines, between blanks; its first group is the value, the last
+      one what says the split. Lines without any digit are heads.
+    split: what those of this split have there.
     """
 
     file: str
     line: str
+    split: str
 
 
 class LabelRule(Frozen):
     """Files that say where objects are.
 
     file: templates with the fields of the low; the first one that is there counts.
-    line: regular expression with the groups left, top, and right and bottom or width and height, in
-      pixels; and name, where there is one.
+    line: what a line begins with: left, top, and right and bottom or width and height, numbers in
+      pixels; and name, where there is one. Blanks, commas or semicolons are between them.
     name: class, where lines have none.
     """
 
     file: tuple[str, ...]
     line: str
     name: str = ""
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The regular expression of a line, with groups of those names."""
+        parts = [f"(?P<{one}>{_WORD if one == 'name' else _NUMBER})" for one in self.line.split()]
+        return re.compile(rf"\s*{_BETWEEN.join(parts)}(?:[\s,;].*)?\s*", re.ASCII)
 
 
 class Rule(Frozen):

@@ -48,6 +48,7 @@ def list_candidates(
     sources: list[Source],
     progress: Callable[[int], None] = lambda listed: None,
     passed: dict[str, Counter[str]] | None = None,
+    max_pixels: int | None = None,
 ) -> pa.Table:
     """List the photographs of all sources, keyed and located, in a fixed order.
 
@@ -55,6 +56,7 @@ def list_candidates(
     progress: called now and then with the number listed so far.
     passed: gets, by name of the source, counts of files that may be photographs and are not taken;
       see `list_source`.
+    max_pixels: videos with larger frames are passed over.
 
     Returns columns source, key, path, container, member, offset, size, stamp (see `Location`).
     Raises SourceError when a source is missing, broken, or not what its kind says.
@@ -66,8 +68,9 @@ def list_candidates(
     for source in sources:
         before = len(paths)
         over: Counter[str] = Counter()
+        windows = Windows(source.frames, source.stride, source.step)
         images = (
-            list_clips(source.path, Windows(source.frames, source.stride, source.step), over)
+            list_clips(source.path, windows, over, max_pixels)
             if source.frames
             else list_source(source.kind, source.path, source.listing, over)
         )

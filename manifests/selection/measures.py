@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..clips.cuts import refuse_cut
-from ..clips.load_clip import check_frames, video_pixels
+from ..clips.load_clip import check_frames, load_files, video_pixels
 from ..clips.windows import frame_files
 from ..images.decode import decode_small
-from ..images.header import MAX_PIXELS, read_header
-from ..images.load_normal import load_normal
+from ..images.header import read_header
 from ..images.opening import Pixels
 from ..sources import Location, read
 
@@ -74,11 +73,11 @@ class Measures:
 FIELDS = tuple(field.name for field in fields(Measures))
 
 
-def measure(data: bytes, max_pixels: int) -> Measures:
+def measure(data: bytes, max_pixels: int | None) -> Measures:
     """Measure a photograph.
 
     data: a JPEG, PNG, TIFF, BMP or WebP file.
-    max_pixels: refuse images with more.
+    max_pixels: refuse images with more; see `opening.check_pixels`.
 
     Raises gloam.errors.ImageRefused when it cannot be decoded.
     """
@@ -86,7 +85,7 @@ def measure(data: bytes, max_pixels: int) -> Measures:
     return measure_pixels(decode_small(data, header, SIDE), (header.width, header.height))
 
 
-def measure_clip(location: Location, max_pixels: int = MAX_PIXELS) -> Measures:
+def measure_clip(location: Location, max_pixels: int | None = None) -> Measures:
     """Measure a clip: its first, middle and last frame, of each measure the worst.
 
     Raises ImageRefused as `load_clip` does.
@@ -97,7 +96,7 @@ def measure_clip(location: Location, max_pixels: int = MAX_PIXELS) -> Measures:
         refuse_cut(pixels)
         found = [measure_pixels(pixels[number]) for number in _three(len(pixels))]
     else:
-        check_frames([load_normal(read(file), None, max_pixels) for file in files])
+        check_frames(load_files(files, None, max_pixels))
         found = [measure(read(files[number]), max_pixels) for number in _three(len(files))]
     worst = {name: min(getattr(one, name) for one in found) for name in _LEAST}
     worst |= {name: max(getattr(one, name) for one in found) for name in _LARGEST}
@@ -110,8 +109,18 @@ def _three(count: int) -> list[int]:
 
 def luma_cells(pixels: Pixels, cells: int) -> npt.NDArray[np.float64]:
     """Return the mean luma of each of cells x cells equal parts of a picture, uint8 RGB."""
-    luma = _luma(_reduce(pixels))
-    down, across = (_overlaps(length, cells).astype(np.float64) for length in luma.shape)
+    return mean_cells(luma_of(pixels), cells, cells)
+
+
+def luma_of(pixels: Pixels) -> Pixels:
+    """Return the luma of the copy that is measured, uint8 (H, W), of a picture, uint8 RGB."""
+    return _luma(_reduce(pixels))
+
+
+def mean_cells(luma: Pixels, rows: int, columns: int) -> npt.NDArray[np.float64]:
+    """Return the means of rows x columns equal parts of luma, uint8 (H, W)."""
+    down = _overlaps(luma.shape[0], rows).astype(np.float64)
+    across = _overlaps(luma.shape[1], columns).astype(np.float64)
     return np.rint(down @ luma.astype(np.float64) @ across.T) / luma.size  # sums are whole numbers
 
 
@@ -134,7 +143,7 @@ def measure_pixels(pixels: Pixels, size: tuple[int, int] | None = None) -> Measu
         bright=_bright_share(luma),
         laplacian=_laplacian(luma),
         colourfulness=_colourfulness(small),
-        perceptual_hash=_perceptual_hash(luma),
+        perceptual_hash=perceptual_hash(luma),
     )
 
 
@@ -227,12 +236,17 @@ def _colourfulness(channels: Pixels) -> float:
     )
 
 
-def _perceptual_hash(luma: Pixels) -> int:
+def perceptual_hash(luma: Pixels) -> int:
     """Return the signs of a DCT of the means of 32 x 32 cells, in whole numbers below 2^53."""
-    down, across = (_waves() @ _overlaps(length, _HASH_SIDE) for length in luma.shape)
+    down, across = map(_waves_of, luma.shape)
     low = (down @ luma.astype(np.float64) @ across.T).ravel()[1:]  # without the mean
     bits = np.concatenate([[False], low > np.sort(low)[len(low) // 2]])
     return int.from_bytes(np.packbits(bits).tobytes(), "big")
+
+
+@lru_cache(maxsize=1024)
+def _waves_of(length: int) -> npt.NDArray[np.float64]:
+    return _waves() @ _overlaps(length, _HASH_SIDE)
 
 
 @lru_cache(maxsize=1)

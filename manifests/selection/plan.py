@@ -240,6 +240,11 @@ def _hashes(keys: list[str], seed: int) -> npt.NDArray[np.uint64]:
     return np.frombuffer(bytes(digests), dtype="<u8").reshape(-1, 3)
 
 
+_STILLS = (
+    "; a clip is a folder of the frames of one scene, or a video: photographs are a folder= source"
+)
+
+
 def _choose(
     candidates: pa.Table,
     sources: list[Source],
@@ -260,6 +265,7 @@ def _choose(
         raise ConfigError(
             f"no candidate is suitable{_counted(of_source, reasons)}; "
             + ("loosen --profile or use --no-select" if judged else "mend them or add sources")
+            + _STILLS * (Reason.SCENE_CHANGE in reasons)
         )
     wanted = sum(available) if pairs is None else pairs
     if wanted > sum(available):

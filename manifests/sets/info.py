@@ -9,7 +9,7 @@ from typing import Any, NotRequired
 from pydantic import ValidationError, model_validator
 from typing_extensions import TypedDict
 
-from ...errors import DamagedError, SetError
+from ...errors import DamagedError, SetError, visible
 from ...storage.atomic import canonical_json, sha256_and_size, sha256_bytes, write_bytes
 from ...storage.untrusted import (
     SPLITS,
@@ -232,13 +232,17 @@ def facts_of(path: Path) -> FileFacts:
 
 def differences(before: Any, now: Any, where: str = "") -> list[str]:
     """List the leaves in which two JSON values differ, as `path: before, now after`."""
-    if isinstance(before, dict) and isinstance(now, dict):
-        keys = sorted(set(before) | set(now))
-        return [
+    if isinstance(before, dict | None) and isinstance(now, dict | None) and before != now:
+        first, second = before or {}, now or {}
+        found = [
             line
-            for key in keys
-            for line in differences(before.get(key), now.get(key), f"{where}.{key}".strip("."))
+            for key in sorted(set(first) | set(second))
+            for line in differences(
+                first.get(key), second.get(key), f"{where}.{visible(key)}".strip(".")
+            )
         ]
+        if found or None not in (before, now):
+            return found
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         pairs = enumerate(zip(before, now, strict=True))
         return [line for i, (b, n) in pairs for line in differences(b, n, f"{where}[{i}]")]
@@ -246,5 +250,12 @@ def differences(before: Any, now: Any, where: str = "") -> list[str]:
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    try:
+        text = json.dumps(value)
+    except ValueError:  # a number of thousands of digits
+        text = shown(value)
+    if len(text) <= 60:
+        return text
+    if isinstance(value, dict | list):  # not cut in the middle
+        return f"{len(value):,} {'value' if len(value) == 1 else 'values'}"
+    return text[:57] + "..."

@@ -86,8 +86,16 @@ class Sample:
     def pixels(self) -> tuple[Pixels, Pixels]:
         """Decode the low and the normal, uint8 RGB (H, W, 3).
 
-        Raises ImageRefused when one of them is damaged, or not there.
+        Raises ImageRefused when one of them is damaged, or not there; SetError when the set is
+        live, and stores no lows, or a set of clips.
         """
+        if not {LOW, NORMAL} <= self.members.keys():
+            what = "a set of live lows, which loaders make when they read a pair"
+            if f"{NORMAL}.000" in self.members:
+                what = f"a set of clips: its pictures are .decoded('{NORMAL}.000') and so on"
+            raise SetError(
+                f"{self.key}: is of {what}; gloam.synth.renderers.pixels_of(pair) gives both images"
+            )
         return self.decoded(LOW), self.decoded(NORMAL)
 
     @cached_property

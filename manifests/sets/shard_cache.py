@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import SetError
+from ...storage.atomic import claim
 from ...storage.locks import exclusive
 from .layouts.shard_writer import index_path, shard_path
 from .receipts import read_receipt
@@ -26,6 +27,8 @@ class ShardCache:
     limit: bytes that this set's copies may take; what the disk has free, less a twentieth, is a
       limit too.
     identity, root: str, Path; identity and folder of the set.
+
+    Raises SetError when the folder of its copies is a link, or holds one.
     """
 
     def __init__(
@@ -34,6 +37,7 @@ class ShardCache:
         self._folder, self._limit, self._root, self._units = folder / identity, limit, root, units
         self._thread: threading.Thread | None = None
         self._stopped = threading.Event()
+        claim(self._folder, link=False)
         self._done: set[str] = {unit for unit in units if self._both(unit)}
 
     def __getstate__(self) -> dict[str, Any]:

@@ -11,7 +11,14 @@ from pathlib import Path
 from ...engines.engine import ignore_progress
 from ...errors import SetError
 from ...progress import Progress, Silent
-from ...storage.atomic import atomic_write, remove_temporaries, remove_tree, sha256_file
+from ...storage.atomic import (
+    atomic_write,
+    claim,
+    is_temporary,
+    remove_files,
+    remove_tree,
+    sha256_file,
+)
 from ...storage.locks import exclusive
 from ...storage.stores import StorePath, as_path, map_concurrent
 from ...storage.untrusted import inside, open_regular
@@ -96,6 +103,7 @@ def stage(
     whole = sum(file.bytes for file in files)
     (progress or Silent()).stage("copying", whole)
     _check_target(target, info)
+    left = claim(target)
     with exclusive(target / WORK_FOLDER / "lock"):
         missing = list(_missing(target, files))
         needed = sum(file.bytes for file in missing)
@@ -104,7 +112,7 @@ def stage(
             if needed > free:
                 what = f"the set needs {_size(needed)} more, {_size(free)} are free"
                 raise SetError.at(target, what)
-        remove_temporaries(target)
+        remove_files(left)
         done = whole - needed
         at(done)
         # What says that the copy is whole comes last, by itself.
@@ -131,7 +139,7 @@ def _check_target(target: Path, info: SetInfo) -> None:
         strange = [
             path.name
             for path in target.iterdir()
-            if path.name not in own and ".tmp-" not in path.name and path.suffix != ".lock"
+            if path.name not in own and not is_temporary(path.name) and path.suffix != ".lock"
         ]
         receipts = (target / "receipts").glob("*.json")
         if strange or any(path.name not in known for path in receipts):

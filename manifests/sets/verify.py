@@ -117,6 +117,39 @@ def verify_set(
     )
 
 
+def look_over(pairs: PairSet) -> list[Problem]:
+    """Report what a look at each file of a set tells, without reading it through.
+
+    Sizes, receipts, and of shards on this machine their indexes, and whether some members are where
+    these say.
+    """
+    root, info = pairs.root, pairs.info
+    own = layout_named(info.layout)
+    problems = [
+        problem
+        for name, facts in info.files.items()
+        for problem in _check_file(root, name, facts, None)
+    ]
+    check = partial(check_unit, root, info.layout, checksums=False)
+    looked = map_concurrent(check, list(info.units), root, 1)
+    for unit, (receipt, found) in zip(info.units, looked, strict=True):
+        problems += found
+        if receipt is None or found or isinstance(root, StorePath):
+            continue
+        try:
+            problems += [Problem(where, what) for where, what in own.glance(root, receipt)]
+        except (OSError, SetError, ValueError) as error:
+            problems.append(Problem(unit, f"cannot be read: {first_line(error)}"))
+    return problems
+
+
+def unit_of(where: str) -> str:
+    """Return the unit that a problem is of; "" where it is of none."""
+    name = where.partition(":")[0]
+    folder, _, name = name.rpartition("/")
+    return name.partition(".")[0] if folder in ("", "shards", "receipts") else ""
+
+
 def _examine(root: Path, name: str) -> Examined:
     """Read a file of a set through that belongs to no unit."""
     path, odd = inside(root, name, SET_FILE), []

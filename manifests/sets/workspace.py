@@ -9,7 +9,7 @@ from itertools import compress
 from pathlib import Path
 
 from ...errors import SetError
-from ...storage.atomic import remove_temporaries, remove_tree
+from ...storage.atomic import claim, remove_files, remove_temporaries, remove_tree
 from ...storage.locks import exclusive
 from ...storage.stores import map_concurrent
 from .info import SET_FILE, WORK_FOLDER, BuildNote, note_path
@@ -28,10 +28,11 @@ def refuse_broken_link(root: Path) -> None:
         )
 
 
-def prepare_output(root: Path) -> None:
+def prepare_output(root: Path) -> list[Path]:
     """Make the folder of a set, unless it is one or is empty.
 
-    Raises SetError when it holds something else or cannot be written.
+    Returns what killed writers left there. Raises SetError when it holds something else, a link
+    among it, or cannot be written.
     """
     try:
         # In this order another builder may begin or end meanwhile: its work's folder is there
@@ -43,9 +44,11 @@ def prepare_output(root: Path) -> None:
             raise SetError.at(
                 root, "exists and is not a gloam set; choose another folder or empty it"
             )
+        left = claim(root)
         (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SetError.at(root, f"cannot be written: {error.strerror or error}") from error
+    return left
 
 
 @contextmanager
@@ -55,9 +58,9 @@ def working_on(root: Path) -> Iterator[None]:
     Left-overs of killed writers, and of a finished set's work, are deleted. Raises SetError when
     the folder holds something else or cannot be written, or another process works on it.
     """
-    prepare_output(root)
+    left = prepare_output(root)
     with exclusive(root / WORK_FOLDER / "lock"):
-        remove_temporaries(root)
+        remove_files(left)
         try:
             yield
         finally:

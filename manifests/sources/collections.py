@@ -17,7 +17,7 @@ from ...errors import SourceError
 from ...storage.stores import as_path
 from ..images.header import SUFFIXES
 from .containers import Entry, Location, escape_path, list_container, read_beside, read_text
-from .matching import match, normalize_name, strip_suffix, unmatched_names
+from .matching import lower_suffix, match, normalize_name, strip_suffix, unmatched_names
 from .photographs import choose_images, list_photographs, without_lows
 from .shard_patterns import expand_shards
 
@@ -162,13 +162,13 @@ def _of_voc_list(path: str, entries: list[Entry], images: list[Entry], listing: 
     In a class' own list, of lines `name 1` and `name -1`, they are those of 1.
     """
     ending = f"ImageSets/Main/{listing}.txt"
-    found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
+    found = [e for e in entries if lower_suffix(f"/{e.name}").endswith(f"/{ending}")]
     if not found:
         raise SourceError.at(path, f"has no {ending}")
     there = {strip_suffix(normalize_name(e.name)) for e in images}
     wanted: set[str] = set()
     for entry in found:  # VOC's archives of several years hold a list each
-        folder = normalize_name(f"{entry.name.removesuffix(ending)}JPEGImages") + "/"
+        folder = normalize_name(f"{entry.name[: -len(ending)]}JPEGImages") + "/"
         for line in read_text(path, entry).split("\n"):
             name, flag = unicodedata.normalize("NFC", line).strip(), "1"
             fields = name.rsplit(maxsplit=1)
@@ -200,11 +200,10 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     # The images and the annotations come as two downloads; unpacked or not, they lie side by side.
     entries = list(list_container(as_path(path), passed))
     ending = f"annotations/{listing}.json"
-    beside = as_path(path).parent / ending
-    found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
+    found = [e for e in entries if lower_suffix(f"/{e.name}").endswith(f"/{ending}")]
     if found:
         text = read_text(path, found[0])
-    elif beside.is_file():
+    elif beside := _named(as_path(path).parent / "annotations", f"{listing}.json"):
         text = read_beside(beside)
     else:
         raise SourceError.at(path, f"has no {ending}, neither inside nor beside it")
@@ -231,6 +230,12 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     return _by_stem(e for name, e in images.items() if name in kept)
 
 
+def _named(folder: Path, name: str) -> Path | None:
+    """Return the file of a folder that is called so, whatever the case of its suffix."""
+    there = sorted(folder.glob("*")) if folder.is_dir() else []
+    return next((one for one in there if lower_suffix(one.name) == name), None)
+
+
 def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     shards = expand_shards(path, passed)
     if not shards:
@@ -249,10 +254,9 @@ def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Liste
 
 
 SAMPLE_NAMES = (
-    "astronaut.png", "cat.png", "chelsea.png", "coffee.png", "color.png", "eagle.png",
-    "hubble_deep_field.jpg", "ihc.png", "motorcycle_left.png", "motorcycle_right.png", "retina.jpg",
-    "rocket.jpg", "skin.jpg", "camera.png", "moon.png", "brick.png", "grass.png", "gravel.png",
+    "motorcycle_left.png", "coffee.png", "astronaut.png", "chelsea.png", "rocket.jpg", "camera.png",
 )  # fmt: skip
+"""Photographs of scenes, each once; scikit-image's other pictures are textures and science's."""
 
 
 def _sample(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import stat
+import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
-from ...errors import SourceError
-from ...storage.stores import Status, StorePath
+from ...errors import SourceError, visible
+from ...storage.stores import Status, StorePath, as_path, in_store
 from ..images.header import SUFFIXES
 from ..images.npy import SUFFIX
+from .matching import normalize_name
 
 _SYSTEM_FOLDERS = frozenset({"__MACOSX", "@eaDir", "@Recycle", "#recycle", "$RECYCLE.BIN"})
 _MOST_LINKS = 100_000
@@ -135,6 +137,14 @@ def _unreadable(error: OSError) -> None:
     raise SourceError.at(error.filename, error.strerror or str(error)) from error
 
 
+def as_it_lies(path: Path) -> Path:
+    """Return a path as the system writes its accents, where a list writes them otherwise."""
+    if not str(path).isascii() and not path.exists():
+        forms = (as_path(unicodedata.normalize(form, str(path))) for form in ("NFC", "NFD"))
+        return next((one for one in forms if one.exists()), path)
+    return path
+
+
 def images_below(folder: Path, npy: bool = False) -> list[Path]:
     """Return the images below a folder by their endings, in the order of their paths.
 
@@ -152,7 +162,10 @@ def list_images(folder: Path, npy: bool = False) -> list[Path]:
     Raises SourceError when there is no such folder, or no image in it.
     """
     if not folder.is_dir():
-        raise SourceError.at(folder, "not a folder")
+        far = in_store(folder)
+        raise SourceError.at(
+            visible(folder), "lies in a store: copy it to a folder" if far else "not a folder"
+        )
     found = images_below(folder, npy)
     if not found:
         known = sorted({*SUFFIXES, SUFFIX} if npy else SUFFIXES)
@@ -163,12 +176,13 @@ def list_images(folder: Path, npy: bool = False) -> list[Path]:
 def image_files(folder: Path) -> dict[str, Path]:
     """List the images below a folder, those in `.npy` files too, in the order of their paths.
 
-    Each is under its relative path without suffix; see `images_below`. Raises SourceError when
-    there is no such folder, no image in it, or two of one name.
+    Each is under its relative path without suffix, letters and their accents composed, as systems
+    write them differently; see `images_below`. Raises SourceError when there is no such folder, no
+    image in it, or two of one name.
     """
     found: dict[str, Path] = {}
     for path in list_images(folder, npy=True):
-        name = path.relative_to(folder).with_suffix("").as_posix()
+        name = normalize_name(path.relative_to(folder).with_suffix("").as_posix())
         if name in found:
             raise SourceError.at(
                 path,
@@ -191,14 +205,28 @@ def image_pairs(lows: Path, normals: Path | None, most: int) -> list[tuple[str, 
     files = image_files(lows)
     partners: dict[str, Path] = {} if normals is None else image_files(normals)
     if normals is not None:
-        alone = sorted(files.keys() ^ partners.keys())
-        if alone:
-            where = lows if alone[0] in files else normals
-            more = f" ({len(alone)} such files)" if len(alone) > 1 else ""
-            raise SourceError(
-                f"{where}: {alone[0]} has no partner of that name{more}; low and normal have equal"
-                " names but for the suffix"
-            )
+        check_partners(lows, files, normals, partners)
     names = list(files)
     chosen = np.unique(np.linspace(0, len(names) - 1, min(most, len(names))).astype(int))
     return [(name, files[name], partners.get(name)) for name in (names[i] for i in chosen)]
+
+
+def check_partners(
+    lows: Path, files: Mapping[str, Path], normals: Path, partners: Mapping[str, Path]
+) -> None:
+    """Check that two folders, as `image_files` lists them, have the same names.
+
+    Raises SourceError with a file that has no partner, its folder, and how many there are.
+    """
+    alone = sorted(files.keys() ^ partners.keys())
+    if not alone:
+        return
+    here, there, held = (lows, normals, files) if alone[0] in files else (normals, lows, partners)
+    name, more = held[alone[0]].relative_to(here), ""
+    if len(alone) > 1:
+        first = sum(one in files for one in alone)
+        more = f" ({first:,} such files in {lows}, {len(alone) - first:,} in {normals})"
+    raise SourceError(
+        f"{here}: {name} has no partner of that name in {there}{more}; low and normal have equal"
+        " names but for the suffix"
+    )

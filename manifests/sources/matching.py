@@ -41,6 +41,12 @@ def strip_suffix(name: str) -> str:
     return stem if suffix.lower() in SUFFIXES else name
 
 
+def lower_suffix(name: str) -> str:
+    """Return a path with its suffix in small letters: `.XML` is what `.xml` is."""
+    stem, suffix = os.path.splitext(name)
+    return stem + suffix.lower()
+
+
 def match(names: Collection[str], paths: Collection[str], root: str = "") -> Matches:
     """Find the photographs that names mean.
 

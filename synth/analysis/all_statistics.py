@@ -6,7 +6,7 @@ import numpy as np
 
 from ..kernels.arrays import Pixels
 from .noise_statistics import NOISE_LABELS, noise_statistics, smooth_places
-from .pair_statistics import LABELS, flattest, low_statistics, noise, pair_statistics
+from .pair_statistics import LABELS, flattest, low_statistics, noise, pair_statistics, texture
 from .tone_statistics import TONE_LABELS, tone_statistics
 
 ALL_LABELS = LABELS | NOISE_LABELS | TONE_LABELS
@@ -23,13 +23,16 @@ def all_statistics(low: Pixels, normal: Pixels | None = None) -> dict[str, float
     Returns a dict by the names of `ALL_LABELS`; NaN where an image is too small or too black for
     one. Raises ValueError when the sizes differ.
     """
+    known = None
     if normal is None:
         found = low_statistics(low) | noise(low, flattest(low))
     else:
-        found = pair_statistics(low, normal)
+        textures = texture(normal)
+        found = pair_statistics(low, normal, textures)
         normal = middle(normal, _SIDE)
+        known = textures if normal.shape[:2] == textures.shape else None
     low = middle(low, _SIDE)
-    found |= noise_statistics(low, smooth_places(low, normal))
+    found |= noise_statistics(low, smooth_places(low, normal, known))
     return found if normal is None else found | tone_statistics(low, normal)
 
 

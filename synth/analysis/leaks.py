@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
-from ...engines.local import LocalEngine, count
+from ...engines.local import count, local_engine
 from ...errors import ImageRefused, SourceError
-from ...manifests.images.decode import decode_as_rgb, decode_small
-from ...manifests.images.header import MAX_PIXELS, read_header
+from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.npy import MAGIC, npy_as_png
+from ...manifests.images.opening import byte_limit
 from ...manifests.real.real import real_named
-from ...manifests.selection.measures import SIDE, measure_pixels
-from ...manifests.selection.twins import Thumbnail, find_twins, thumbnail
+from ...manifests.selection.twins import Look, find_twins, hashes_of, look_at_file
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sets.sample import is_normal
@@ -35,15 +34,13 @@ _WIDTH = 320
 
 
 class Seen(NamedTuple):
-    """Hash and thumbnail of a picture.
+    """A picture, and what of it is compared.
 
     path: that of the file; of a gloam set its folder and the key.
-    thumbnail: int64 array.
     """
 
     path: str
-    hash: int
-    thumbnail: Thumbnail
+    look: Look
 
 
 class Leak(NamedTuple):
@@ -83,8 +80,12 @@ class Leaks:
         )
 
 
-def leaks(*sets: str | Path, workers: int = 1, progress: Progress | None = None) -> Leaks:
+def leaks(*sets: str | Path, workers: int | None = None, progress: Progress | None = None) -> Leaks:
     """Find pictures of one set that another also has, even at another exposure or slightly shifted.
+
+    Mirrored pictures are found, too, those in flat frames or letterboxes, and those that were cut
+    by a tenth of their sides. Pictures that were turned, or cut further, are not looked for; nor
+    are dark ones with little but a lamp, unless their details agree.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def leaks(*sets: str | Path, workers: int = 1, progress: Progress | None = None)
         Two or more: folders of images, gloam's sets (their normals), or real ones as
         "lol-v1=FOLDER" (the normals of their test split).
     workers, progress
-        See `gloam.build`; one process and no bars by default.
+        See `gloam.build`; all cores and no bars by default.
 
     Raises
     ------
@@ -114,30 +115,22 @@ def leaks(*sets: str | Path, workers: int = 1, progress: Progress | None = None)
         held[str(one)] = list(measure_pictures(one, unreadable, workers, progress))
     if len(held) < len(sets):
         raise SourceError(f"{sets[0]}: the same set is given twice")
-    hashes = {name: hashes_of(seen) for name, seen in held.items()}
+    looks = {name: [one.look for one in seen] for name, seen in held.items()}
+    hashes = {name: hashes_of(seen) for name, seen in looks.items()}
     found = []
     for first, second in combinations(held, 2):
-        sides = held[first], held[second]
-        found += [
-            Leak(sides[0][a].path, sides[1][b].path, bits)
-            for a, b, bits in find_twins(hashes[first], hashes[second], _thumbnails(sides))
-        ]
+        twins = find_twins(hashes[first], looks[first].__getitem__, looks[second], windows=True)
+        found += [Leak(held[first][a].path, held[second][b].path, bits) for a, b, bits in twins]
     return Leaks(found, {name: len(seen) for name, seen in held.items()}, unreadable)
 
 
-def hashes_of(seen: list[Seen]) -> Any:
-    """Return the hashes of pictures, as an array."""
-    return np.array([one.hash for one in seen], np.uint64)
-
-
-def _thumbnails(sides: tuple[list[Seen], list[Seen]]) -> Callable[[int, int], Thumbnail]:
-    return lambda side, number: sides[side][number].thumbnail
-
-
 def measure_pictures(
-    given: str | Path, unreadable: list[str], workers: int = 1, progress: Progress | None = None
+    given: str | Path,
+    unreadable: list[str],
+    workers: int | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[Seen]:
-    """Hash all pictures of a folder, or the normals of a set.
+    """Look at all pictures of a folder, or the normals of a set.
 
     given: see `leaks`.
     unreadable: gets what could not be read, with the reason.
@@ -150,7 +143,7 @@ def measure_pictures(
         groups: Iterator[list[Seen | str]] = ([_seen(*one)] for one in _normals(given))
     else:
         jobs = [tuple(paths[i : i + _GROUP]) for i in range(0, len(paths), _GROUP)]
-        groups = LocalEngine(workers).map(_see, jobs, shown.at)
+        groups = local_engine(workers).map(_see, jobs, shown.at)
     for number, group in enumerate(groups):
         if paths is None:
             shown.at(number)
@@ -185,7 +178,7 @@ def _see(paths: tuple[str, ...]) -> list[Seen | str]:
     made: list[Seen | str] = []
     for path in paths:
         try:
-            data = read_regular(as_path(path))
+            data = read_regular(as_path(path), byte_limit())
         except OSError as error:
             made.append(f"{path}: {error.strerror or error}")
         else:
@@ -196,11 +189,9 @@ def _see(paths: tuple[str, ...]) -> list[Seen | str]:
 
 def _seen(path: str, data: bytes) -> Seen | str:
     try:
-        data = npy_as_png(data) if data.startswith(MAGIC) else data
-        pixels = decode_small(data, read_header(data, MAX_PIXELS), SIDE)
+        return Seen(path, look_at_file(npy_as_png(data) if data.startswith(MAGIC) else data))
     except ImageRefused as refusal:
         return f"{path}: {refusal.detail}"
-    return Seen(path, measure_pixels(pixels).perceptual_hash, thumbnail(pixels))
 
 
 def _pixels(wanted: set[str], sets: list[str]) -> dict[str, Pixels]:
@@ -211,7 +202,7 @@ def _pixels(wanted: set[str], sets: list[str]) -> dict[str, Pixels]:
         if paths is None:
             data = ((path, own) for path, own in _normals(given) if path in wanted)
         else:
-            data = ((p, read_regular(as_path(p))) for p in paths if p in wanted)
+            data = ((p, read_regular(as_path(p), byte_limit())) for p in paths if p in wanted)
         for path, own in data:
             own = npy_as_png(own) if own.startswith(MAGIC) else own
             image = Image.fromarray(decode_as_rgb(own))

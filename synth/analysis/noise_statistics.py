@@ -61,13 +61,15 @@ NOISE_LABELS = {
 """Every statistic of noise, and what it is called in print."""
 
 
-def smooth_places(low: Pixels, normal: Pixels | None) -> Mask:
+def smooth_places(low: Pixels, normal: Pixels | None, textures: FloatImage | None = None) -> Mask:
     """Return where a scene is smooth, bool (H, W): its normal, where that is not saturated.
 
     Without a normal it is the low that is smooth, by a blur that noise hardly passes.
+
+    textures: `texture` of the normal, where it is known.
     """
     if normal is not None:
-        return flattest(normal, _SMOOTHEST) & (normal.max(axis=2) < _SATURATED)
+        return flattest(normal, _SMOOTHEST, textures) & (normal.max(axis=2) < _SATURATED)
     return flattest(np.asarray(cv2.GaussianBlur(low, (0, 0), 3), np.uint8), _SMOOTHEST)
 
 

@@ -54,10 +54,12 @@ LABELS = {
 """
 
 
-def pair_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
+def pair_statistics(
+    low: Pixels, normal: Pixels, textures: FloatImage | None = None
+) -> dict[str, float]:
     """Measure the statistics of one pair.
 
-    low, normal: uint8 arrays (H, W, 3), RGB.
+    low, normal: uint8 arrays (H, W, 3), RGB. textures: `texture` of the normal, where it is known.
 
     Returns a dict by the names of `LABELS`; NaN where an image is too small or too black for one.
     Raises ValueError when the sizes differ.
@@ -73,7 +75,11 @@ def pair_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
         "field_ev": float(np.std(grid - lit_grid)),
         "normal_grid_ev": float(np.std(lit_grid)),
     }
-    found |= low_statistics(low, grid) | noise(low, flattest(normal)) | _power_law(low, normal)
+    found |= (
+        low_statistics(low, grid)
+        | noise(low, flattest(normal, textures=textures))
+        | _power_law(low, normal)
+    )
     return {name: found[name] for name in LABELS if name in found}
 
 
@@ -111,12 +117,20 @@ def log_grid(light: FloatArray) -> FloatArray:
     return np.log2(np.maximum(np.array(means), _FAINTEST))
 
 
-def flattest(normal: Pixels, share: float = _FLATTEST) -> Mask:
-    """Return where a normal has the least texture: a share of its pixels, by default a fifth."""
+def texture(normal: Pixels) -> FloatImage:
+    """Return the texture (H, W) of a normal: the variance of its green near each pixel."""
     green = normal[:, :, 1].astype(np.float32)
     mean = cv2.GaussianBlur(green, (0, 0), 2)
-    texture = cv2.GaussianBlur(green * green, (0, 0), 2) - mean * mean
-    return texture <= np.quantile(texture, share)
+    return np.asarray(cv2.GaussianBlur(green * green, (0, 0), 2) - mean * mean)
+
+
+def flattest(normal: Pixels, share: float = _FLATTEST, textures: FloatImage | None = None) -> Mask:
+    """Return where a normal has the least texture: a share of its pixels, by default a fifth.
+
+    textures: `texture` of the normal, where it is known.
+    """
+    own = texture(normal) if textures is None else textures
+    return own <= np.quantile(own, share)
 
 
 def noise(low: Pixels, flat: Mask) -> dict[str, float]:

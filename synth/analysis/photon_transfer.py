@@ -78,7 +78,7 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
             mean, measured, wanted = (
                 float(values[here].mean()) for values in (level, noise**2, expected)
             )
-            own = draw.camera.name, draw.camera.iso
+            own = draw.camera.name or "", draw.camera.iso or 0.0
             points.append(TransferPoint(*own, mean, measured, wanted, count))
     return points
 

@@ -11,11 +11,11 @@ from PIL import Image
 from pydantic import BaseModel
 
 from ...errors import ConfigError, GloamWarning, ImageRefused, SourceError
-from ...manifests.clips.listing import list_clips
+from ...manifests.clips.listing import list_clips, warn_of_videos
 from ...manifests.clips.load_clip import load_clip
 from ...manifests.clips.windows import Windows, sequence_of
 from ...manifests.images.load_normal import load_normal
-from ...manifests.images.opening import Pixels
+from ...manifests.images.opening import Pixels, byte_limit
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sources import Location, list_source, read
 from ...manifests.sources.collections import SAMPLE_NAMES
@@ -87,11 +87,13 @@ def preview(
         for name, clip in _clips(paths, frames):
             rows += [strip_of(clip, one, seed, name, width) for one in loaded]
         return sheet(rows)
+    refused: list[tuple[str, ImageRefused]] = []
     for name, data in read_photographs(paths):
         try:
             normal = load_normal(data).pixels
         except ImageRefused as refusal:
-            raise SourceError(f"{name}: {refusal}", path=name) from refusal
+            refused.append((name, refusal))
+            continue
         for one in chosen:
             if grid is None:
                 rows.append(row_of(normal, load_recipe(one, changes), seed, name, width))
@@ -103,7 +105,19 @@ def preview(
                         label = f"{down}, {across}"
                         tiles.append(small_tile(normal, varied, label, seed, name, width))
                     rows.append(tiles)
+    say_refused(refused, len(rows))
     return sheet(rows)
+
+
+def say_refused(refused: Sequence[tuple[str, ImageRefused]], used: int) -> None:
+    """Warn of photographs that are passed over. Raises SourceError when none is used."""
+    if not refused:
+        return
+    name, refusal = refused[0]
+    more = f", and {len(refused) - 1:,} more" if len(refused) > 1 else ""
+    if not used:
+        raise SourceError(f"{name}: {refusal}{more}", path=name) from refusal
+    warnings.warn(f"passed over: {name}: {refusal}{more}", GloamWarning, stacklevel=3)
 
 
 def _clips(photos: Sequence[Path], frames: int) -> Iterator[tuple[str, list[Pixels]]]:
@@ -112,10 +126,12 @@ def _clips(photos: Sequence[Path], frames: int) -> Iterator[tuple[str, list[Pixe
         raise ConfigError("--frames: name folders of frames, or of video files")
     for photo in photos:
         first: dict[str, Location] = {}
-        for listed in list_clips(str(photo), Windows(frames), Counter()):
+        passed: Counter[str] = Counter()
+        for listed in list_clips(str(photo), Windows(frames), passed):
             first.setdefault(sequence_of(listed.path), listed.location)
             if len(first) > 4:
                 break
+        warn_of_videos(photo, passed)
         for name, place in list(first.items())[:4]:
             try:
                 yield name, [frame.pixels for frame in load_clip(place, cuts=True)]
@@ -164,6 +180,6 @@ def read_photographs(
     if len(files) > most:
         raise ConfigError(f"{len(files)} photographs are too many, {most} the most; name fewer")
     try:
-        return [(path.name, read_regular(path)) for path in files]
+        return [(path.name, read_regular(path, byte_limit())) for path in files]
     except OSError as error:
         raise SourceError(f"{error.filename}: {error.strerror}", path=error.filename) from error

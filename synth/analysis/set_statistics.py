@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...engines.engine import Counted, Engine, check_paths, ignore_progress
-from ...engines.local import LocalEngine, count
+from ...engines.local import LocalEngine, count, local_engine
 from ...errors import ImageRefused, SetError, SourceError
 from ...manifests.images.decode import read_rgb
 from ...manifests.sets.pair_set import PairSet, Unit, is_set, open_set
@@ -26,6 +26,8 @@ from .all_statistics import all_statistics
 from .clip_statistics import clip_statistics
 from .pair_statistics import summary
 from .photon_transfer import TransferPoint, pool_points, transfer_points
+from .scene_match import mismatch
+from .wrong_pairs import brightness, refuse_swapped
 
 _GROUP = 20  # pairs of folders a task
 
@@ -38,6 +40,9 @@ class Measured:
     components: the recipe of a mixture that each pair was drawn by; empty where there is no
       mixture.
     keys, units: of each pair: its key, and the unit of a set that holds it ("" of folders).
+    means: mean levels of each pair's low and normal; empty of lows alone.
+    mismatched: real pairs whose low and normal do not show the same: by key, `mismatch`.
+    damaged: units and pairs of a set that could not be measured, each with the reason.
     """
 
     rows: list[dict[str, float]]  # the statistics of each pair
@@ -45,6 +50,9 @@ class Measured:
     components: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     units: list[str] = field(default_factory=list)
+    means: list[tuple[float, float]] = field(default_factory=list)
+    mismatched: dict[str, str] = field(default_factory=dict)
+    damaged: list[str] = field(default_factory=list)
 
     def by_component(self) -> dict[str, list[dict[str, float]]]:
         """Return the rows of each component of a mixture, by its name, as they come."""
@@ -57,9 +65,11 @@ class Measured:
     def as_json(self) -> dict[str, Any]:
         """Return the number of pairs, percentiles 5, 50 and 95, and the photon transfer curve.
 
-        For a mixture, percentiles of each component too.
+        For a mixture, percentiles of each component too. Pairs that do not show the same are
+        counted in, and named.
         """
         made = {**_percentiles(self.rows), "photon_transfer": [p.__dict__ for p in self.transfer]}
+        made |= {"mismatched": self.mismatched} if self.mismatched else {}
         parts = {name: _percentiles(rows) for name, rows in self.by_component().items()}
         return {**made, "components": parts} if parts else made
 
@@ -77,7 +87,8 @@ def stats(
     normals: PairSet | str | Path | None = None,
     *,
     pairs: int = 2000,
-    workers: int = 1,
+    brighter_lows: bool = False,
+    workers: int | None = None,
     progress: Progress | None = None,
     engine: Engine | None = None,
 ) -> Measured:
@@ -92,8 +103,10 @@ def stats(
         names. Without, what can be said of lows alone is measured.
     pairs : int
         Largest number of pairs to measure, evenly spread.
+    brighter_lows : bool
+        Take two folders whose lows are brighter than their normals, as over-exposed ones are.
     workers, progress, engine
-        See `gloam.build`; one process and no bars by default. Progress counts pairs measured.
+        See `gloam.build`; all cores and no bars by default. Progress counts pairs measured.
 
     Returns
     -------
@@ -102,7 +115,8 @@ def stats(
     Raises
     ------
     SetError, SourceError
-        When there is nothing to measure, or an image is damaged or has no partner.
+        When there is nothing to measure, an image is damaged or has no partner, or lows are
+        brighter than their normals.
 
     Examples
     --------
@@ -111,17 +125,20 @@ def stats(
     >>> len(measured.rows), measured.rows[0]["exposure_ev"] > 0
     (6, True)
     """
-    shown, engine = progress or Silent(), engine or LocalEngine(workers)
+    shown, engine = progress or Silent(), engine or local_engine(workers)
     lows = lows if isinstance(lows, PairSet) else as_path(lows)
     if is_set(lows):
         found = open_set(lows, normals)
         shown.stage("measuring pairs", min(pairs, len(found)))
-        return measure_set(found, pairs, engine, shown.at)
+        measured = measure_set(found, pairs, engine, shown.at)
+        if measured.damaged:
+            raise SetError.at(found.root, f"{measured.damaged[0]}; gloam verify says what is wrong")
+        return measured
     if isinstance(lows, PairSet) or isinstance(normals, PairSet):
         raise SetError(f"{lows}: is no set, but its normals are; give two folders")
     shown.stage("measuring pairs", None)
     folder = None if normals is None else as_path(normals)
-    return measure_folders(lows, folder, pairs, engine, shown.at)
+    return measure_folders(lows, folder, pairs, engine, shown.at, brighter_lows)
 
 
 def measure_set(
@@ -134,9 +151,9 @@ def measure_set(
     """Measure at most `most` pairs of a set, evenly spread over it.
 
     Each unit of which pairs are measured is read whole: `most_units` says of how many at most.
+    Those that cannot be read are named in what is returned.
 
-    Raises SetError when a pair cannot be read, or the set holds lows only and was opened without
-    its normals.
+    Raises SetError when the set holds lows only and was opened without its normals.
     """
     pairs.check_normals()
     engine = engine or LocalEngine()
@@ -155,38 +172,61 @@ def measure_set(
     results = list(engine.map(_measure_unit, jobs, at))
     recipe = recorded_recipe(pairs.info.build.request.recipe, f"recipe of {pairs.root}")
     mixed = isinstance(recipe, MixtureRecipe)
-    keys = [key for keys, _, _ in results for key in keys]
+    every = [one for found, _, _ in results for one in found]
+    keys = [one.key for one in every]
     return Measured(
-        [row for _, rows, _ in results for row in rows],
-        pool_points(p for _, _, points in results for p in points),
+        [one.row for one in every],
+        pool_points(p for _, points, _ in results for p in points),
         [component_of(recipe, pairs.info.seed, key) for key in keys] if mixed else [],
         keys,
         [job[0].name for job, (own, _, _) in zip(jobs, results, strict=True) for _ in own],
+        [one.means for one in every if one.means],
+        damaged=[what for _, _, damaged in results for what in damaged],
     )
+
+
+class _Pair(NamedTuple):
+    """The measures of a pair."""
+
+    key: str
+    row: dict[str, float]
+    means: tuple[float, float] | None = None
+    mismatch: str = ""
 
 
 def _measure_unit(
     job: tuple[Unit, set[int]],
-) -> tuple[list[str], list[dict[str, float]], list[TransferPoint]]:
+) -> tuple[list[_Pair], list[TransferPoint], list[str]]:
+    """Return what was measured of a unit's pairs, and what could not be."""
     unit, wanted = job
-    keys, rows, points = [], [], []
-    for i, pair in enumerate(unit.pairs()):
-        if i not in wanted:
-            continue
-        try:
-            low, normal = pixels_of(pair)
-            row = all_statistics(low, normal)
-            if is_clip(pair.record["members"]):
-                row |= clip_statistics(*frames_of(pair))
-            rows.append(row)
-            keys.append(pair.key)
-            drawn = parse_draw(pair.record["draw"])
-        except (ImageRefused, ValueError) as error:
-            raise SetError.at(unit.root, f"{unit.name}: {pair.key}: {error}") from error
-        if isinstance(drawn, CameraDraw):
-            points += transfer_points(low, normal, drawn)
-        count()
-    return keys, rows, points
+    found: list[_Pair] = []
+    points: list[TransferPoint] = []
+    damaged: list[str] = []
+    seen = 0
+    try:
+        for i, pair in enumerate(unit.pairs()):
+            seen += 1
+            if i not in wanted:
+                continue
+            count()
+            try:
+                low, normal = pixels_of(pair)
+                row = all_statistics(low, normal)
+                if is_clip(pair.record["members"]):
+                    row |= clip_statistics(*frames_of(pair))
+                drawn = parse_draw(pair.record["draw"])
+            except (ImageRefused, SetError, ValueError) as error:
+                damaged.append(f"{unit.name}: {pair.key}: {error}")
+                continue
+            found.append(_Pair(pair.key, row, brightness(low, normal)))
+            if isinstance(drawn, CameraDraw):
+                points += transfer_points(low, normal, drawn)
+    except SetError as error:
+        damaged.append(f"{unit.name}: {str(error).removeprefix(f'{unit.root}/')}")
+    else:
+        if seen != unit.count:
+            damaged.append(f"{unit.name}: holds {seen:,} of {unit.count:,} pairs")
+    return found, points, damaged
 
 
 def measure_folders(
@@ -195,35 +235,45 @@ def measure_folders(
     most: int,
     engine: Engine | None = None,
     at: Counted = ignore_progress,
+    brighter_lows: bool = False,
 ) -> Measured:
     """Measure real pairs: a folder of lows and one of normals, or lows alone.
 
     Images have equal names in both; suffixes may differ.
 
     Raises SourceError when there is nothing to measure, an image has no partner, sizes differ or an
-    image is damaged.
+    image is damaged; and when lows are brighter than their normals, unless `brighter_lows`.
     """
     engine = engine or LocalEngine()
     check_paths(engine, lows, normals)
     wanted = image_pairs(lows, normals, most)
     groups = [wanted[i : i + _GROUP] for i in range(0, len(wanted), _GROUP)]
-    results = engine.map(_measure_files, groups, at)
+    every = [one for found in engine.map(_measure_files, groups, at) for one in found]
+    means = [one.means for one in every if one.means]
+    if not brighter_lows:
+        refuse_swapped(lows, means, [path for _, path, _ in wanted])
     return Measured(
-        [row for rows in results for row in rows],
+        [one.row for one in every],
         [],
-        keys=[name for name, _, _ in wanted],
-        units=[""] * len(wanted),
+        keys=[one.key for one in every],
+        units=[""] * len(every),
+        means=means,
+        mismatched={one.key: one.mismatch for one in every if one.mismatch},
     )
 
 
-def _measure_files(pairs: list[tuple[str, Path, Path | None]]) -> list[dict[str, float]]:
-    rows = []
-    for _, low_path, normal_path in pairs:
+def _measure_files(pairs: list[tuple[str, Path, Path | None]]) -> list[_Pair]:
+    made = []
+    for name, low_path, normal_path in pairs:
         try:
             low = read_rgb(low_path)
             normal = read_rgb(normal_path) if normal_path else None
-            rows.append(all_statistics(low, normal))
+            row = all_statistics(low, normal)
         except ValueError as error:
             raise SourceError(f"{low_path}: {error}", path=low_path) from error
+        if normal is None:
+            made.append(_Pair(name, row))
+        else:
+            made.append(_Pair(name, row, brightness(low, normal), mismatch(low, normal)))
         count()
-    return rows
+    return made

@@ -18,10 +18,11 @@ from ...manifests.request import OutputOptions
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample
 from ...manifests.sets.verify import Kind, Problem
+from ..analysis.wrong_pairs import MOST_BRIGHTER, brighter, brightness
 from ..clips import frame_names, is_clip, named_frames, render_clip
 from ..decode import decode_image
 from ..kernels.arrays import Pixels
-from ..models import MODEL, draw, parse_draw
+from ..models import MODEL, draw_many, form_of, parse_draw
 from ..recipes.load import Recipe, recorded_recipe
 from . import WARM
 from .worker import encode_low
@@ -38,6 +39,7 @@ class _Job:
     output: OutputOptions
     recipe: Recipe | None = None
     seed: int = 0
+    form: str = ""
 
 
 def recheck_set(
@@ -66,16 +68,25 @@ def recheck_set(
     request = pairs.info.build.request
     # A live set holds draws alone: they are to be those of its recipe, seed and keys.
     recipe = recorded_recipe(request.recipe, f"recipe of {pairs.root}") if pairs.live else None
-    jobs = (_Job(unit, request.output, recipe, pairs.info.seed) for unit in pairs.units())
-    return [problem for problems in engine.map(_recheck_unit, jobs, at) for problem in problems]
+    drawn = recipe, pairs.info.seed, form_of(pairs.info.build.versions)
+    jobs = (_Job(unit, request.output, *drawn) for unit in pairs.units())
+    results = list(engine.map(_recheck_unit, jobs, at))
+    bright = [where for _, found in results for where in found]
+    problems = [problem for found, _ in results for problem in found]
+    if len(bright) > MOST_BRIGHTER * len(pairs):
+        what = f"its low is brighter than its normal, as are {len(bright) - 1:,} others"
+        problems.append(Problem(bright[0], what, kind=Kind.LOW, remark=True))
+    return problems
 
 
-def _recheck_unit(job: _Job) -> list[Problem]:
+def _recheck_unit(job: _Job) -> tuple[list[Problem], list[str]]:
+    """Return what is wrong with a unit, and where lows are brighter than their normals."""
     problems: list[Problem] = []
+    bright: list[str] = []
     try:
         for pair in job.unit.pairs():
             try:
-                problem = _problem_of(pair, job)
+                problem = _problem_of(pair, job, bright)
             except ImageRefused as refusal:
                 problem = f"cannot be decoded: {refusal.detail}"
             except (ValueError, TypeError) as error:
@@ -86,11 +97,14 @@ def _recheck_unit(job: _Job) -> list[Problem]:
             count()
     except SetError as error:
         problems.append(Problem(job.unit.name, str(error)))
-    return problems
+    return problems, bright
 
 
-def _problem_of(pair: Sample, job: _Job) -> str:
-    """Say what is wrong with a pair or a clip, if anything."""
+def _problem_of(pair: Sample, job: _Job, bright: list[str]) -> str:
+    """Say what is wrong with a pair or a clip, if anything.
+
+    bright: gets where it is, if its low is the brighter one.
+    """
     drawn = parse_draw(pair.record["draw"])
     clip = is_clip(pair.record["members"])
     names = frame_names(pair.members, NORMAL) if clip else [NORMAL]
@@ -102,9 +116,11 @@ def _problem_of(pair: Sample, job: _Job) -> str:
                 return f"{name}: {problem}"
             return f"low and normal are out of step for some readers: of the normal, {problem}"
     if job.recipe is not None:
-        wrong = draw(job.recipe, job.seed, pair.key) != drawn
+        wrong = draw_many(job.recipe, job.seed, [pair.key], job.form)[0] != drawn
         return "the stored draw is not that of the recipe, the seed and its key" if wrong else ""
     lows = named_frames(LOW, render_clip(normals, drawn), clip)
+    if brighter(brightness(next(iter(lows.values())), normals[0])).any():
+        bright.append(f"{job.unit.name}: {pair.key}")
     for number, (name, made) in enumerate(lows.items()):
         problem = _difference(pair.decoded(name, decode_image), made, job.output)
         if problem:

@@ -93,7 +93,8 @@ def build(
         False takes every photograph that can be read.
     not_like : str, Path, or several
         Sets whose scenes to leave out, such as a benchmark's: folders of images, gloam's sets, or
-        real ones as "lol-v1=FOLDER"; see `gloam.leaks`.
+        real ones as "lol-v1=FOLDER"; see `gloam.leaks`. Photographs in frames, or of which such a
+        picture is a smaller part, are not looked for.
     workers : int, optional
         Processes, by default as many as there are cores. They change no byte.
     cache : str or Path, optional

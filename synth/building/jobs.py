@@ -10,6 +10,7 @@ import pyarrow as pa
 from ...errors import SourceError
 from ...manifests.selection.candidates import locations
 from ...manifests.sets.layouts.layout import unit_name
+from ..models import form_of
 from .planning import Planned, Run
 from .worker import PlannedPair, UnitJob
 
@@ -73,6 +74,7 @@ def jobs_of(
                 request.recipe,
                 note.request.seed,
                 request.output,
+                form_of(note.versions),
                 unmeasured=request.takes_everything,
                 labels=places.get(unit),
             )

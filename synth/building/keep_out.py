@@ -14,9 +14,9 @@ from ...errors import ConfigError, ImageRefused
 from ...manifests.clips.windows import locates_clip
 from ...manifests.selection.bounds import KEPT
 from ...manifests.selection.candidates import locations
-from ...manifests.selection.twins import Thumbnail, find_twins, thumbnail_of
+from ...manifests.selection.twins import Look, find_twins, look_at_file
 from ...manifests.sources import read
-from ..analysis.leaks import Seen, hashes_of, measure_pictures
+from ..analysis.leaks import Seen, measure_pictures
 
 NOT_LIKE = "of a scene to keep out"
 """The reason of a candidate that shows what a picture of those sets shows."""
@@ -39,7 +39,8 @@ def sum_of(sets: tuple[str, ...]) -> str:
     """Return a checksum of the scenes of some sets, whatever their paths; a checksum as it is."""
     if len(sets) == 1 and re.fullmatch("[0-9a-f]{64}", sets[0]):
         return sets[0]
-    shown = sorted((one.hash, one.thumbnail.tobytes()) for one in pictures(sets))
+    looks = [one.look for one in pictures(sets)]
+    shown = sorted((one.hash, one.thumbnail.astype(np.int64).tobytes()) for one in looks)
     return sha256(repr(shown).encode()).hexdigest()
 
 
@@ -59,15 +60,13 @@ def refuse_known_scenes(candidates: pa.Table, sets: Sequence[str]) -> pa.Table:
     usable = np.array([i for i, reason in enumerate(reasons) if reason == KEPT], np.int64)
     hashes = candidates.column("perceptual_hash").to_numpy()[usable]
 
-    def made(side: int, number: int) -> Thumbnail:
-        if side:
-            return known[number].thumbnail
+    def look(number: int) -> Look | None:
         try:
-            return thumbnail_of(read(places[usable[number]]))
+            return look_at_file(read(places[usable[number]]))
         except ImageRefused:  # since it was measured; its pair will be refused
-            return np.zeros_like(known[0].thumbnail)
+            return None
 
-    for number, other, bits in find_twins(hashes, hashes_of(known), made):
+    for number, other, bits in find_twins([hashes], look, [one.look for one in known]):
         reasons[usable[number]] = NOT_LIKE
         details[usable[number]] = f"{known[other].path.rpartition('/')[2]}, {bits} bits apart"
     for name, values in (("reason", reasons), ("detail", details)):

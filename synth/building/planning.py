@@ -36,7 +36,7 @@ from ...storage.atomic import sha256_bytes, write_bytes
 from ..recipes.load import recipe_yaml
 from .keep_out import refuse_known_scenes
 from .preloading.workers import warm_workers
-from .request import Request, deciding_versions
+from .request import Request, deciding_versions, in_form_of
 
 
 @dataclass
@@ -81,7 +81,8 @@ def load_or_make_plan(run: Run) -> Planned:
 def list_sources(run: Run) -> pa.Table:
     """List the candidates that the sources hold now."""
     run.progress.stage("listing", None)
-    listed = list_candidates(list(run.request.sources), run.progress.at, run.passed)
+    limit = run.request.output.max_pixels
+    listed = list_candidates(list(run.request.sources), run.progress.at, run.passed, limit)
     # What needs it comes next.
     warm_workers(run.engine, run.request.output.low_codec)
     return listed
@@ -115,7 +116,7 @@ def _plan(run: Run, listed: pa.Table) -> Planned:
     chosen = request.plan.model_copy(update={"val": plan.val})
     note = BuildNote(
         request=request.model_copy(update={"plan": chosen}).recorded(),
-        versions=deciding_versions(request),
+        versions=deciding_versions(request.recipe, request),
         plan_sha256=sha256_bytes(tables[PLAN]),
         labels_sha256=sha256_bytes(tables[LABELS]) if request.output.labels else "",
     )
@@ -146,7 +147,8 @@ def _sound_note(root: Path, request: Request) -> BuildNote | None:
         return None
     if note is None:
         return None
-    asked, versions = request.recorded().model_dump(), deciding_versions(request)
+    asked = request.recorded().model_dump()
+    versions = in_form_of(note.versions, deciding_versions(request.recipe, request))
     if request.plan.val is None:  # as many as the set was begun with
         asked["plan"]["val"] = note.request.plan.val
     changed = differences(note.request.model_dump(), asked)

@@ -36,12 +36,13 @@ from ...progress import Progress, progress_of
 from ...storage.atomic import atomic_write, sha256_bytes, write_bytes
 from ...storage.stores import as_path
 from ...storage.untrusted import inside, opened
+from ..models import form_of
 from ..recipes.load import Recipe, load_recipe, recipe_yaml, recorded_recipe
 from ..recipes.overrides import Overrides, override_texts
 from .build import close_set
 from .preloading.workers import warm_workers
 from .remake_unit import Job, remake_unit
-from .request import deciding_versions
+from .request import deciding_versions, in_form_of
 from .split_again import SplitAgain, SplitPart, split_again
 
 
@@ -182,7 +183,7 @@ def _remake(
     info = origin.info
     if recipe is not None:
         warm_workers(engine, request.output.low_codec)
-    note = _note(info, request, recipe is None, lows_only, splits)
+    note = _note(info, request, recipe, lows_only, splits)
     with working_on(root):
         _begin(origin.root, root, note, splits)
         jobs = _jobs(origin, root, note, recipe, splits)
@@ -200,7 +201,7 @@ def _remake(
 def _note(
     info: SetInfo,
     request: RecordedRequest,
-    keeps_lows: bool,
+    recipe: Recipe | None,
     lows_only: bool,
     splits: SplitAgain | None,
 ) -> BuildNote:
@@ -209,7 +210,9 @@ def _note(
     # What its photographs were chosen and decoded by stays that of the old set.
     decided = ("measures", "av")
     chosen = {name: version for name, version in info.build.versions.items() if name in decided}
-    versions = info.build.versions if keeps_lows else deciding_versions() | chosen
+    versions = info.build.versions if recipe is None else deciding_versions(recipe) | chosen
+    if not changed:
+        versions = in_form_of(info.build.versions, versions)
     changed += differences(info.build.versions, versions, "version")
     if not changed and not lows_only:
         return info.build
@@ -259,7 +262,8 @@ def _jobs(
     output, units = note.request.output, {unit.name: unit for unit in origin.units()}
     parts = {name: SplitPart(name, None) for name in units} if splits is None else splits.parts
     common = root, note.fingerprint, recipe, note.request.seed, output, note.lows_only
+    form = form_of(note.versions)
     return [
-        Job(name, units[parts[name].unit], *common, parts[name].keys)
+        Job(name, units[parts[name].unit], *common, parts[name].keys, form)
         for name in missing_units(root, output.layout, parts, note)
     ]

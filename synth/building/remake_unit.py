@@ -31,6 +31,7 @@ class Job:
     """One unit to be made from a unit of another set. Without a recipe its lows are kept.
 
     name and keys: what the new unit is called, and which pairs it has of the old one; None for all.
+    form: of new draws, see `models.form_of`.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Job:
     output: OutputOptions
     lows_only: bool = False
     keys: frozenset[str] | None = None
+    form: str = ""
 
     def has(self, key: str) -> bool:
         """Return True if the new unit has this pair of the old one."""
@@ -96,7 +98,8 @@ def sample_with_low(unit: Unit) -> Iterator[Sample]:
 def _drawn(job: Job, samples: Sequence[Sample]) -> list[Draw | None]:
     """Return the draws that samples are made again with, theirs or new ones; None where kept."""
     if job.recipe is not None:
-        return [*draw_many(job.recipe, job.seed, [sample.key for sample in samples])]
+        keys = [sample.key for sample in samples]
+        return [*draw_many(job.recipe, job.seed, keys, job.form)]
     live = job.output.low_codec == "none"
     return [
         None if live or any(map(is_low, sample.members)) else draw_of(job.unit, sample)

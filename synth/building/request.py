@@ -17,7 +17,7 @@ from ...manifests.selection.measures import MEASURES
 from ...manifests.selection.plan import PlanOptions
 from ...manifests.sources import Source
 from ..kernels.png.file import CODING
-from ..models import MODEL
+from ..models import MODEL, draws_version
 from ..recipes.load import DEFAULT, Recipe
 from .keep_out import sum_of
 
@@ -90,7 +90,7 @@ class BuildFile(BaseModel):
     not_like: tuple[str, ...] = ()
 
 
-def deciding_versions(request: Request | None = None) -> dict[str, str]:
+def deciding_versions(recipe: Recipe, request: Request | None = None) -> dict[str, str]:
     """Return versions of the code that decides a set's bytes.
 
     With a request also of what its photographs are chosen by.
@@ -98,10 +98,16 @@ def deciding_versions(request: Request | None = None) -> dict[str, str]:
     versions = {name: metadata.version(name) for name in _DECIDING}
     if request is not None and request.frames and importlib.util.find_spec("av") is not None:
         versions["av"] = metadata.version("av")
-    versions |= {"model": str(MODEL), "png": str(CODING)}
+    versions |= {"model": str(MODEL), "png": str(CODING), **draws_version(recipe)}
     if request is not None and not request.takes_everything:
         versions["measures"] = str(MEASURES)
     return versions
+
+
+def in_form_of(begun: dict[str, str], versions: dict[str, str]) -> dict[str, str]:
+    """Return versions with the form of draws that a set was begun with: it keeps that."""
+    form = {"draws": begun["draws"]} if "draws" in begun else {}
+    return {name: one for name, one in versions.items() if name != "draws"} | form
 
 
 def recorded_versions() -> dict[str, str]:

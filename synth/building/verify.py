@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...engines.engine import Engine
-from ...engines.local import LocalEngine
+from ...engines.local import local_engine
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...manifests.sets.verify import Problem, verify_set
 from ...progress import Progress, Silent
@@ -18,7 +18,7 @@ def verify(
     deep: bool = False,
     strict: bool = False,
     normals: PairSet | str | Path | None = None,
-    workers: int = 1,
+    workers: int | None = None,
     progress: Progress | None = None,
     engine: Engine | None = None,
 ) -> list[Problem]:
@@ -39,7 +39,7 @@ def verify(
     normals : PairSet, str or Path, optional
         For `deep`, the set that holds the normals of a set of lows only.
     workers, progress, engine
-        See `gloam.build`; one process and no bars by default. Progress counts units, then pairs.
+        See `gloam.build`; all cores and no bars by default. Progress counts units, then pairs.
 
     Returns
     -------
@@ -65,5 +65,5 @@ def verify(
         from .deep_verify import recheck_set  # kernels
 
         shown.stage("comparing", len(pairs))
-        problems += recheck_set(pairs, engine or LocalEngine(workers), shown.at)
+        problems += recheck_set(pairs, engine or local_engine(workers), shown.at)
     return problems

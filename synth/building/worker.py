@@ -25,7 +25,7 @@ from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
 from ...manifests.sources import Location, read
-from ..clips import named_frames, render_clip
+from ..clips import each_low, named_frames
 from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
 from ..models import LowMaker, draw_many
@@ -53,6 +53,8 @@ class UnitJob:
     recipe: Recipe
     seed: int
     output: OutputOptions
+    form: str
+    """Of the draws, see `models.form_of`."""
     unmeasured: bool = False
     """Whether nobody has read the photographs before: those that cannot be read are refused
     then."""
@@ -87,7 +89,7 @@ def make_unit(job: UnitJob) -> Receipt:
 def _samples(
     job: UnitJob, refused: list[RefusedPair], left_out: list[RefusedPair]
 ) -> Iterator[Sample]:
-    draws = draw_many(job.recipe, job.seed, [planned.key for planned in job.planned])
+    draws = draw_many(job.recipe, job.seed, [one.key for one in job.planned], job.form)
     labels = None if job.labels is None else read_unit(job.root, job.labels)
     live = job.output.low_codec == "none"
     maker = LowMaker([] if live else draws)
@@ -115,7 +117,7 @@ def _samples(
         members: dict[str, Encoded] = {}
         if not live:
             normals = [frame.pixels for frame in frames if isinstance(frame, Normal)]
-            lows = render_clip(normals, drawn) if clip else [maker.low(number, normals[0])]
+            lows = each_low(normals, drawn) if clip else iter([maker.low(number, normals[0])])
             members = named_frames(LOW, [encode_low(low, job.output) for low in lows], clip)
         stored = [Encoded(frame.data, frame.suffix) for frame in frames]
         members |= named_frames(NORMAL, stored, clip) | marks

@@ -76,7 +76,9 @@ class CameraCalibration:
             "# standard_errors: the same of each.\n"
         )
         body = {"cameras": {self.name: {**camera, "standard_errors": errors}}}
-        return (text + yaml.safe_dump(body, sort_keys=False, default_flow_style=None)).encode()
+        return (text + yaml.safe_dump(body, sort_keys=False, default_flow_style=None)).encode(
+            "utf-8", "backslashreplace"
+        )
 
     def lines(self) -> list[str]:
         """Return a line for each ISO."""

@@ -382,6 +382,12 @@ class CameraRecipe(Section):
         """Sort them: a set's JSON does, and equal recipes are to have equal bytes."""
         return dict(sorted(groups.items()))
 
+    @property
+    def has_own_noise(self) -> bool:
+        """True if noise is of section `noise`: a sensor's, by its name and ISO, is not used."""
+        together = (path for group in self.together.values() for path in group.columns)
+        return self.noise != NoiseSection() or any(path.startswith("noise.") for path in together)
+
     @model_validator(mode="after")
     def _drawn_once(self) -> CameraRecipe:
         known: set[str] = set()

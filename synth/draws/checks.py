@@ -34,6 +34,8 @@ def check_camera(drawn: CameraDraw) -> None:
     """Raise ValueError, with its path, for a number that no recipe can draw."""
     lengths = check_numbers(drawn, CameraRecipe, _NUMBERS)
     field, sensor = drawn.illumination, drawn.camera.sensor
+    if drawn.noise is None and None in (drawn.camera.name, drawn.camera.iso):
+        raise ValueError("camera: has a name and an ISO where noise is a sensor's")
     lamps, own = drawn.emitters.count if drawn.emitters else 0, field.scene_light
     pools = own.pools.count if own else 0
     numbers = field.lights.count, field.lamps.count, pools, lamps

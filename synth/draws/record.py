@@ -7,12 +7,19 @@ anyone can make the low again without the recipe.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
 
 from ..degradations.draw import DegradationsDraw
 from ..parameters.drawing import Drawn, Off, nothing_of
 
 Floats = tuple[float, ...]
+
+
+def _none_for_nan(value: Any) -> Any:
+    """Return None for NaN, by which columns of numbers say that there is none."""
+    return None if value != value else value
 
 
 class ExposureDraw(Drawn):
@@ -146,11 +153,13 @@ class SensorDraw(Drawn):
 class BodyDraw(Drawn):
     """A camera.
 
-    iso: the calibrated one. matrix: linear sRGB to camera RGB, row by row; rows sum to 1.
+    name, iso: of the sensor whose noise the low has, at its calibrated ISO; None where noise is of
+      the recipe's own. Sets whose versions have no "draws" name a sensor there, too, which is not
+      used. matrix: linear sRGB to camera RGB, row by row; rows sum to 1.
     """
 
-    name: str
-    iso: float
+    name: str | None
+    iso: Annotated[float | None, BeforeValidator(_none_for_nan)]
     matrix: Floats
     sensor: SensorDraw
 

@@ -42,3 +42,13 @@ def draw_sensors(columns: Columns, random: KeyedColumns, recipe: CameraRecipe) -
         "camera.sensor.black": sensors.black.astype(np.int64),
         "camera.sensor.white": sensors.white.astype(np.int64),
     }
+
+
+def forget_unused(columns: Columns) -> None:
+    """Take out name and ISO of sensors whose noise is not the lows', as it is the recipe's own.
+
+    columns: of draws; None and NaN take their places.
+    """
+    if "noise.kurtosis" in columns:
+        count = len(columns["pixel_seed"])
+        columns |= {"camera.name": np.full(count, None), "camera.iso": np.full(count, np.nan)}

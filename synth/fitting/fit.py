@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from ...progress import Progress, Silent
 from ..kernels.arrays import FloatArray
 from ..realism.banks import BANKS
 from ..realism.comparison import CHANCE, TELLS, Group, Realism, compare_groups
+from ..realism.realism import compare_with_recipe
+from ..realism.samples import TestedLow
 from ..realism.two_sample import FEWEST, require_classifier
 from ..recipes.load import Recipe, recipe_of
 from .calibrate import adjust_noise, adjust_tone, curve_of, initial_values, loudness, with_spread
@@ -91,7 +93,8 @@ def fit(
     *,
     broad: bool = False,
     distributions: bool = False,
-    workers: int = 1,
+    brighter_lows: bool = False,
+    workers: int | None = None,
     progress: Progress | None = None,
 ) -> Fit:
     """Fit a recipe to real lows: their tone and noise, calibrated by simulation.
@@ -109,8 +112,10 @@ def fit(
         normals darkened less.
     distributions : bool
         Write settings, means and covariances in place of a table of the pairs.
+    brighter_lows : bool
+        Take lows that are brighter than their normals, as over-exposed ones are.
     workers, progress
-        See `gloam.build`; one process and no bars by default. Progress counts lows measured.
+        See `gloam.build`; all cores and no bars by default. Progress counts lows measured.
 
     Returns
     -------
@@ -121,7 +126,8 @@ def fit(
     gloam.errors.ConfigError
         When both `broad` and `distributions` are asked for.
     gloam.errors.SourceError
-        When images are missing, damaged, have no partner, or are not dark.
+        When images are missing, damaged, have no partner, or are not dark; or when half of the
+        pairs show two scenes.
 
     Examples
     --------
@@ -135,7 +141,7 @@ def fit(
         raise ConfigError("a broad recipe, or distributions of what was found: ask for one")
     shown = progress or Silent()
     paired, notes = normals is not None, list[str]()
-    pairs = read_pairs(Path(lows), None if normals is None else Path(normals), notes)
+    pairs = read_pairs(Path(lows), None if normals is None else Path(normals), notes, brighter_lows)
     shown.stage("fitting", _PASSES * len(pairs))
     passes = 0
 
@@ -191,22 +197,39 @@ def fit(
         except ConfigError as error:
             notes.append(str(error))
         else:
-            other = passed(None, found.recipe(), _ROUNDS + 2)
-            found = replace(found, told=_told(real, other, paired=paired))
+            begin = passes * len(pairs)
+            found = replace(
+                found,
+                told=_told(pairs, real, found.recipe(), workers, lambda n: shown.at(begin + n)),
+            )
     return replace(found, notes=tuple(notes))
 
 
-def _told(real: PairMeasures, other: PairMeasures, *, paired: bool) -> Realism:
-    """Return how well the recipe's lows are told from the real ones of the same scenes."""
-    scenes = np.arange(len(real.rows))
-    groups = [
-        Group(
-            [{k: v for k, v in row.items() if paired or k in BANKS["noise"]} for row in one.rows],
-            scenes,
-        )
-        for one in (real, other)
-    ]
-    return compare_groups("the recipe", *groups)
+def _told(
+    pairs: Sequence[Pair],
+    real: PairMeasures,
+    recipe: Recipe,
+    workers: int | None,
+    at: Callable[[int], None],
+) -> Realism:
+    """Return how well the recipe's lows are told from the real ones of the same scenes.
+
+    It is what `realism` says of pairs. Lows without normals are told by the noise of lows made of
+    them.
+    """
+    if pairs[0].known:
+        lows = [TestedLow(pair.key, pair.files[1], pair.files[0]) for pair in pairs]
+        rows = real.rows if all(pair.whole for pair in pairs) else None
+        return compare_with_recipe(lows, recipe, workers, at, rows)
+    other = measure_pairs(pairs, None, recipe, 0, workers, at)
+    scenes = np.arange(len(pairs))
+    return compare_groups(
+        "the recipe",
+        *(
+            Group([{k: v for k, v in row.items() if k in BANKS["noise"]} for row in rows], scenes)
+            for rows in (real.rows, other.rows)
+        ),
+    )
 
 
 def _untold(pairs: Sequence[Pair], real: PairMeasures) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...engines.local import LocalEngine, count
+from ...engines.local import count, local_engine
 from ..analysis.all_statistics import all_statistics
 from ..kernels.arrays import FloatArray, Pixels
 from ..models import draw, render
@@ -40,7 +40,7 @@ def measure_pairs(
     toe: float | None,
     made_by: FloatArray | Recipe | None,
     seed: int,
-    workers: int,
+    workers: int | None,
     at: Callable[[int], None],
 ) -> PairMeasures:
     """Measure real pairs, or lows simulated from their normals.
@@ -57,7 +57,7 @@ def measure_pairs(
         )
         for i in range(0, len(pairs), _GROUP)
     ]
-    found = [one for many in LocalEngine(workers).map(_measured, jobs, at) for one in many]
+    found = [one for many in local_engine(workers).map(_measured, jobs, at) for one in many]
     return PairMeasures([row for row, _ in found], np.array([tone for _, tone in found]))
 
 

@@ -14,6 +14,8 @@ from ...manifests.images.jpeg import jpeg_quality
 from ...manifests.sources.folders import image_pairs
 from ...storage.untrusted import read_regular
 from ..analysis.all_statistics import middle
+from ..analysis.scene_match import mismatch
+from ..analysis.wrong_pairs import BRIGHTER, WAY_OUT, brighter, brightness, mismatch_line
 from ..kernels.arrays import Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE, linear_to_srgb
 
@@ -30,11 +32,10 @@ _BLUR = 2.0
 
 _DAYLIGHT = "as bright as daylight"
 _SAME = "equal to their normals"
-_BRIGHTER = "brighter than their normals"
 _WAYS_OUT = {
     _DAYLIGHT: "they do not show noise in the dark; give dark photographs, or their normals too",
     _SAME: "give two folders, lows and normals",
-    _BRIGHTER: "name the lows first",
+    BRIGHTER: WAY_OUT,
 }
 
 
@@ -44,6 +45,7 @@ class Pair:
 
     Without a real normal, `normal` is the low as a smooth and bright picture, and `known` false.
     quality: of a low that is a JPEG, 1 to 100 of libjpeg's scale; 0 of others.
+    files: the paths of the low and of its normal. whole: whether nothing of them was cut.
     """
 
     key: str
@@ -51,40 +53,61 @@ class Pair:
     normal: Pixels
     known: bool = True
     quality: int = 0
+    files: tuple[Path, Path | None] = (Path(), None)
+    whole: bool = True
 
 
-def read_pairs(lows: Path, normals: Path | None, left_out: list[str]) -> list[Pair]:
+def read_pairs(
+    lows: Path, normals: Path | None, left_out: list[str], brighter_lows: bool = False
+) -> list[Pair]:
     """Read at most 200 pairs of two folders, evenly spread.
 
     left_out: gets a sentence for each reason why pairs are left out.
+    brighter_lows: whether lows may be brighter than their normals.
 
     Raises
     ------
     SourceError
         When images are missing, damaged, too small, of unlike sizes or have no partner; when half
-        of the lows are brighter than their normals, the same, or without normals as bright as
-        daylight.
+        of the lows are brighter than their normals, the same, of other scenes, or without normals
+        as bright as daylight.
     """
     pairs: list[Pair] = []
     paths: list[Path] = []
     for key, low_path, normal_path in image_pairs(lows, normals, MOST):
-        low, quality = _read(low_path), jpeg_quality(read_regular(low_path))
+        picture, quality = read_rgb(low_path), jpeg_quality(read_regular(low_path))
+        low = middle(picture, SIDE)
         paths.append(low_path)
         if normal_path is None:
             pairs.append(Pair(key, low, as_normal(low), known=False, quality=quality))
             continue
-        normal = _read(normal_path)
+        normal = middle(read_rgb(normal_path), SIDE)
         if low.shape != normal.shape:
             raise SourceError(f"{low_path}: its normal has another size", path=low_path)
-        pairs.append(Pair(key, low, normal, quality=quality))
-    reasons = [_unfit(pair) for pair in pairs]
+        files, whole = (low_path, normal_path), low.shape == picture.shape
+        pairs.append(Pair(key, low, normal, quality=quality, files=files, whole=whole))
+    reasons = [_unfit(pair, brighter_lows) for pair in pairs]
     for reason in filter(None, dict.fromkeys(reasons)):
         own = [path for path, why in zip(paths, reasons, strict=True) if why == reason]
         said = f"{len(own)} of {len(pairs)} images are {reason}, such as {own[0]}"
         if 2 * len(own) >= len(pairs):
             raise SourceError.at(lows, f"{said}: {_WAYS_OUT[reason]}")
         left_out.append(f"{said}: left out")
-    kept = [number for number, reason in enumerate(reasons) if not reason]
+    others = {
+        pair.key: what
+        for pair, reason in zip(pairs, reasons, strict=True)
+        if pair.known and not reason and (what := mismatch(pair.low, pair.normal))
+    }
+    if others:
+        said = mismatch_line(others, len(pairs))
+        if 2 * len(others) >= len(pairs):
+            raise SourceError.at(lows, f"{said}: give each low its own normal, of equal name")
+        left_out.append(f"{said}: left out")
+    kept = [
+        number
+        for number, reason in enumerate(reasons)
+        if not reason and pairs[number].key not in others
+    ]
     pairs, paths = [pairs[i] for i in kept], [paths[i] for i in kept]
     for pair, path in zip(pairs, paths, strict=True):
         if (least := min(pair.low.shape[:2])) < _LEAST:  # of the middle of larger images
@@ -98,13 +121,14 @@ def read_pairs(lows: Path, normals: Path | None, left_out: list[str]) -> list[Pa
     return pairs
 
 
-def _unfit(pair: Pair) -> str:
+def _unfit(pair: Pair, brighter_lows: bool) -> str:
     """Return why nothing can be fitted to a pair; nothing where it can."""
     if not pair.known:
         return _DAYLIGHT if np.median(pair.low) > _BRIGHT else ""
     if np.array_equal(pair.low, pair.normal):
         return _SAME
-    return _BRIGHTER if pair.low.mean() > 1.2 * pair.normal.mean() else ""
+    means = brightness(pair.low, pair.normal)
+    return BRIGHTER if not brighter_lows and brighter(means).any() else ""
 
 
 def as_normal(low: Pixels) -> Pixels:
@@ -115,7 +139,3 @@ def as_normal(low: Pixels) -> Pixels:
         mean = float((np.minimum(light * gain, 1) @ LUMINANCE).mean())
         gain = min(_MOST_GAIN, gain * _GREY / max(mean, 1e-5))
     return np.rint(255 * linear_to_srgb(np.minimum(light * gain, 1))).astype(np.uint8)
-
-
-def _read(path: Path) -> Pixels:
-    return middle(read_rgb(path), SIDE)

@@ -64,7 +64,7 @@ def _check(
         if isinstance(value, tuple):
             lengths[path] = len(value)
             value = next((one for one in value if not low <= one <= high), low)
-        if not low <= value <= high:
+        if value is not None and not low <= value <= high:
             raise ValueError(f"{path} = {shown(value)}: no recipe draws it ({low:g} to {high:g})")
     for name, own in part.inner:
         inner = getattr(drawn, name)

@@ -51,7 +51,7 @@ class Keys:
     """The keys of many pairs, for random numbers of any seed."""
 
     def __init__(self, keys: Sequence[str]) -> None:
-        ends = [f"\0{key}\0".encode() for key in keys]
+        ends = [f"\0{key}\0".encode("utf-8", "surrogatepass") for key in keys]
         self.lengths = np.array([len(end) for end in ends], np.int64)
         self.bytes = as_words(ends).view(np.uint8)
 

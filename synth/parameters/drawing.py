@@ -271,7 +271,7 @@ def leaves(kind: type[Drawn]) -> dict[str, Leaf]:
                 found[f"{name}.{path}"] = leaf._replace(get=partial(_inner, name, off, leaf.get))
         elif name != "model":
             default = None if field.is_required() else field.default
-            dtype = np.float64 if inner is float else None
+            dtype = np.float64 if inner in (float, float | None) else None
             found[name] = Leaf(attrgetter(name), dtype, default)
     return found
 

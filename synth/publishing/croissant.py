@@ -51,7 +51,7 @@ def croissant(
 ) -> bytes:
     """Describe a published set.
 
-    about: description, license, citeAs, datePublished, url, and `rai:` fields.
+    about: description, license, citeAs, `rai:` fields; datePublished and url where they are known.
     pairs: the table `pairs.parquet`.
     columns: those of the table.
     images: Tars, Parquet files, or none.

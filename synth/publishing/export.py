@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from ...engines.engine import Engine
-from ...engines.local import LocalEngine
+from ...engines.local import local_engine
 from ...errors import ConfigError
 from ...manifests.sets.info import SetInfo
 from ...manifests.sets.pair_set import PairSet, open_set
@@ -26,7 +26,7 @@ def export(
     for_: str | None = None,
     video: Form | None = None,
     low_codec: Literal["png", "jpeg", "none"] = "png",
-    workers: int = 1,
+    workers: int | None = None,
     progress: Progress | None = None,
     engine: Engine | None = None,
 ) -> SetInfo | TrainerFormat | int:
@@ -50,7 +50,7 @@ def export(
         Codec of lows that are made of a live set for a layout: "png", "jpeg", or "none" to leave
         them to loaders. Stored lows keep their bytes.
     workers : int
-        Processes.
+        Processes; all cores by default.
     progress, engine
         See `gloam.build`.
 
@@ -76,7 +76,7 @@ def export(
     if sum(one is not None for one in (for_, layout, video)) > 1:
         raise ConfigError("--for, --video and --layout exclude each other: give one of them")
     pairs, folder = open_set(origin), as_path(root)
-    engine, progress = engine or LocalEngine(workers), progress or Silent()
+    engine, progress = engine or local_engine(workers), progress or Silent()
     if video is not None:
         return export_videos(pairs, folder, video, engine, progress)
     if for_ is not None:

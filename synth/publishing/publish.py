@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections import Counter
 from dataclasses import replace
 from datetime import date as Date
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
-from ...engines.local import LocalEngine
+from ...engines.local import local_engine
 from ...errors import ConfigError
 from ...manifests.labels.table import CLASS_LIST, LABELS
 from ...manifests.sets.info import CANDIDATES, PAIRS, PLAN, RECIPE, SET_FILE
@@ -28,13 +29,16 @@ from ...storage.untrusted import opened
 from ..analysis.contact_sheet import Tile, describe_draw, sheet, tiles_of
 from ..analysis.set_statistics import measure_set
 from ..building.cards.hub_features import sample_features
-from ..building.cards.markdown import bibtex
+from ..building.cards.markdown import bibtex, code
 from ..building.cards.readme import HUB_SPLITS as _SPLITS
 from ..building.cards.readme import config_of
 from ..building.draw_columns import draw_fields, with_all_columns
 from ..building.planning import parquet_bytes
 from ..building.remake_unit import draw_of, sample_with_low
+from ..camera.recipe import CameraRecipe
+from ..models import form_of
 from ..recipes.load import recorded_recipe
+from ..recipes.mixture import single_recipes
 from ..renderers import pixels_of
 from .card import body, head
 from .croissant import PublishedFile, croissant
@@ -48,8 +52,6 @@ FORMATS = {
     "plan": "data/{named}.parquet",
 }
 """The files of a split, by format; see `config_of`."""
-_UNDATED = "2026-11-22"
-"""When no date is given: that of this gloam, as a clock's would make other bytes in every run."""
 _MEASURED, _SHOWN, _WIDTH = 300, 4, 260
 
 
@@ -62,7 +64,7 @@ def publish(
     citation: str = "",
     url: str = "",
     date: str = "",
-    workers: int = 1,
+    workers: int | None = None,
     progress: Progress | None = None,
     engine: Engine | None = None,
 ) -> None:
@@ -82,11 +84,9 @@ def publish(
         License by the Hub's name, such as "cc-by-4.0"; of photographs of others only they decide.
     citation : str
         BibTeX.
-    url : str
-        Address that it will be found at.
-    date : str
-        Date of publishing, as 2026-11-22, for Croissant; by default that of this gloam, so that the
-        bytes are the same in every run.
+    url, date : str
+        Address that it will be found at, and date of publishing, as 2026-11-22. Croissant has both
+        if they are given: nobody else knows them.
     workers, progress, engine
         See `gloam.build`; lows of live sets are made.
 
@@ -109,10 +109,12 @@ def publish(
         date = Date.fromisoformat(date).isoformat() if date else ""
     except ValueError as error:
         raise ConfigError(f"--date {date}: {error}; write YYYY-MM-DD", value=date) from error
+    if url and not re.fullmatch(r"https?://[^\s/]\S*", url):
+        raise ConfigError(f"--url {url}: write a whole address, https://...", value=url)
     origin, root = require_images(open_set(origin)), as_path(root)
     if isinstance(root, StorePath):
         raise ConfigError(f"{root}: publish into a folder of this machine, then upload it")
-    engine, progress = engine or LocalEngine(workers), progress or Silent()
+    engine, progress = engine or local_engine(workers), progress or Silent()
     suffixes = _suffixes(origin)
     recipe = recorded_recipe(origin.info.build.request.recipe, f"recipe of {origin.root}")
     paths = [field.name for field in draw_fields(recipe)]
@@ -197,7 +199,7 @@ def _finish(
         buffer = io.BytesIO()
         sheet(_rows(origin)).save(buffer, "png")
         written.put("pairs.png", [buffer.getvalue()])
-    remarks = []
+    remarks = _unused(origin)
     mixed = {role: found for role, found in suffixes.items() if len(found) > 1}
     if form == "webdataset":
         for role, found in mixed.items():
@@ -210,8 +212,6 @@ def _finish(
     described = {
         "description": f"Low-light / normal-light pairs, recipe {info.recipe}, made by gloam.",
         "license": about["license"],
-        "url": about["url"] or "https://example.org",
-        "version": "1.0.0",
         "rai:dataCollection": "Lows are synthesised from the normals by a model of a camera.",
         "rai:dataCollectionType": "Synthetic data",
         "rai:dataPreprocessingProtocol": "Each low is a function of its normal and its draw.",
@@ -223,7 +223,8 @@ def _finish(
         f"@misc{{gloam-{info.sha256[:8]}, title = {{{bibtex(info.name)}}}, note = {{{note}}}}}"
     )
     described["citeAs"] = citation
-    described["datePublished"] = about["date"] or _UNDATED
+    known = {"url": about["url"], "datePublished": about["date"]}
+    described |= {name: value for name, value in known.items() if value}
     own = _chosen(suffixes)
     columns = pq.read_schema(root / FOLDER / PAIRS)
     table = _published(written, f"{FOLDER}/{PAIRS}")
@@ -240,6 +241,21 @@ def _finish(
         remarks=remarks,
     )
     written.put("README.md", [card.encode()])
+
+
+def _unused(origin: PairSet) -> list[str]:
+    """Say where camera and ISO are not used, which the recipe and earlier draws name."""
+    build = origin.info.build
+    singles = single_recipes(recorded_recipe(build.request.recipe, f"recipe of {origin.root}"))
+    own = [one.name for one in singles if isinstance(one, CameraRecipe) and one.has_own_noise]
+    if not own:
+        return []
+    of = "" if len(own) == len(singles) else f" by pairs of {', '.join(map(code, own))}"
+    return [
+        f"Camera and ISO, `camera.name` and `camera.iso`, are not used{of}: noise is the recipe's"
+        " own, by its section `noise`."
+        + (" Draws name them all the same." if form_of(build.versions) == "1" else "")
+    ]
 
 
 def _write_splits(written: Written, origin: PairSet) -> None:

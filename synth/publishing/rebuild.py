@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ...engines.engine import Engine
+from ...engines.local import local_engine
 from ...errors import ConfigError, SetError
 from ...manifests.labels.table import CLASS_LIST, LABELS
 from ...manifests.sets.info import (
@@ -37,7 +38,7 @@ def rebuild(
     root: str | Path,
     sources: Iterable[str],
     *,
-    workers: int = 1,
+    workers: int | None = None,
     progress: Progress | None = None,
     engine: Engine | None = None,
 ) -> Report:
@@ -92,7 +93,7 @@ def rebuild(
             with opened(published, name) as source, atomic_write(root / name) as copy:
                 shutil.copyfileobj(source, copy)
         write_note(root, info.build)
-    report = build_request(request, root, workers, progress=progress, engine=engine)
+    report = build_request(request, root, progress=progress, engine=engine or local_engine(workers))
     _compare(info, report.info, root)
     return report
 

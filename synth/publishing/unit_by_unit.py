@@ -22,7 +22,9 @@ from ...progress import Progress
 from ...storage.atomic import (
     atomic_write,
     canonical_json,
+    claim,
     flush,
+    remove_files,
     remove_temporaries,
     remove_tree,
     sha256_file,
@@ -90,8 +92,10 @@ def write_units(
     mark = canonical_json(about | {"set": origin.info.sha256, "name": origin.name})
     if _done(root, mark):
         return
+    left = claim(root)
     work = root / WORK_FOLDER
     with exclusive(work / "lock"):
+        remove_files(left)
         write_bytes(work / MARK, mark)
         units = [unit for unit in origin.units() if unit.count]
         missing = [unit for unit in units if not _note(root, unit).is_file()]

@@ -15,7 +15,7 @@ from ...engines.engine import Engine
 from ...errors import ConfigError, ImageRefused, SetError
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...progress import Progress
-from ...storage.atomic import flush, sha256_file, temporary_beside
+from ...storage.atomic import atomic_write, sha256_file
 from ...storage.stores import in_store
 from ..clips import frames_of
 from ..kernels.arrays import Pixels
@@ -88,24 +88,20 @@ def _write_unit(form: Form, unit: Unit, root: Path) -> Note:
 
 def _write(path: Path, frames: Sequence[Pixels], form: Form) -> None:
     av = _av()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_beside(path)
     kind = "mp4" if form == "mp4" else "matroska"
-    try:
-        with av.open(str(temporary), "w", format=kind, options=_SAME_BYTES) as made:
-            stream = _stream(made, frames[0].shape[0], frames[0].shape[1], form)
-            for number, frame in enumerate(frames):
-                kept = _even(frame) if form == "mp4" else frame
-                image = av.VideoFrame.from_ndarray(np.ascontiguousarray(kept), format="rgb24")
-                if form == "ffv1":  # what it stores: samples in another order, none changed
-                    image = image.reformat(format="bgr0")
-                image.pts, image.time_base = number, Fraction(1, _RATE)
-                made.mux(stream.encode(image))
-            made.mux(stream.encode(None))
-        temporary.replace(path)
-        flush(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with (
+        atomic_write(path) as file,
+        av.open(file, "w", format=kind, options=_SAME_BYTES) as made,
+    ):
+        stream = _stream(made, frames[0].shape[0], frames[0].shape[1], form)
+        for number, frame in enumerate(frames):
+            kept = _even(frame) if form == "mp4" else frame
+            image = av.VideoFrame.from_ndarray(np.ascontiguousarray(kept), format="rgb24")
+            if form == "ffv1":  # what it stores: samples in another order, none changed
+                image = image.reformat(format="bgr0")
+            image.pts, image.time_base = number, Fraction(1, _RATE)
+            made.mux(stream.encode(image))
+        made.mux(stream.encode(None))
 
 
 def _stream(made: Any, height: int, width: int, form: Form) -> Any:

@@ -17,6 +17,7 @@ from .banks import columns
 from .comparison import Realism
 from .patches import Patch
 
+_LETTERS = 16  # of a name above a patch
 _REAL, _OTHER = "tab:orange", "tab:blue"
 
 
@@ -70,7 +71,10 @@ def _draw_levels(axis: Axes, found: Realism, name: str, bounds: Sequence[int]) -
 
 
 def _draw_patches(axes: np.ndarray, found: Realism) -> None:
-    """Draw the patches that are easiest to tell, brightened: real ones above, others below."""
+    """Draw the patches that are easiest to tell, brightened: real ones above, others below.
+
+    Those of lows of the same normals are of the same places.
+    """
     for row, real in zip(axes, (True, False), strict=True):
         chosen: list[Patch] = [one for one in found.patches if one.real == real]
         for axis in row:
@@ -78,4 +82,9 @@ def _draw_patches(axes: np.ndarray, found: Realism) -> None:
         for axis, patch in zip(row, chosen, strict=False):
             axis.imshow(brighten(patch.pixels), interpolation="nearest")
             whose = "real" if real else found.name
-            axis.set_title(f"{whose}: {patch.key}", fontsize="small")
+            axis.set_title(f"{_short(whose)}: {_short(patch.key)}", fontsize="small")
+
+
+def _short(name: str) -> str:
+    """Return the end of a name that would run into its neighbour's."""
+    return name if len(name) <= _LETTERS else f"...{name[-_LETTERS:]}"

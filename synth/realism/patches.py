@@ -31,7 +31,10 @@ def easiest(
     found: tuple[Sequence[MeasuredLow], Sequence[MeasuredLow]],
     scenes: tuple[IntArray, IntArray],
 ) -> list[Patch]:
-    """Return the patches of real lows, then of others, that are told the surest; one of a scene."""
+    """Return the patches of real lows, then of others, that are told the surest; one of a scene.
+
+    Those of lows of the same normals are of the same places, in the same order.
+    """
     every = [one for group in found for one in group]
     counts = [len(one.patches) for one in every]
     labels = np.repeat(np.repeat([0, 1], [len(group) for group in found]), counts)
@@ -39,24 +42,50 @@ def easiest(
     features = np.concatenate([one.patches for one in every]).astype(np.float64)
     score = _scores(features, labels, of_scene)
     image = np.repeat(np.arange(len(every)), counts)
-    place = np.concatenate([np.arange(number) for number in counts])
+    first = np.cumsum([0, *counts])  # patch of each image
+    same = _same_places(samples, found)
+    if same:  # a place is told the surest where the two are furthest apart
+        one, other = (
+            np.concatenate([first[i] + np.arange(counts[i]) for i in numbers])
+            for numbers in zip(*same, strict=True)
+        )
+        groups = [(score[other] - score[one], {0: one, 1: other})]
+    else:
+        apart = [np.flatnonzero(labels == label) for label in (0, 1)]
+        groups = [(-score[apart[0]], {0: apart[0]}), (score[apart[1]], {1: apart[1]})]
     both = [*samples[0], *samples[1]]
-    made = []
-    for label in (0, 1):
-        certain = np.where(labels == label, score if label else -score, -np.inf)
+    made: tuple[list[Patch], list[Patch]] = ([], [])
+    for certain, patches in groups:
         shown: set[int] = set()
         for i in np.argsort(-certain, kind="stable").tolist():
-            if int(of_scene[i]) in shown:
+            scene = int(of_scene[next(iter(patches.values()))[i]])
+            if scene in shown:
                 continue
-            shown.add(int(of_scene[i]))
-            sample = both[image[i]]
-            low, _ = sample.images()
-            top, left = patch_places(*low.shape[:2])[place[i]]
-            pixels = low[top : top + PATCH, left : left + PATCH]
-            made.append(Patch(sample.key, label == 0, pixels))
+            shown.add(scene)
+            for label, own in patches.items():
+                patch = int(own[i])
+                sample = both[image[patch]]
+                low, _ = sample.images()
+                top, left = patch_places(*low.shape[:2])[patch - first[image[patch]]]
+                pixels = low[top : top + PATCH, left : left + PATCH]
+                made[label].append(Patch(sample.key, label == 0, pixels))
             if len(shown) == _SHOWN:
                 break
-    return made
+    return [*made[0], *made[1]]
+
+
+def _same_places(
+    samples: tuple[Sequence[TestedLow], Sequence[TestedLow]],
+    found: tuple[Sequence[MeasuredLow], Sequence[MeasuredLow]],
+) -> list[tuple[int, int]]:
+    """Return the numbers of real lows, and of the others of the same normals and sizes, if any."""
+    every = [len(one.patches) for group in found for one in group]
+    others = {one.normal: i for i, one in enumerate(samples[1], len(samples[0])) if one.normal}
+    return [
+        (i, others[one.normal])
+        for i, one in enumerate(samples[0])
+        if one.normal in others and every[i] == every[others[one.normal]]
+    ]
 
 
 def _scores(features: FloatArray, labels: IntArray, scenes: IntArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from ...manifests.sources.folders import image_pairs
 from ...progress import Progress, Silent
 from ..kernels.arrays import IntArray
 from ..recipes.load import Recipe, load_recipe
-from .comparison import Group, Realism, compare_groups
+from .comparison import Group, Realism, Rows, compare_groups
 from .patches import easiest
 from .samples import MeasuredLow, TestedLow, assign_scenes, measure_lows
 from .two_sample import require_classifier
@@ -29,7 +29,7 @@ def realism(
     photos: Path | str | None = None,
     pairs: int = 200,
     seed: int = 0,
-    workers: int = 1,
+    workers: int | None = None,
     progress: Progress | None = None,
 ) -> Realism:
     """Say how well a recipe's lows, or those of a folder, can be told from real ones.
@@ -57,7 +57,7 @@ def realism(
     seed : int
         Random seed of the recipe's draws; the control has the next one.
     workers, progress
-        See `gloam.build`; one process and no bars by default. Progress counts lows measured.
+        See `gloam.build`; all cores and no bars by default. Progress counts lows measured.
 
     Raises
     ------
@@ -142,6 +142,33 @@ def realism(
     return replace(made, patches=patches)
 
 
+def compare_with_recipe(
+    real: Sequence[TestedLow],
+    recipe: Recipe,
+    workers: int | None,
+    at: Callable[[int], None],
+    rows: Rows | None = None,
+) -> Realism:
+    """Say how well a recipe's lows are told from real ones: figures of `realism`, seed 0.
+
+    Without random filters and patches.
+
+    rows: `all_statistics` of the real lows, where they were measured.
+
+    Raises what `realism` does.
+    """
+    made = [replace(one, low=None, recipe=recipe) for one in real]
+    samples = [*([] if rows else real), *made]
+    found = measure_lows(samples, workers, at, statistics_alone=True)
+    other, first = found[-len(real) :], found[: len(real)]
+    if rows:  # of the same normals
+        first = [MeasuredLow(row, one.hash) for row, one in zip(rows, other, strict=True)]
+    names = [one.key for one in real]
+    scenes = assign_scenes((first, other), (names, names))
+    groups = _group(first, scenes[0]), _group(other, scenes[1])
+    return compare_groups(recipe.name or "the recipe", *groups)
+
+
 def _group(found: Sequence[MeasuredLow], scenes: IntArray) -> Group:
     filters = np.array([one.filters for one in found], np.float64)
-    return Group([one.row for one in found], scenes, filters)
+    return Group([one.row for one in found], scenes, filters if filters.size else None)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ...engines.local import LocalEngine, count
+from ...engines.local import count, local_engine
 from ...errors import SourceError
 from ...manifests.images.decode import read_rgb
 from ...manifests.selection.duplicates import near_duplicates
@@ -60,25 +61,35 @@ class TestedLow:
         return middle(low, SIDE), None if kept is None else middle(kept, SIDE)
 
 
+def _nothing() -> Features:
+    return np.empty(0, np.float32)
+
+
 @dataclass(frozen=True)
 class MeasuredLow:
     """The features of one low."""
 
     row: dict[str, float]  # its `all_statistics`
-    filters: Features  # float32 array (F), its `filter_features`
-    patches: Features  # float32 array (N, P), its `patch_features`
     hash: int  # the perceptual hash of its normal; of a low alone, its own
+    # Nothing where statistics alone are wanted:
+    filters: Features = field(default_factory=_nothing)  # (F), its `filter_features`
+    patches: Features = field(default_factory=_nothing)  # (N, P), its `patch_features`
 
 
 def measure_lows(
-    samples: Sequence[TestedLow], workers: int, at: Callable[[int], None]
+    samples: Sequence[TestedLow],
+    workers: int | None,
+    at: Callable[[int], None],
+    *,
+    statistics_alone: bool = False,
 ) -> list[MeasuredLow]:
     """Measure lows, in their order. Raises SourceError, see `TestedLow.images`."""
     groups = [tuple(samples[i : i + _GROUP]) for i in range(0, len(samples), _GROUP)]
-    return [one for found in LocalEngine(workers).map(_measure, groups, at) for one in found]
+    measure = partial(_measure, statistics_alone=statistics_alone)
+    return [one for found in local_engine(workers).map(measure, groups, at) for one in found]
 
 
-def _measure(samples: tuple[TestedLow, ...]) -> list[MeasuredLow]:
+def _measure(samples: tuple[TestedLow, ...], statistics_alone: bool) -> list[MeasuredLow]:
     made = []
     for sample in samples:
         low, normal = sample.images()
@@ -87,14 +98,14 @@ def _measure(samples: tuple[TestedLow, ...]) -> list[MeasuredLow]:
                 sample.low or sample.normal,
                 f"its shorter side has {least} pixels; 64 are the least",
             )
-        made.append(
-            MeasuredLow(
-                all_statistics(low, normal),
-                filter_features(low, smooth_places(low, normal)),
-                patch_features(low, normal),
-                measure_pixels(low if normal is None else normal).perceptual_hash,
-            )
+        found = MeasuredLow(
+            all_statistics(low, normal),
+            measure_pixels(low if normal is None else normal).perceptual_hash,
         )
+        if not statistics_alone:
+            filters = filter_features(low, smooth_places(low, normal))
+            found = replace(found, filters=filters, patches=patch_features(low, normal))
+        made.append(found)
         count()
     return made
 

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from ...errors import ConfigError
+from ...storage.stores import in_store
 from ..camera.recipe import CameraRecipe
 from ..kernels.arrays import IntArray
 from ..parameters.columns import KeyedColumns
@@ -112,6 +113,8 @@ def parse_weights(text: str) -> dict[str, float] | None:
     {'even': 0.5, 'uneven': 0.5}
     >>> parse_weights("even")
     """
+    if ":/" in text and in_store(text):
+        raise ConfigError(f"recipe {text}: must be the name of one, or a file of this machine")
     parts = [part.strip() for part in text.split(",")]
     if len(parts) == 1 and ":" not in text:
         return None

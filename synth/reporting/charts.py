@@ -11,7 +11,8 @@ import numpy as np
 from ..kernels.arrays import FloatArray
 
 _WIDTH, _TALL = 320, 84
-_ROW = 13  # of a reference, above the bars
+_ROW = 19  # of a reference, above the bars: its name, and below that its band
+_LETTER = 6.3  # most that one is wide, on average
 _BINS = 32
 
 
@@ -34,9 +35,10 @@ def histogram(
         return ""
     bands = {name: _band(values, logarithmic) for name, values in (references or {}).items()}
     low, high = _span(every, [edge for band in bands.values() for edge in band])
-    base = max(32, 6 + _ROW * len(bands)) + _TALL
+    base = max(2, len(bands)) * _ROW + 6 + _TALL
+    top = base - _TALL - 4  # where the lines begin that the names would be struck through by
     parts = [
-        _reference(name, [(edge - low) / (high - low) for edge in band], i, base)
+        _reference(name, [(edge - low) / (high - low) for edge in band], i, (top, base))
         for i, (name, band) in enumerate(bands.items())
     ]
     for i, values in enumerate(kept.values()):
@@ -91,25 +93,19 @@ def _bars(heights: FloatArray, number: int, base: int) -> str:
     return f'<path class="bars set{number}" d="{"".join(rectangles)}"/>'
 
 
-def _reference(name: str, shares: Sequence[float], number: int, base: int) -> str:
-    """Return a reference's row above the bars: its band, its median down to the axis, its name."""
+def _reference(name: str, shares: Sequence[float], number: int, line: tuple[int, int]) -> str:
+    """Return a reference's row above the bars: its name, its band; and its median's line below."""
     at = [_WIDTH * share for share in shares]
-    middle, top = at[len(at) // 2], 2 + _ROW * number
-    area = (
-        f'<rect class="band" x="{at[0]:.1f}" y="{top + 2}"'
-        f' width="{at[-1] - at[0]:.1f}" height="6"/>'
-        if len(at) > 1
-        else ""
-    )
-    anchor, x = "start", middle + 4  # over its band, where there is no room beside it
-    if at[-1] < 0.85 * _WIDTH:
-        x = at[-1] + 4
-    elif at[0] > 0.15 * _WIDTH:
-        anchor, x = "end", at[0] - 4
+    middle, top = at[len(at) // 2], _ROW * number
+    most = int(_WIDTH / _LETTER)
+    text = name if len(name) <= most else f"...{name[3 - most :]}"
+    left = max(0.0, min(at[0], _WIDTH - _LETTER * len(text)))
+    wide = max(at[-1] - at[0], 1.0)
     return (
-        f'{area}<line class="median" x1="{middle:.1f}" x2="{middle:.1f}" y1="{top}" y2="{base}"/>'
-        f'<text class="name" x="{x:.1f}" y="{top + 9}" text-anchor="{anchor}">'
-        f"{escape(name)}</text>"
+        f'<rect class="band" x="{at[0]:.1f}" y="{top + 13}" width="{wide:.1f}" height="5"/>'
+        f'<path class="median" d="M{middle:.1f} {top + 12}v6"/>'
+        f'<path class="median dashed" d="M{middle:.1f} {line[0]}V{line[1]}"/>'
+        f'<text class="name" x="{left:.1f}" y="{top + 10}">{escape(text)}</text>'
     )
 
 

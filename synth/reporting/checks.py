@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import ImageRefused
+from ...errors import ImageRefused, SetError
 from ...manifests.selection.duplicates import near_across
 from ...manifests.selection.measures import measure
 from ...manifests.selection.plan import SPLITS
 from ...manifests.sets.pair_set import PairSet
-from ...manifests.sets.sample import is_normal
+from ...manifests.sets.sample import Sample, is_normal
+from ...manifests.sets.verify import look_over, unit_of
 from ..analysis.photon_transfer import by_sensor, transfer_ratio
 from ..analysis.set_statistics import Measured
+from ..analysis.wrong_pairs import MOST_BRIGHTER, brighter, mismatch_line
 
 _DARKEST = 0.5  # of a low's samples at 0: half of the picture holds no signal
 _TOO_DARK = 0.1  # of the pairs
 _MOST_OF_ONE = 0.9  # of the pairs, of one of several sources
 _TRANSFER = (0.85, 1.15)
+_DAMAGED = 20  # shards and pairs that are named
 _BITS = 3
 """By which perceptual hashes of pictures that look alike differ at most, as selection has it."""
 _HASHED = 1000  # normals that are hashed here, where selection did not
@@ -36,29 +40,57 @@ class Check(NamedTuple):
     passed: bool
 
 
-def checks_of_set(pairs: PairSet, measured: Measured) -> list[Check]:
+def checks_of_set(pairs: PairSet, measured: Measured, brighter_lows: bool = False) -> list[Check]:
     """Check a set, of which some pairs were measured."""
     sources = pairs.table("pairs").column("source").to_pylist()
     return [
+        _whole(pairs, measured),
         *_splits(pairs),
         *_sources(sources),
         *_codec(pairs),
-        *checks_of_pairs(measured),
+        *checks_of_pairs(measured, brighter_lows),
         *_transfer(pairs, measured),
     ]
 
 
-def checks_of_pairs(measured: Measured) -> list[Check]:
-    """Check what pairs alone can tell, real ones too."""
+def _whole(pairs: PairSet, measured: Measured) -> Check:
+    """Say what is damaged, of what was measured and of what a look at each file tells."""
+    units = {what.partition(":")[0] for what in measured.damaged}
+    found = [
+        *measured.damaged,
+        *(
+            f"{one.where}: {one.what}"
+            for one in look_over(pairs)
+            if unit_of(one.where) not in units
+        ),
+    ]
+    more = f" and {len(found) - _DAMAGED:,} more" if len(found) > _DAMAGED else ""
+    return Check(
+        "damaged shards and pairs",
+        "; ".join(found[:_DAMAGED]) + more if found else "none is seen",
+        "none; gloam verify reads every byte",
+        not found,
+    )
+
+
+def checks_of_pairs(measured: Measured, brighter_lows: bool = False) -> list[Check]:
+    """Check what pairs alone can tell, real ones too.
+
+    brighter_lows: whether lows may be brighter than their normals.
+    """
+    if not measured.rows:
+        return []
     zeros = np.array([row["zeros"] for row in measured.rows])
-    dark = float((zeros > _DARKEST).mean()) if len(zeros) else 0.0
+    dark = float((zeros > _DARKEST).mean())
     made = [
+        *_darker(measured, brighter_lows),
+        *_of_one_scene(measured),
         Check(
             "lows that are too dark to hold a picture",
             f"{dark:.1%} of the pairs measured have more than half of their samples at 0",
             f"at most {_TOO_DARK:.0%}",
             dark <= _TOO_DARK,
-        )
+        ),
     ]
     noise = np.array([row.get("noise_g", np.nan) for row in measured.rows])
     noise = noise[np.isfinite(noise)]
@@ -73,6 +105,35 @@ def checks_of_pairs(measured: Measured) -> list[Check]:
             )
         )
     return made
+
+
+def _darker(measured: Measured, brighter_lows: bool) -> list[Check]:
+    if not measured.means or brighter_lows:
+        return []
+    share = float(brighter(measured.means).mean())
+    return [
+        Check(
+            "lows that are darker than their normals",
+            f"{share:.1%} of the pairs measured have a low that is the brighter one",
+            f"at most {MOST_BRIGHTER:.0%}",
+            share <= MOST_BRIGHTER,
+        )
+    ]
+
+
+def _of_one_scene(measured: Measured) -> list[Check]:
+    """Say which real pairs do not show the same; those of sets are made, and of one scene."""
+    if not measured.means or any(measured.units):
+        return []
+    found = measured.mismatched
+    return [
+        Check(
+            "low and normal of one scene, in one place",
+            mismatch_line(found, len(measured.rows)) if found else "all that were measured",
+            "all",
+            not found,
+        )
+    ]
 
 
 def _sources(sources: Sequence[str]) -> list[Check]:
@@ -180,10 +241,17 @@ def _hashed(pairs: PairSet) -> dict[str, int]:
     found: dict[str, int] = {}
     for split in reversed(SPLITS):
         left = _HASHED - len(found) if split == SPLITS[0] else _HASHED // 2 // (len(SPLITS) - 1)
-        for pair in islice(pairs.pairs(split), left):
+        for pair in islice(_readable(pairs, split), left):
             try:
                 normal = next(one for name, one in pair.members.items() if is_normal(name))
                 found[pair.key] = measure(normal.data, 1 << 30).perceptual_hash
             except ImageRefused:
-                continue  # gloam verify finds it
+                continue  # another check says so
     return found
+
+
+def _readable(pairs: PairSet, split: str) -> Iterator[Sample]:
+    """Yield the pairs of a split, without those of a unit from where it is damaged."""
+    for unit in pairs.units(split):
+        with suppress(SetError):
+            yield from unit.pairs()

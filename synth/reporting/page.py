@@ -54,16 +54,17 @@ def page(
     return document(title, "".join(sections), wipe=True)
 
 
-def document(title: str, body: str, wipe: bool = False) -> str:
-    """Return a whole page, with the script that wipes pairs or without any."""
+def document(title: str, body: str, wipe: bool = False, broad: bool = False) -> str:
+    """Return a whole page, with the script that wipes pairs or without any; broad: for pictures."""
     script = f"<script>\n{_file('wipe.js')}</script>\n" if wipe else ""
+    broadly = ' class="broad"' if broad else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:;'
         " style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
         f"<title>{escape(title)}: gloam report</title>\n"
-        f"<style>\n{_file('page.css')}</style>\n</head>\n<body>\n<main>\n"
+        f"<style>\n{_file('page.css')}</style>\n</head>\n<body{broadly}>\n<main>\n"
         f"{body}</main>\n{script}</body>\n</html>\n"
     )
 
@@ -229,8 +230,8 @@ def _pairs(subject: Subject, several: bool) -> str:
     figures = "".join(_pair(shown) for shown in subject.shown)
     return section(
         "Pairs" + (f" of {subject.name}" if several else ""),
-        "<p>Typical ones, then the extreme ones of those measured. Each: low and normal, the low"
-        " brightened to middle grey, and its middle at 1:1.</p>"
+        "<p>Typical ones, then the extreme ones of those measured. One row each: low and normal,"
+        " the low brightened to middle grey, and its middle at 1:1.</p>"
         f'<div class="pairs">{figures}</div>',
     )
 
@@ -242,13 +243,13 @@ def _pair(shown: Shown) -> str:
     low = f'<img class="over" src="{shown.low}" {sides} alt="low of {key}">'
     bright = f'<div><img src="{shown.bright}" {sides} alt="low of {key}, brightened"></div>'
     close = f'<div class="close"><img src="{shown.close}" alt="middle of it at 1:1"></div>'
-    wiped, slider = f"<div>{low}</div>", ""
+    wiped = f"<div>{low}</div>"
     if shown.normal:
         normal = f'<img src="{shown.normal}" {sides} alt="normal of {key}">'
-        wiped = f'<div class="wipe"><div class="of">{normal}{_boxes(shown)}</div>{low}</div>'
-        slider = (
+        wiped = (
+            f'<div><div class="wipe"><div class="of">{normal}{_boxes(shown)}</div>{low}</div>'
             '<input type="range" min="0" max="100" value="50"'
-            f' aria-label="wipe from normal to low, {key}">'
+            f' aria-label="wipe from normal to low, {key}"></div>'
         )
     strip = (
         f'<img class="strip" src="{shown.strip}" alt="frames of {key}: lows, brightened, over'
@@ -257,7 +258,8 @@ def _pair(shown: Shown) -> str:
         else ""
     )
     return (
-        f'<figure class="pair"><div class="views">{wiped}{slider}{bright}{close}{strip}</div>'
+        f'<figure class="pair"><div class="views" style="--shape: {width / height:.4f}">'
+        f"{wiped}{bright}{close}{strip}</div>"
         f"<figcaption><strong>{escape(shown.why)}</strong>: {key}<br>"
         f"<small>{escape(shown.words)}</small></figcaption></figure>\n"
     )

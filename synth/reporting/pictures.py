@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 
-from ...errors import ImageRefused, SetError
+from ...errors import SetError
 from ...manifests.images.decode import read_rgb
-from ...manifests.sets.pair_set import PairSet
+from ...manifests.sets.pair_set import PairSet, Unit
+from ...manifests.sets.sample import Sample
 from ...manifests.sources.folders import image_files
 from ..analysis.contact_sheet import brighten, brightening_gain, describe_draw
 from ..analysis.pair_statistics import LABELS
@@ -25,7 +27,8 @@ from ..renderers import pixels_of
 EXTREMES = ("mean", "exposure_ev", "field_ev", "noise_g", "zeros")
 _TYPICAL = 6
 _STRIP = 8  # frames of a clip
-_WIDTH, _CLOSE = 320, 150
+_SIDE = 400  # the longer one
+_CLOSE = 240, 340  # height, width
 _WORDS = 1 << 16  # of a line: all of a draw on one
 
 
@@ -78,22 +81,23 @@ def pictures_of_set(pairs: PairSet, measured: Measured) -> list[Shown]:
     for unit in pairs.units():
         if unit.name not in units:
             continue
-        for pair in unit.pairs():
-            if pair.key not in wanted:
-                continue
+        for pair in _measured(unit, wanted):
             place, why = wanted[pair.key]
-            try:
-                low, normal = pixels_of(pair)
-                drawn = parse_draw(pair.record["draw"])
-                strip = _strip(*frames_of(pair)) if is_clip(pair.record["members"]) else ""
-            except (ImageRefused, ValueError) as error:
-                raise SetError.at(unit.root, f"{unit.name}: {pair.key}: {error}") from error
+            low, normal = pixels_of(pair)
+            drawn = parse_draw(pair.record["draw"])
+            strip = _strip(*frames_of(pair)) if is_clip(pair.record["members"]) else ""
             words = ", ".join(describe_draw(drawn, _WORDS))
             boxes = _boxes(pair.record, normal)
             row = measured.rows[place]
             shown = _shown(pair.key, why, [words, _numbers(row)], (low, normal), boxes)
             found[place] = shown._replace(strip=strip)
     return [found[place] for place in chosen(measured) if place in found]
+
+
+def _measured(unit: Unit, wanted: Container[str]) -> Iterator[Sample]:
+    """Yield the wanted pairs of a unit, which were measured, up to where it is damaged."""
+    with suppress(SetError):
+        yield from (pair for pair in unit.pairs() if pair.key in wanted)
 
 
 def pictures_of_folders(lows: Path, normals: Path | None, measured: Measured) -> list[Shown]:
@@ -117,20 +121,22 @@ def _shown(
     boxes: list[list[float]],
 ) -> Shown:
     low, normal = pair
-    width = min(_WIDTH, low.shape[1])
-    height = max(1, round(width * low.shape[0] / low.shape[1]))
+    size = size_within(low, _SIDE)
     bright = brighten(low)
-    top, left = (max(0, (side - _CLOSE) // 2) for side in low.shape[:2])
-    close = np.ascontiguousarray(bright[top : top + _CLOSE, left : left + _CLOSE])
+    rows, columns = (
+        slice(max(0, (side - shown) // 2), max(0, (side - shown) // 2) + shown)
+        for side, shown in zip(low.shape, _CLOSE, strict=False)
+    )
+    close = np.ascontiguousarray(bright[rows, columns])
     return Shown(
         key,
         why,
         "; ".join(words),
-        jpeg_address(scale_image(low, (width, height)), 88),
-        jpeg_address(scale_image(bright, (width, height)), 85),
-        "" if normal is None else jpeg_address(scale_image(normal, (width, height)), 85),
+        jpeg_address(scale_image(low, size), 88),
+        jpeg_address(scale_image(bright, size), 85),
+        "" if normal is None else jpeg_address(scale_image(normal, size), 85),
         jpeg_address(close, 92),
-        (width, height),
+        size,
         boxes,
     )
 
@@ -138,7 +144,7 @@ def _shown(
 def _strip(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> str:
     """Return some frames of a clip beside each other, lows brightened over normals."""
     places = np.unique(np.linspace(0, len(lows) - 1, min(_STRIP, len(lows))).astype(int))
-    width = 2 * _WIDTH // len(places)
+    width = 2 * _SIDE // len(places)
     height = max(1, round(width * lows[0].shape[0] / lows[0].shape[1]))
     gain = brightening_gain(lows[0])
     rows = [
@@ -149,6 +155,13 @@ def _strip(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> str:
         )
     ]
     return jpeg_address(np.ascontiguousarray(np.vstack(rows)), 85)
+
+
+def size_within(image: Pixels, side: int) -> tuple[int, int]:
+    """Return (width, height) of an image that is made smaller if its longer side is beyond that."""
+    height, width = image.shape[:2]
+    share = min(1.0, side / max(height, width))
+    return max(1, round(width * share)), max(1, round(height * share))
 
 
 def scale_image(image: Pixels, size: tuple[int, int]) -> Pixels:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...engines.engine import Counted, Engine
-from ...engines.local import LocalEngine
+from ...engines.local import local_engine
 from ...errors import ConfigError
 from ...manifests.sets.pair_set import is_set
 from ...progress import Progress, Silent
@@ -30,8 +30,9 @@ def report(
     out: str | Path = "report.html",
     normals: str | Path | None = None,
     pairs: int = 600,
+    brighter_lows: bool = False,
     beside: Iterable[str | Path] = (),
-    workers: int = 1,
+    workers: int | None = None,
     progress: Progress | None = None,
     engine: Engine | None = None,
 ) -> list[Check]:
@@ -49,11 +50,13 @@ def report(
         The set that holds the normals of sets of lows only.
     pairs : int
         Largest number of pairs to measure of each, evenly spread.
+    brighter_lows : bool
+        Take lows that are brighter than their normals, as over-exposed ones are.
     beside : iterable of str or Path
         References that `gloam stats --save-reference` wrote; folders of real lows, or folders that
         hold low/ and normal/, to tell the set's lows from.
     workers, progress, engine
-        See `gloam.build`; one process and no bars by default. Progress counts pairs measured.
+        See `gloam.build`; all cores and no bars by default. Progress counts pairs measured.
 
     Returns
     -------
@@ -65,7 +68,8 @@ def report(
     ConfigError
         When an option is wrong, or scikit-learn is missing for folders in `beside`.
     SetError, SourceError
-        When a set or an image cannot be read.
+        When a set or an image cannot be read, or a folder's lows are brighter than its normals.
+        Shards and pairs of a set that are damaged fail a check.
 
     Examples
     --------
@@ -91,33 +95,35 @@ def report(
             f"{second if is_set(first) else first}: not a set, but the other one is; give two sets,"
             " or a folder of lows and one of normals"
         )
-    shown, engine = progress or Silent(), engine or LocalEngine(workers)
+    shown, engine = progress or Silent(), engine or local_engine(workers)
     shown.stage("measuring pairs", None)
     if isinstance(first, Subject):
         subjects = [first]
     elif not is_set(first):
-        subjects = [folder_subject(first, second, pairs, engine, shown.at)]
+        subjects = [folder_subject(first, second, pairs, engine, shown.at, brighter_lows)]
     else:
-        subjects = [set_subject(first, normals, pairs, engine, shown.at)]
+        subjects = [set_subject(first, normals, pairs, engine, shown.at, brighter_lows)]
         if second is not None:
             # The second may be a set of lows that was made from the first.
-            subjects.append(set_subject(second, normals or first, pairs, engine, shown.at))
+            subjects.append(
+                set_subject(second, normals or first, pairs, engine, shown.at, brighter_lows)
+            )
             if subjects[0].name == subjects[1].name:
                 both = zip(subjects, (first, second), strict=True)
                 subjects = [replace(subject, name=str(path)) for subject, path in both]
-    real = [_real_rows(path, pairs, engine, shown.at) for path in folders]
+    real = [_real_rows(path, pairs, engine, shown.at, brighter_lows) for path in folders]
     compared = [
         compare_rows(f"{subject.name} beside {path}", rows, subject.measured.rows)
         for subject in subjects
         for path, rows in zip(folders, real, strict=True)
     ]
-    write_bytes(out, page(subjects, references, compared).encode())
+    write_bytes(out, page(subjects, references, compared).encode("utf-8", "backslashreplace"))
     return [check for subject in subjects for check in subject.checks]
 
 
-def _real_rows(folder: Path, most: int, engine: Engine, at: Counted) -> Rows:
+def _real_rows(folder: Path, most: int, engine: Engine, at: Counted, brighter_lows: bool) -> Rows:
     """Measure the real lows of a folder, or the pairs of its folders low and normal."""
     low, normal = folder / "low", folder / "normal"
     if low.is_dir() and normal.is_dir():
-        return measure_folders(low, normal, most, engine, at).rows
+        return measure_folders(low, normal, most, engine, at, brighter_lows).rows
     return measure_folders(folder, None, most, engine, at).rows

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ...engines.engine import Counted, Engine, ignore_progress
@@ -67,10 +69,13 @@ def set_subject(
     most: int,
     engine: Engine | None = None,
     at: Counted = ignore_progress,
+    brighter_lows: bool = False,
 ) -> Subject:
-    """Gather the facts and statistics of a set.
+    """Gather the facts and statistics of a set; shards and pairs that are damaged fail a check.
 
-    Raises SetError when it is none, or something in it cannot be read.
+    brighter_lows: whether its lows may be brighter than their normals.
+
+    Raises SetError when it is none, or its tables cannot be read.
     """
     pairs = open_set(root)
     if pairs.lows_only and normals is not None:
@@ -100,26 +105,40 @@ def set_subject(
     for (source, split), count in sorted(Counter(both).items()):
         counts.setdefault(source, {})[split] = count
     held = set(table.column_names)
+    sensed = _of_sensors(table)
+    if not sensed.all():
+        some = "" if not sensed.any() else f" by {(~sensed).sum():,} of {len(sensed):,} pairs"
+        facts.insert(2, ("camera, ISO", f"not used{some}: noise is the recipe's own"))
     names = table.column("draw_camera_name").to_pylist() if "draw_camera_name" in held else []
+    names = list(compress(names, sensed))
     return Subject(
         root.name or root.resolve().name,
         f"Low-light / normal-light pairs, recipe {info.recipe}.",
         facts,
         len(pairs),
         measured,
-        checks_of_set(pairs, measured),
+        checks_of_set(pairs, measured, brighter_lows),
         pictures_of_set(pairs, measured),
         counts,
         sorted((reason, len(paths), paths[:3]) for reason, paths in by_reason.items()),
-        {name: _drawn(table, name) for name in DRAWN if name in held},
+        {name: _drawn(table, name, sensed) for name in DRAWN if name in held},
         dict(sorted(Counter(names).items())),
         pairs.recipe_yaml,
     )
 
 
-def _drawn(table: pa.Table, name: str) -> FloatArray:
-    """Return a column of what was drawn; of degradations, of the images that have them."""
+def _of_sensors(table: pa.Table) -> npt.NDArray[np.bool_]:
+    """Return of which pairs the noise is a sensor's; others may name one that is not used."""
+    if "draw_noise_kurtosis" not in table.column_names:
+        return np.ones(len(table), np.bool_)
+    return np.array(table.column("draw_noise_kurtosis").is_null().to_pylist(), np.bool_)
+
+
+def _drawn(table: pa.Table, name: str, sensed: npt.NDArray[np.bool_]) -> FloatArray:
+    """Return a column of what was drawn, of the images whose lows depend on it."""
     values = np.array(table.column(name).to_pylist(), float)
+    if name == "draw_camera_iso":
+        return values[sensed]
     return values[values > 0] if name.startswith("draw_degradations") else values
 
 
@@ -129,12 +148,14 @@ def folder_subject(
     most: int,
     engine: Engine | None = None,
     at: Counted = ignore_progress,
+    brighter_lows: bool = False,
 ) -> Subject:
     """Gather the statistics of real pairs, or of lows alone.
 
-    Raises SourceError when there is nothing, an image has no partner, or is damaged.
+    Raises SourceError when there is nothing, an image has no partner, or is damaged; and when lows
+    are brighter than their normals, unless `brighter_lows`.
     """
-    measured = measure_folders(lows, normals, most, engine, at)
+    measured = measure_folders(lows, normals, most, engine, at, brighter_lows)
     where = f"{lows}" if normals is None else f"{lows} and {normals}"
     return Subject(
         lows.name or lows.resolve().name,
@@ -142,6 +163,6 @@ def folder_subject(
         [("from", where)],
         len(image_files(lows)),
         measured,
-        checks_of_pairs(measured),
+        checks_of_pairs(measured, brighter_lows),
         pictures_of_folders(lows, normals, measured),
     )

@@ -7,9 +7,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...errors import ConfigError, ImageRefused, SourceError
+from ...errors import ConfigError, ImageRefused
 from ...manifests.images.header import read_header
 from ...manifests.images.load_normal import load_normal
+from ..analysis.preview import say_refused
 from ..kernels.arrays import Pixels
 
 SIDE = 1024
@@ -34,20 +35,22 @@ class Photograph:
 class Photographs:
     """Photographs by number; more may be added, by several threads.
 
-    held: sequence of (name, bytes).
+    held: sequence of (name, bytes). Those that cannot be used are passed over, with a warning.
 
-    Raises SourceError when one of them cannot be used.
+    Raises SourceError when none of them can be used.
     """
 
     def __init__(self, held: Sequence[tuple[str, bytes]]) -> None:
         self._held: list[Photograph] = []
         self._decoded: OrderedDict[tuple[int, int], Pixels] = OrderedDict()
         self._lock = threading.Lock()
+        refused: list[tuple[str, ImageRefused]] = []
         for name, data in held:
             try:
                 self.add(name, data)
             except ImageRefused as refusal:
-                raise SourceError(f"{name}: {refusal}", path=name) from refusal
+                refused.append((name, refusal))
+        say_refused(refused, len(self._held))
 
     def __len__(self) -> int:
         return len(self._held)

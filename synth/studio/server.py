@@ -162,7 +162,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(bench.read(str(asked["text"]), str(asked["name"])))
         elif name == "text":
             text = bench.text(asked["values"])
-            self._send(HTTPStatus.OK, "text/yaml; charset=utf-8", text.encode())
+            self._send(
+                HTTPStatus.OK, "text/yaml; charset=utf-8", text.encode("utf-8", "backslashreplace")
+            )
         elif name == "save":
             self._json(bench.save(asked["values"], str(asked["name"]), bool(asked["replace"])))
         else:

@@ -158,7 +158,7 @@ class Workbench:
             raise ConfigError(f"name {name!r}: letters, digits, - and _ make one, 64 at most")
         path = self._folder / f"{name}.yaml"
         named = os.path.relpath(path)
-        data = self.text({**values, "name": name}).encode()
+        data = self.text({**values, "name": name}).encode("utf-8", "backslashreplace")
         with self._saving:
             if path.exists() and not replace:
                 return {"file": named, "exists": True}

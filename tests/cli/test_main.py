@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import warnings
 from pathlib import Path
 
 import click
@@ -16,6 +17,7 @@ from click.testing import CliRunner
 
 import gloam as face
 from gloam.cli.main import gloam
+from gloam.errors import GloamWarning
 from gloam.manifests.request import OutputOptions
 from gloam.manifests.selection.plan import PlanOptions
 
@@ -41,6 +43,7 @@ NOT_OF_THE_FUNCTION = {
     "sets": {"json"},
     "preview": {"out"},
     "fit": {"out"},
+    "brackets": {"json"},
     "calibrate": {"out", "figure"},
     "doctor": {"json"},
 }
@@ -76,6 +79,18 @@ def test_help_is_plain_and_imperative():
             if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
                 lines = (ast.get_docstring(node) or "").splitlines()
                 assert not [line for line in lines if hanging.match(line)], (path, lines)
+
+
+def test_what_a_terminal_would_obey_is_shown(monkeypatch):
+    @click.command()
+    def told():
+        warnings.warn("a\x1b[2J", GloamWarning, stacklevel=1)
+        return "caf\u00e9 b\x1b\nc\u202ed \udcff\r"
+
+    monkeypatch.setattr(type(gloam), "get_command", lambda *_: told)
+    result = run("told")
+    assert result.stderr == "gloam: a\\x1b[2J\n"
+    assert result.stdout == "caf\u00e9 b\\x1b\nc\\u202ed \\udcff\\r\n"
 
 
 ORDER = ["set", "seed", "layout", "out", "json", "figure", "workers", "engine"]

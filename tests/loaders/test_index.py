@@ -12,8 +12,8 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from pillow_heif import register_heif_opener
 
-from gloam.errors import LoaderError, SetError
-from gloam.loaders import PairLoader, TorchLoader, pairs_in
+from gloam.errors import GloamWarning, LoaderError, SetError
+from gloam.loaders import ImageLoader, PairLoader, TorchLoader, pairs_in
 from gloam.manifests.images.encode import encode
 from gloam.manifests.sets.info import read_set
 
@@ -35,7 +35,7 @@ def test_folders_of_other_peoples_pairs_load(tmp_path):
     with PairLoader(pairs, "val", batch_size=2, keys=True, device="cpu") as loader:
         assert [keys for _, _, keys in loader] == [["0", "1"], ["2"]]
     (tmp_path / "train" / "gt" / "sub" / "1.png").unlink()
-    with pytest.raises(LoaderError, match="sub/1 is in one of them only"):
+    with pytest.raises(LoaderError, match=r"img: sub/1\.jpg has no partner of that name in .*gt;"):
         pairs_in(tmp_path / "train" / "img", tmp_path / "train" / "gt")
 
 
@@ -165,3 +165,17 @@ def test_what_dali_does_not_decode_is_named_and_torch_loader_turns_it(suffix, tm
             pytest.raises(LoaderError, match=rf"one\.{suffix}: one\..* by DALI .*backend=.torch.$"),
         ):
             list(loader)
+
+
+ENLARGED = {
+    "set": lambda shards, photos, options: TorchLoader(shards, **options),
+    "list": lambda shards, photos, options: TorchLoader(pairs_in(photos), live=True, **options),
+    "images": lambda shards, photos, options: ImageLoader(photos, backend="torch", **options),
+}
+
+
+@pytest.mark.parametrize("kind", ENLARGED)
+def test_a_size_that_enlarges_many_times_is_said(shards, photos, kind):
+    options = {"batch_size": 2, "size": (400, 400), "device": "cpu", "workers": 0}
+    with pytest.warns(GloamWarning, match=r"size 400 x 400 enlarges pictures 10\.0 times"):
+        ENLARGED[kind](shards, photos, options)

@@ -36,6 +36,18 @@ torch = pytest.importorskip("torch")
         ({"batch_size": 1, "split": "dev"}, "must be one of train, val, test"),
         ({"batch_size": 1, "split": "test"}, r"has no pairs in test; it has train 37, val 11$"),
         ({"batch_size": 1, "speed": 9}, "speed: no such option"),
+        ({"patch_size": 64}, "size=128 is meant"),
+        ({"gt_size": 64}, "size=128 is meant"),
+        ({"crop_size": 64}, 'size=128, crop="random" is meant'),
+        ({"num_workers": 4}, "workers=4 is meant"),
+        ({"numWorkers": 4}, "workers=4 is meant"),
+        ({"pin_memory": True}, "the loader sees to it, leave it out"),
+        ({"persistent_workers": True}, "the loader sees to it, leave it out"),
+        ({"drop_last": True}, 'last_batch="drop" or "partial" is meant'),
+        ({"transform": None}, "augment=True, or crop=, .* is meant"),
+        ({"bs": 4}, "batch_size=16 is meant"),
+        ({"batchsize": 4}, "batch_size is meant"),
+        ({"hflip": True}, "augment=True, which flips and turns is meant"),
     ],
 )
 def test_wrong_options_are_named(shards, options, word):

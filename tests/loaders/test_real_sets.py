@@ -88,6 +88,10 @@ def test_images_with_their_classes(backend, tmp_path):
     written(tmp_path, "ExDark/Boat/2.png", "ExDark/Cat/1.png", "ExDark/Cat/3.png")
     lines = ["Name | Class", "2.png 2 1 1 1", "1.png 6 1 1 1", "3.png 6 1 1 2"]
     (tmp_path / "imageclasslist.txt").write_text("\n".join(lines))
+    for name in ("Boat/2", "Cat/1"):
+        path = tmp_path / "ExDark_Annno" / f"{name}.png.txt"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"{name.partition('/')[0]} 1 2 3 4\n")
     with ImageLoader(
         real("exdark", tmp_path), "val", backend=backend, keys=True, size=24, **PLAIN
     ) as loader:

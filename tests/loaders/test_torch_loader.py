@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import itertools
 import json
+import multiprocessing
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -364,3 +366,23 @@ def running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def _in_daemon(root, queue):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        batches = sum(
+            1 for _ in TorchLoader(root, "val", **PLAIN | {"batch_size": 2, "workers": 2})
+        )
+    queue.put((batches, [str(one.message) for one in said]))
+
+
+def test_a_daemon_which_may_have_no_processes_decodes_by_itself(shards):
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=_in_daemon, args=(shards, queue), daemon=True)
+    process.start()
+    batches, said = queue.get(timeout=120)
+    process.join()
+    assert batches == len(TorchLoader(shards, "val", **PLAIN | {"batch_size": 2}))
+    assert [one for one in said if "a daemon" in one and "workers=0" in one]

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ....engines.forkserver import prepare_workers
-from ....engines.process import begin_child, main_left_alone
+from ....engines.process import begin_child, main_left_alone, may_have_children
 from ....errors import LoaderError
 from ....manifests.clips.segments import Segments, VideoSegment
 from ....manifests.clips.video import decode_sequence
@@ -38,6 +38,11 @@ class VideoProcesses:
     """
 
     def __init__(self, count: int, size: int) -> None:
+        if not may_have_children():
+            raise LoaderError(
+                "this process is a daemon, which may start none that decode videos: take workers=0"
+                " and backend='torch', or start it with daemon=False"
+            )
         self._buffers = SharedMemoryArena(size)
         self._lock = threading.Lock()
         start = prepare_workers([__name__, "av"], count + 1)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ....errors import SetError
 from ....storage.stores import StorePath, as_path
 from ....storage.untrusted import KEY, open_regular, read_range, read_regular, shown, unreadable
+from ...images.opening import byte_limit
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,10 @@ class Extent:
             if self.path[2:5] == "://":
                 stored = as_path(self.path)
                 if self.size < 0 or not isinstance(stored, StorePath):
-                    return read_regular(stored)
+                    return read_regular(stored, byte_limit())
                 return self._whole(stored.read_range(self.offset, self.size))
             if self.size < 0:
-                return read_regular(self.path)
+                return read_regular(self.path, byte_limit())
             # Opened for each member: that costs microseconds, and threads need not share
             # descriptors.
             data = read_range(self.path, self.offset, self.size)

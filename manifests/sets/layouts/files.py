@@ -129,6 +129,10 @@ class Files:
                 odd.append(("", error.what))
         return Examined(sha256_bytes(data), odd)
 
+    def glance(self, root: Path, receipt: Receipt) -> list[tuple[str, str]]:
+        """Say nothing: of a file, no more than its size is known without reading it."""
+        return []
+
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
         """Return nothing, as no more can be told: a file holds one member."""
         return []

@@ -59,6 +59,12 @@ class Layout(Protocol):
         Raises OSError when it cannot be read.
         """
 
+    def glance(self, root: Path, receipt: Receipt) -> list[tuple[str, str]]:
+        """Say what is wrong with a unit whose files have the right sizes, reading little of it.
+
+        Returns files and their faults. Raises OSError when one cannot be read.
+        """
+
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
         """List damaged members of a unit's file, and their faults; none where it cannot be told."""
 

@@ -15,11 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ....errors import SetError
-from ....storage.untrusted import open_regular, shown
+from ....storage.atomic import sha256_bytes
+from ....storage.untrusted import open_regular, read_regular, shown
+from ..receipts import Receipt
 from ..sample import record_facts
 from .extents import BLOCK
 from .shard_index import Members, read_members
-from .shard_writer import index_path, padded_size, shard_path, tar_headers
+from .shard_writer import (
+    index_name,
+    index_path,
+    padded_size,
+    shard_name,
+    shard_path,
+    tar_headers,
+)
 
 _AT_ONCE = 1 << 18  # bytes of whole samples that are hashed and looked at together
 _HEADERS = 4096  # that are compared at once
@@ -69,6 +78,26 @@ def examine_shard(root: Path, unit: str) -> Examined:
         while read := handle.readinto(buffer):
             digest.update(memoryview(buffer)[:read])
     return Examined(digest.hexdigest(), odd)
+
+
+def glance_shard(root: Path, receipt: Receipt) -> list[tuple[str, str]]:
+    """Say whether a unit's index is the receipt's, and some members are where it says.
+
+    Nothing else of the tar is read. Raises OSError when a file cannot be read.
+    """
+    unit = receipt.unit
+    text = read_regular(index_path(root, unit))
+    known = next((file.sha256 for file in receipt.files if file.path == index_name(unit)), "")
+    if sha256_bytes(text) != known:
+        return [(index_name(unit), "is not as it was written (its SHA-256 differs)")]
+    lines = text.decode("ascii", "replace").splitlines()[1:]
+    with open_regular(shard_path(root, unit)) as handle:
+        for at in dict.fromkeys((0, len(lines) // 2, len(lines) - 1) if lines else ()):
+            _, offset, size, name, *_ = lines[at].split(" ")
+            handle.seek(int(offset) - BLOCK)
+            if handle.read(BLOCK) != tar_headers([name], [int(size)]).tobytes():
+                return [(f"{shard_name(unit)}: {name}", "does not stand where its index says")]
+    return []
 
 
 def _check_contiguous(members: Members, path: Path, tar_bytes: int) -> None:

@@ -36,7 +36,7 @@ from ..receipts import Receipt, read_receipt
 from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Keys, TarKeys, Tarred, Texts
 from .layout import list_path, read_list, write_list
-from .shard_check import Examined, examine_shard
+from .shard_check import Examined, examine_shard, glance_shard
 from .shard_index import INDEX_VERSION, Columns, Member, read_columns, read_index
 from .shard_writer import ShardWriter, index_name, index_path, shard_name, shard_path
 
@@ -78,6 +78,10 @@ class Shards:
         if path.endswith(".tar"):
             return examine_shard(root, unit)
         return Examined(sha256_file(inside(root, path)), [])
+
+    def glance(self, root: Path, receipt: Receipt) -> list[tuple[str, str]]:
+        """Compare the index with the receipt, and some headers of the tar with the index."""
+        return glance_shard(root, receipt)
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
         """List the damaged members of a shard, by the checksums in its records."""

@@ -9,10 +9,9 @@ import os
 import random
 import resource
 import signal
-import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,16 +20,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gloam.errors import SetError
+from gloam.storage import atomic
 from gloam.storage.atomic import (
     TEMPORARY_MARK,
     Pending,
     atomic_write,
     canonical_json,
+    claim,
+    is_temporary,
     remove_temporaries,
     sha256_bytes,
     sha256_file,
     temporary_beside,
     write_bytes,
+    write_unflushed,
 )
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -126,7 +130,7 @@ def test_a_file_appears_only_when_its_block_ends(tmp_path: Path) -> None:
         handle.write(b"data")
         handle.flush()
         assert not path.exists()
-        assert [p.name for p in tmp_path.iterdir()] == [temporary_beside(path).name]
+        assert [is_temporary(p.name) for p in tmp_path.iterdir()] == [True]
     assert path.read_bytes() == b"data"
 
 
@@ -217,16 +221,30 @@ def test_readers_of_the_old_file_keep_it_while_it_is_replaced(tmp_path: Path) ->
         assert reader.read() == b"before"
 
 
-def test_a_temporary_name_is_in_the_same_folder_and_names_its_process(tmp_path: Path) -> None:
-    temporary = temporary_beside(tmp_path / "x.tar")
-    assert temporary.parent == tmp_path
-    assert temporary.name == f"x.tar{TEMPORARY_MARK}{socket.gethostname()}-{os.getpid()}"
+def test_a_temporary_name_is_in_the_same_folder_and_new_each_time(tmp_path: Path) -> None:
+    names = {temporary_beside(tmp_path / "x.tar") for _ in range(100)}
+    assert len(names) == 100
+    assert {name.parent for name in names} == {tmp_path}
+    assert all(name.name.startswith(f"x.tar{TEMPORARY_MARK}") for name in names)
+    assert all(is_temporary(name.name) for name in names)
+
+
+@pytest.mark.parametrize("write", [write_bytes, write_unflushed])
+def test_a_link_of_the_temporary_name_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path, bytes], None]
+) -> None:
+    monkeypatch.setattr(atomic, "token_hex", lambda count: "a" * 24)
+    (tmp_path / "victim").write_bytes(b"precious")
+    temporary_beside(tmp_path / "x").symlink_to(tmp_path / "victim")
+    with pytest.raises(FileExistsError):
+        write(tmp_path / "x", b"data")
+    assert (tmp_path / "victim").read_bytes() == b"precious"
 
 
 def test_what_is_pending_lies_under_that_name_until_it_is_published(tmp_path: Path) -> None:
     pending = Pending(tmp_path / "x.tar")
     pending.handle.write(b"data")
-    assert [path.name for path in tmp_path.iterdir()] == [temporary_beside(pending.path).name]
+    assert [is_temporary(path.name) for path in tmp_path.iterdir()] == [True]
     pending.publish()
     pending.abandon()
     assert [path.name for path in tmp_path.iterdir()] == ["x.tar"]
@@ -239,12 +257,51 @@ def test_what_is_pending_lies_under_that_name_until_it_is_published(tmp_path: Pa
 
 
 def test_removing_temporaries_reaches_every_folder_and_nothing_else(tmp_path: Path) -> None:
-    keep = ["a.tar", "b/c.json", "b/tmp", "b/x.tmp"]
-    leave = ["a.tar.tmp-1", "b/c.json.tmp-99999", "b/d/e.tmp-5"]
+    keep = ["a.tar", "b/c.json", "b/tmp", "b/x.tmp", "notes.tmp-mine.txt", "b/x.tmp-host-123"]
+    leave = [temporary_beside(Path(name)).as_posix() for name in ("a.tar", "b/c.json", "b/d/e")]
+    keep.append(f"{temporary_beside(Path('old'))}/file")  # a folder of such a name
     for name in keep + leave:
         write_bytes(tmp_path / name, b"data")
+    outside = write_outside(tmp_path.parent / f"{tmp_path.name}-outside")
+    (tmp_path / "b" / "link").symlink_to(outside)
     remove_temporaries(tmp_path)
     assert sorted(
         p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()
     ) == sorted(keep)
+    assert len(list(outside.iterdir())) == 1
     remove_temporaries(tmp_path / "nowhere")
+
+
+def write_outside(folder: Path) -> Path:
+    """A folder elsewhere that holds a file of a temporary name."""
+    folder.mkdir()
+    temporary_beside(folder / "x").write_bytes(b"data")
+    return folder
+
+
+@pytest.mark.parametrize("where", ["a", "b/a", "b/c/d/a"])
+@pytest.mark.parametrize("kind", ["file", "folder", "nothing", "inside", "pipe"])
+def test_a_folder_that_holds_a_link_is_not_written_to(
+    tmp_path: Path, where: str, kind: str
+) -> None:
+    root = tmp_path / "root"
+    write_bytes(root / where, b"data")
+    (root / where).unlink()
+    left = temporary_beside(root / "x")
+    left.write_bytes(b"half")
+    assert claim(root) == [left]
+    if kind == "pipe":
+        os.mkfifo(root / where)
+    else:
+        write_bytes(tmp_path / "victim" / "keep", b"precious")
+        places = {"file": "victim/keep", "folder": "victim", "nothing": "no", "inside": "root"}
+        (root / where).symlink_to(tmp_path / places[kind])
+    with pytest.raises(SetError, match=rf"{root / where}: is (a link to|no regular file)"):
+        claim(root)
+    assert left.exists()
+    (tmp_path / "link").symlink_to(tmp_path / "victim")
+    (tmp_path / "victim").mkdir(exist_ok=True)
+    assert claim(tmp_path / "link") == []  # the user's own
+    with pytest.raises(SetError, match="is a link to"):
+        claim(tmp_path / "link", link=False)
+    assert claim(tmp_path / "nowhere") == []

@@ -132,6 +132,41 @@ def test_outputs_have_locks_of_their_own(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.parametrize("kind", ["link", "hard link", "link to nothing", "pipe", "folder"])
+def test_a_lock_that_is_not_a_file_of_its_own_is_refused_and_left_as_it_is(
+    tmp_path: Path, kind: str
+) -> None:
+    victim, path = tmp_path / "victim", tmp_path / "set" / ".gloam" / "lock"
+    victim.write_text("precious")
+    path.parent.mkdir(parents=True)
+    if kind == "link":
+        path.symlink_to(victim)
+    elif kind == "hard link":
+        path.hardlink_to(victim)
+    elif kind == "link to nothing":
+        path.symlink_to(tmp_path / "new")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    with pytest.raises(SetError, match=rf"{path}: is a link, or no file"), exclusive(path):
+        pytest.fail("it is held")
+    assert victim.read_text() == "precious"
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_lock_in_a_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / ".gloam").symlink_to(tmp_path / "victim")
+    with (
+        pytest.raises(SetError, match="is a link, or no file"),
+        exclusive(tmp_path / "set" / ".gloam" / "lock"),
+    ):
+        pytest.fail("it is held")
+    assert not list((tmp_path / "victim").iterdir())
+
+
 # File systems without locks
 
 
@@ -191,6 +226,18 @@ def test_without_locks_tasks_share_and_take_turns(tmp_path: Path, no_locks: None
         with pytest.warns(GloamWarning):
             refusing(path, first)
     assert [p.name for p in path.parent.iterdir() if "held" in p.name] == []
+
+
+def test_without_locks_a_pipe_is_no_lock(tmp_path: Path, no_locks: None) -> None:
+    path = tmp_path / "set" / ".gloam" / "lock"
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path.parent / "lock.held")
+    with (
+        pytest.warns(GloamWarning),
+        pytest.raises(SetError, match=r"lock\.held: is a link, or no file"),
+        exclusive(path),
+    ):
+        pytest.fail("it is held")
 
 
 def refusing(path: Path, first: bool) -> None:

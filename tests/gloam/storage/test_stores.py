@@ -6,14 +6,20 @@ import copy
 import hashlib
 import pickle
 import tarfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
 
-from gloam.errors import ConfigError, SetError
+from gloam.cli.common import PATH
+from gloam.errors import ConfigError, GloamError, SetError
+from gloam.loaders import pairs_in
+from gloam.manifests.sets.pair_set import open_set
 from gloam.storage import store_requests
 from gloam.storage.atomic import remove_tree, sha256_and_size
 from gloam.storage.stores import StorePath, as_path, in_store
+from gloam.synth.recipes.load import load_recipe
 
 
 def test_an_address_is_a_path():
@@ -42,6 +48,90 @@ def test_what_is_no_store_of_ours_is_refused():
         as_path("hf://datasets/a")
     with pytest.raises(ConfigError, match="names no bucket"):
         as_path("s3://")
+
+
+ODD = [
+    *(
+        "bucket/set/../other",
+        "bucket/..",
+        "bucket/se\nt",
+        "bucket\\..\\x/set",
+        "bu cket/x",
+        "..",
+        "-a/b",
+    ),
+    *("b/a\\b", "b/\x00", "b/\udcff", "bü/x", "b?x/y", "", "/"),
+]
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs", "az", "S3"])
+@pytest.mark.parametrize("place", ODD)
+def test_an_odd_address_is_refused_before_a_request(scheme, place):
+    with pytest.raises(ConfigError, match=f"; write {scheme.lower()}://BUCKET/NAME") as caught:
+        as_path(f"{scheme}://{place}")
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs", "az", "https", "abfss"])
+@pytest.mark.parametrize(
+    "place", ["KEY:SECRET@b/x", "KEY:SEC/SECRET@b/x", "SECRET@b", "b/x?s=SECRET"]
+)
+def test_credentials_in_an_address_are_never_shown(scheme, place):
+    for call in (
+        as_path,
+        open_set,
+        pairs_in,
+        load_recipe,
+        lambda path: PATH.convert(path, None, None),
+    ):
+        with pytest.raises(GloamError) as caught:
+            call(f"{scheme}://{place}")
+        assert "SECRET" not in f"{caught.value}{caught.value.what}"
+
+
+class _Endless(BaseHTTPRequestHandler):
+    """A store whose list never ends: the same again and again, or pages that hold nothing."""
+
+    def do_GET(self):
+        key = "<Contents><Key>p/1</Key><LastModified>2024-01-01T00:00:00.000Z</LastModified>"
+        found = (key + "<Size>1</Size></Contents>") * 1000 if "same" in self.path else ""
+        token = "<IsTruncated>true</IsTruncated><NextContinuationToken>a</NextContinuationToken>"
+        body = f"<ListBucketResult><Name>b</Name>{token}{found}</ListBucketResult>".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("bucket", "said"), [("same", "the same objects again"), ("empty", "list does not end")]
+)
+def test_a_list_that_never_ends_is_given_up(bucket, said, monkeypatch):
+    pytest.importorskip("obstore")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Endless)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}",
+        store_requests.PATIENCE: "0.2",
+    }.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SetError, match=said):
+        list(as_path(f"s3://{bucket}/p").rglob("*"))
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("given", ["nan", "inf", "-1", "soon", "1e9"])
+def test_patience_is_seconds(given, monkeypatch):
+    monkeypatch.setenv(store_requests.PATIENCE, given)
+    with pytest.raises(ConfigError, match="must be seconds"):
+        store_requests.patience()
 
 
 def test_objects_are_put_whole_read_listed_and_deleted(bucket):

@@ -14,7 +14,7 @@ from PIL import Image
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import LoaderError
-from gloam.loaders.image_files import images_in
+from gloam.loaders.image_files import images_in, images_listed
 
 from ...labelled import NAMES, class_source
 
@@ -120,6 +120,29 @@ def test_a_set_gives_its_normals(labelled, layout, split):
                     assert np.abs(image.float().mean((1, 2)).numpy() - normal).max() < 2
                 seen += keys
             assert sorted(seen) == sorted(pairs)
+
+
+def test_lists_are_read_however_systems_write_them(tmp_path):
+    (tmp_path / "cafe\u0301.png").touch()
+    text = "\ufeffa.png 0\r\n\r\n b 1.PNG \t  -1 \r\n/c/d.jpg\t+12\n\te.jpg\r caf\u00e9.png  7"
+    (tmp_path / "list.txt").write_bytes(text.encode())
+    assert images_listed(tmp_path / "list.txt") == (
+        [
+            *(f"{tmp_path}/a.png", f"{tmp_path}/b 1.PNG", "/c/d.jpg", f"{tmp_path}/e.jpg"),
+            f"{tmp_path}/cafe\u0301.png",
+        ],
+        [0, -1, 12, -1, 7],
+        [],
+    )
+
+
+@pytest.mark.parametrize(
+    "label", [" cat", "\t1.5", " 0 5 7", ",3", " 12345678901", " --5", " \uff15"]
+)
+def test_a_line_whose_label_is_none_is_named(label, tmp_path):
+    (tmp_path / "list.txt").write_text(f"a.jpg 1\n\nb.jpg{label}\n", "utf-8")
+    with pytest.raises(LoaderError, match=r"list\.txt:3: .* behind the path is no label"):
+        images_listed(tmp_path / "list.txt")
 
 
 def test_lists_are_read(folder, tmp_path):

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+import sys
+import unicodedata
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import cv2
+import html5lib
 import numpy as np
 import pytest
+import tifffile
 from skimage import data
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
@@ -15,8 +22,13 @@ from gloam import judge
 from gloam.errors import ConfigError, SourceError
 from gloam.loaders.judging import metrics
 from gloam.loaders.judging.intervals import interval
+from gloam.loaders.judging.judge import COLUMNS
 from gloam.loaders.judging.page import render_page
+from gloam.loaders.judging.perceptual import perceptual_measures
+from gloam.loaders.judging.results import Judged
 from gloam.manifests.images.encode import encode
+
+from ...browser import NEEDED, Watched, accessible, browser
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +109,101 @@ def test_tables_pages_and_numbers(pairs):
     assert len(rows) == 16
     assert float(rows[2]["PSNR"]) == pytest.approx(found.values["better"][0, 0], abs=1e-5)
     page = render_page(found)
-    assert page.count("<strong>worst</strong>") == 6
+    html5lib.HTMLParser(strict=True).parse(page)
+    heads = re.findall(r'<th scope="col">([^<]*)</th>', page)
+    assert heads[-4:] == ["low", "better", "dark", "normal"]
+    rows = page.partition('class="pictures"')[2].split("<tbody>")[1:]
+    assert len(rows) == 4  # pictures
+    assert all(row.count("<img ") == 2 * 4 for row in rows)
+    assert page.count("<strong>worst on average") == 3
+    assert "worst on average, and of better" in page or "worst of better" in page
     assert "http" not in page.replace("http-equiv", "")
     assert found.as_json()["scenes"] == 4
+
+
+def test_a_folder_with_an_equals_sign_is_a_folder(pairs, monkeypatch):
+    given = {"low": pairs / "eval15/low", "normal": pairs / "eval15/high", "perceptual": False}
+    run = pairs / "runs" / "lr=0.001"
+    run.parent.mkdir()
+    (pairs / "better").rename(run)
+    monkeypatch.chdir(pairs)
+    try:
+        for outputs in (run, [run], str(run), "runs/lr=0.001"):
+            assert list(judge(outputs, **given).values)[2:] == ["lr=0.001"]
+        assert list(judge("m=runs/lr=0.001", **given).values)[2:] == ["m"]
+        with pytest.raises(SourceError, match=r"lr=0\.1: not a folder"):
+            judge(pairs / "lr=0.1", **given)
+    finally:
+        run.rename(pairs / "better")
+
+
+def test_names_of_two_normal_forms_are_one(tmp_path):
+    composed, apart = (unicodedata.normalize(form, "Caf\u00e9") for form in ("NFC", "NFD"))
+    image = encode(data.cat()[:40, :40], "png")
+    for path in (f"low/{composed}", f"normal/{apart}", f"made/{apart}"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{path}.png").write_bytes(image)
+    given = {"low": tmp_path / "low", "normal": tmp_path / "normal", "perceptual": False}
+    for match in (None, r"(.*)\."):
+        assert judge(tmp_path / "made", match=match, **given).pictures == [composed]
+
+
+def test_names_of_others_do_nothing_where_tables_are_opened():
+    names = ["=1+1", " @a", "+1", "-1", "\t=1", "\r1", "\uff1d1", "a=1", "1.5"]
+    values = {name: np.ones((len(names), 6)) for name in ("low", "blind", "=cmd|<script>\n`x`\x1b")}
+    found = Judged("set|\x1b[2J", COLUMNS, values, names, np.arange(len(names)), [], ("a|<b>\x1b",))
+    rows = list(csv.reader(io.StringIO(found.csv(), newline="")))[1:]
+    assert [row[0] for row in rows[::3]] == [
+        *("'=1+1", "' @a", "'+1", "'-1", "'\\t=1", "'\\r1", "'\uff1d1", "a=1", "1.5")
+    ]
+    assert rows[2][2] == "'=cmd|<script>\\n`x`\\x1b"
+    assert "\x1b" not in found.text()
+    assert "=cmd|<script>\\n`x`\\x1b" in found.text()
+    shown = found.markdown()
+    assert "| =cmd\\|&lt;script&gt; \\`x\\` | 1.00" in shown
+    assert "set\\| \\[2J: 9 pictures" in shown
+    assert "- a\\|&lt;b&gt;" in shown
+    assert "\x1b" not in shown
+
+
+@NEEDED
+@pytest.mark.parametrize("many", [1, 8])
+def test_a_browser_shows_methods_side_by_side(pairs, tmp_path, many):
+    names = ["an_output_of_a_network_with_a_very_long_name_" * 2, *(f"m{i}" for i in range(7))]
+    for i, folder in enumerate(("low", "normal", "better")):
+        (tmp_path / folder).mkdir()
+        for number in range(3):
+            source = pairs / ("eval15/low", "eval15/high", "better")[i] / f"{number}.png"
+            image = read(source) * 255
+            image = image.transpose(1, 0, 2) if number == 0 else image  # a portrait
+            written = encode(np.ascontiguousarray(image.astype(np.uint8)), "png")
+            (tmp_path / folder / f"{number}.png").write_bytes(written)
+    found = judge(
+        dict.fromkeys(names[:many], tmp_path / "better"),
+        low=tmp_path / "low",
+        normal=tmp_path / "normal",
+        perceptual=False,
+    )
+    out = tmp_path / "judged.html"
+    out.write_text(render_page(found))
+    with browser() as opened:
+        watched = Watched(opened, out.as_uri())
+        for width in (1400, 500):
+            watched.page.set_viewport_size({"width": width, "height": 900})
+            assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
+            cells = watched.page.evaluate(
+                "[...document.querySelectorAll('.pictures td')].map((one) =>"
+                " [one.scrollWidth - one.clientWidth, one.clientWidth,"
+                " one.querySelector('img').getBoundingClientRect().height])"
+            )
+            assert len(cells) == 3 * 2 * (many + 2)
+            assert max(over for over, _, _ in cells) <= 1  # no name runs into its neighbour
+            assert min(wide for _, wide, _ in cells) > 240
+            assert max(tall for _, _, tall in cells) <= 26 * 16
+        for scheme in ("light", "dark"):
+            watched.page.emulate_media(color_scheme=scheme)
+            accessible(watched.page)
+        assert (watched.said, [one for one in watched.requests if one[:4] == "http"]) == ([], [])
 
 
 def test_outputs_are_found_by_names_of_normals_and_kept_deep(tmp_path):
@@ -116,7 +220,13 @@ def test_outputs_are_found_by_names_of_normals_and_kept_deep(tmp_path):
         match=r"(\d+)\.", perceptual=False,
     )  # fmt: skip
     assert (found.values["out"][:, 0] > 90).all()  # a level of 16 bits
-    assert found.notes == (f"{tmp_path / 'out'}: 1 other images are not of {tmp_path / 'low'}",)
+    about, other = found.notes
+    assert about.startswith("blind gain: the low, its linear light times one factor")
+    assert other == f"{tmp_path / 'out'}: 1 other images are not of {tmp_path / 'low'}"
+    low = tmp_path / "low"
+    again = judge([low, tmp_path / "out"], low=low, normal=tmp_path / "normal",
+                  match=r"(\d+)\.", perceptual=False)  # fmt: skip
+    assert list(again.values)[2:] == [f"{tmp_path.name}/low", "out"]
 
 
 def test_what_cannot_be_judged_is_named(pairs, tmp_path):
@@ -135,7 +245,7 @@ def test_what_cannot_be_judged_is_named(pairs, tmp_path):
     for given in ({}, {"on": on, "low": pairs}, {"low": pairs}):
         with pytest.raises(ConfigError, match="what to judge on"):
             judge(pairs / "better", **given)
-    with pytest.raises(ConfigError, match="better: each method needs a name of its own"):
+    with pytest.raises(ConfigError, match="better: two rows of the table are called so"):
         judge([pairs / "better", pairs / "better"], on=on)
     with pytest.raises(ConfigError, match="give NAME=FOLDER"):
         judge(pairs / "better", on="lol-v1")
@@ -153,3 +263,72 @@ def test_intervals_cover_the_mean(scenes, each):
         covered += low <= 0.3 <= high
     assert 0.91 <= covered / 300 <= 0.98
     assert np.isnan(interval(np.ones(3), np.zeros(3, np.int64))).all()
+
+
+@pytest.mark.parametrize("layout", ["contig", "separate"])
+def test_tiffs_of_16_bits_have_the_figures_of_their_samples(tmp_path, layout):
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 65000, (6, 6, 3)).astype(np.uint16)
+    normal = cv2.resize(first, (72, 64), interpolation=cv2.INTER_LINEAR)
+    made = np.clip(normal + rng.integers(-600, 601, normal.shape), 0, 65535).astype(np.uint16)
+    for name, image in (("low", normal // 6), ("normal", normal), ("made", made)):
+        stored = image if layout == "contig" else np.ascontiguousarray(np.moveaxis(image, 2, 0))
+        (tmp_path / name).mkdir()
+        tifffile.imwrite(
+            tmp_path / name / "1.tif",
+            stored,
+            photometric="rgb",
+            planarconfig=layout,
+            compression="zlib",
+        )
+    found = judge(
+        tmp_path / "made", low=tmp_path / "low", normal=tmp_path / "normal", perceptual=False
+    )
+    right = peak_signal_noise_ratio(normal / 65535, made / 65535, data_range=1)
+    assert found.values["made"][0, 0] == pytest.approx(right, abs=1e-9)
+
+
+class _Network(ModuleType):
+    """A package in place of lpips, which would fetch weights as it is made."""
+
+    def __init__(self, weights: Path) -> None:
+        super().__init__("lpips")
+        self.weights = weights
+
+    def LPIPS(self, **options):  # noqa: N802
+        assert self.weights.is_file(), "they would be fetched"
+        if self.weights.read_bytes() != b"sound":
+            raise ValueError("weights are damaged\nmore of it")
+        return lambda made, normal, normalize: (made - normal).abs().mean() * 2
+
+
+def test_what_perceptual_measures_lack_is_asked_for_in_a_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "lpips", None)
+    monkeypatch.setitem(sys.modules, "pyiqa", None)
+    found, lacking = perceptual_measures()
+    assert found == {}
+    assert [line.partition(" (")[0] for line in lacking] == [
+        "LPIPS is not measured: pip install 'gloam[judge]'",
+        "NIQE is not measured: pip install pyiqa",
+    ]
+    weights = tmp_path / "hub" / "checkpoints" / "alex.pth"
+    url = "https://somewhere.org/models/alex.pth"
+    models = ModuleType("torchvision.models")
+    models.AlexNet_Weights = SimpleNamespace(IMAGENET1K_V1=SimpleNamespace(url=url))
+    monkeypatch.setitem(sys.modules, "torchvision", ModuleType("torchvision"))
+    monkeypatch.setitem(sys.modules, "torchvision.models", models)
+    monkeypatch.setitem(sys.modules, "lpips", _Network(weights))
+    _, lacking = perceptual_measures()
+    assert (
+        lacking[0] == f"LPIPS is not measured: its weights are not at hand: save {url} as {weights}"
+    )
+    weights.parent.mkdir(parents=True)
+    weights.write_bytes(b"damaged")
+    assert perceptual_measures()[1][0] == "LPIPS is not measured: weights are damaged"
+    weights.write_bytes(b"sound")
+    found, lacking = perceptual_measures()
+    image = np.full((32, 32, 3), 0.25)
+    assert found["LPIPS"](image, image * 3) == pytest.approx(1)
+    with pytest.raises(SourceError, match=r"LPIPS cannot be measured of 32 x 32 pixels: .*no-perc"):
+        found["LPIPS"](image, np.zeros((16, 8, 3)))

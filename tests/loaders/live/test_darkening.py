@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 
 import numpy as np
@@ -114,3 +115,62 @@ def test_wrong_batches_are_refused():
         gloam.darken_batch(IMAGES, "even", keys=["a"])
     with pytest.raises(ConfigError, match="device 'tpu'"):
         gloam.darken_batch(IMAGES, "even", device="tpu")
+
+
+def sixteen(mode):
+    """A Pillow image of 16-bit grey, and its nearest 8-bit levels."""
+    values = np.linspace(0, 65535, 40 * 30).reshape(30, 40).astype(np.uint16)
+    stored = values.astype(">u2" if mode == "I;16B" else "<u2")
+    return Image.frombytes(mode, (40, 30), stored.tobytes()), np.rint(values / 257)
+
+
+def grey(levels):
+    return np.repeat(np.asarray(levels, np.uint8)[:, :, None], 3, axis=2)
+
+
+@pytest.mark.parametrize("mode", ["I;16", "I;16L", "I;16B", "I;16N"])
+def test_pillow_images_of_16_bits_are_their_nearest_levels(mode):
+    image, levels = sixteen(mode)
+    wanted = gloam.darken(grey(levels), "even", key="0")
+    assert (np.asarray(gloam.darken(image, "even", key="0")) == wanted).all()
+    assert (np.asarray(gloam.Darken("even")(image, key="0")) == wanted).all()
+    assert (np.asarray(gloam.darken_batch([image], "even")[0]) == wanted).all()
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "CMYK", "YCbCr", "HSV", "LAB", "RGBX"])
+def test_pillow_images_of_opaque_modes_are_taken_as_rgb(mode):
+    image = Image.fromarray(IMAGES[0]).convert(mode)
+    wanted = gloam.darken(np.asarray(image.convert("RGB")), "even", key="0")
+    assert (np.asarray(gloam.darken(image, "even", key="0")) == wanted).all()
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "PA", "La", "RGBa"])
+def test_what_is_transparent_is_white_as_build_shows_it(mode):
+    clear = Image.new("L", (31, 20), 0)
+    clear.paste(255, (0, 0, 15, 20))
+    own = Image.fromarray(IMAGES[0])
+    image = own.convert("L" if mode.upper() == "LA" else "P" if mode == "PA" else "RGB")
+    shown = np.array(image.convert("RGB"))
+    shown[:, 15:] = 255
+    image = image.convert("PA") if mode == "PA" else image
+    image.putalpha(clear)
+    image = image if image.mode == mode else image.convert(mode)
+    wanted = gloam.darken(shown, "even", key="0")
+    assert (np.asarray(gloam.darken(image, "even", key="0")) == wanted).all()
+
+
+def test_a_transparent_colour_is_white():
+    out = io.BytesIO()
+    Image.fromarray(IMAGES[0]).save(out, "PNG", transparency=tuple(IMAGES[0][0, 0].tolist()))
+    shown = IMAGES[0].copy()
+    shown[(shown == shown[0, 0]).all(axis=2)] = 255
+    wanted = gloam.darken(shown, "even", key="0")
+    assert (np.asarray(gloam.darken(Image.open(out), "even", key="0")) == wanted).all()
+
+
+@pytest.mark.parametrize("mode", ["I", "F"])
+def test_modes_that_do_not_say_what_is_white_are_refused(mode):
+    image = Image.fromarray(IMAGES[0]).convert(mode)
+    for call in (gloam.darken, gloam.Darken("even")):
+        with pytest.raises(ValueError, match=f"mode {mode}: nothing says which value is white"):
+            call(image, key="0")

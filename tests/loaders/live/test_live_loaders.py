@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import gloam
-from gloam.errors import LoaderError
+from gloam.errors import LoaderError, SetError
 from gloam.loaders.epoch_order import epoch_seed
 
 LOADERS = [
@@ -129,3 +129,8 @@ def test_wrong_use_gets_one_line(sets, name):
         loader(name, sets["shards"], {}, batch_size=1, live=True, draws="other")
     assert loader(name, sets["live"], {}, batch_size=1).live.draws == "fresh"
     assert loader(name, sets["live"], {}, split="val", batch_size=1).live.draws == "set"
+
+
+def test_pixels_of_a_live_pair_say_that_it_stores_no_low(sets):
+    with pytest.raises(SetError, match="of a set of live lows, which loaders make"):
+        next(gloam.open_set(sets["live"]).pairs()).pixels()

@@ -6,6 +6,7 @@ import itertools
 import json
 import pickle
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -288,3 +289,39 @@ def test_what_cannot_be_opened_is_named(shards, tmp_path):
     with pytest.raises(LoaderError, match="another loader"):
         TorchLoader(mix({"good": (shards, 2)}), **PLAIN).load_state_dict(state)
     assert repr(gloam.mix({"good": (shards, 1)})) == "mixture of good"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1: 2\nb: 3\nmix: 2\n", "1: no such key"),
+        ("mix:\n  a: {1: 2, data: x, weight: 1}\n", "must be"),
+        ("mix:\n  a: {data: [[1, 2]], weight: 1}\n", "entry 0 of the list is no pair"),
+        ("mix:\n  a: {data: [[[1], [2]]], weight: 1}\n", "entry 0 of the list is no pair"),
+        ('mix:\n  a: {data: "a\\0b", weight: 1}\n', "no file can have such a name"),
+        ('mix:\n  a: {data: "\\ud800", weight: 1}\n', "no file can have such a name"),
+        ('mix:\n  "a\\nb": [x, 1]\n', "one line of text"),
+        ("mix:\n  a: {data: x, weight: true}\n", "valid number"),
+        ("mix:\n  a: {data: x, weight: {true: 1, 0: 1}}\n", "a schedule is"),
+    ],
+)
+def test_a_file_of_a_mixture_that_is_wrong_is_one_line(tmp_path, text, said):
+    (tmp_path / "mix.yaml").write_text(text)
+    with pytest.raises(LoaderError, match=said) as caught:
+        TorchLoader(tmp_path / "mix.yaml", **PLAIN)
+    assert str(caught.value).isprintable()
+
+
+def test_a_file_names_recipes_and_pairs_relative_to_itself(tmp_path, photos, monkeypatch):
+    (tmp_path / "own.yaml").write_text("name: own\nexposure: {ev: 3}\n")
+    for side, data in zip(("low", "normal"), PAIRS[0], strict=True):
+        (tmp_path / f"{side}.png").write_bytes(data)
+    recipes = "{0: even, 5: 'even:1,own.yaml:2'}"
+    (tmp_path / "mix.yaml").write_text(
+        f"mix:\n  made: {{data: {{photos: {photos}}}, weight: 1, recipe: {recipes}}}\n"
+        "  pairs: {data: [[low.png, normal.png]], weight: 1}\n"
+    )
+    loader = TorchLoader(tmp_path / "mix.yaml", **PLAIN)
+    names = loader.parts[0].live[5].recipe.mixture.keys()
+    assert {Path(name).stem for name in names} == {"even", "own"}
+    assert len(next(iter(loader))[0]) == 4

@@ -56,3 +56,12 @@ def test_where_fewer_samples_are_left_than_ranks_some_are_repeated():
     options = Options(batch_size=4, last_batch="even")
     places = [SteppedRank(rank, 3).places(2, options, 0).tolist() for rank in range(3)]
     assert sorted(place for one in places for place in one) == [0, 1, 2]  # 2 is the first one again
+
+
+def test_shares_are_known_at_once_wherever_one_looks():
+    shares = Shares([0.1, 0.333, 2])
+    place = 2 * 10**18 + 7
+    before = shares.before(place)
+    assert before.sum() == place
+    assert before / place == pytest.approx(np.array([0.1, 0.333, 2]) / 2.433)
+    assert (Shares([0.1, 0.333, 2]).before(place + 1) - before).sum() == 1

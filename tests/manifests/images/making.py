@@ -146,3 +146,32 @@ def as_readers_show(data: bytes) -> list[npt.NDArray[np.uint8]]:
     theirs = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB)
     with Image.open(io.BytesIO(data)) as image:
         return [np.asarray(theirs), np.asarray(ImageOps.exif_transpose(image).convert("RGB"))]
+
+
+def jpeg_of_factors(factors: list[tuple[int, int]], side: int = 40) -> bytes:
+    """A baseline JPEG of three components with any sampling factors, which Pillow does not write.
+
+    Blocks are flat: the first of each component has a level of its own, the others differ by 0
+    or 40 in turn.
+    """
+    tables = segment_of(0xDB, b"\0" + b"\1" * 64)
+    parts = b"".join(bytes([i + 1, h << 4 | v, 0]) for i, (h, v) in enumerate(factors))
+    frame = segment_of(0xC0, struct.pack(">BHHB", 8, side, side, 3) + parts)
+    direct = segment_of(0xC4, b"\0" + bytes([0, 3, *[0] * 14]) + bytes([0, 6, 9]))
+    others = segment_of(0xC4, b"\x10" + bytes([1, *[0] * 15]) + bytes([0]))
+    scan = segment_of(0xDA, b"\3\1\0\2\0\3\0\0\x3f\0")
+    wide, high = max(h for h, _ in factors), max(v for _, v in factors)
+    units = -(-side // (8 * wide)) * -(-side // (8 * high))
+    bits = ""
+    for unit in range(units):
+        for number, (h, v) in enumerate(factors):
+            for block in range(h * v):
+                if unit == block == 0:
+                    bits += "10" + f"{260 + 20 * number:09b}"  # 9 bits of a difference
+                else:
+                    bits += ("01" + f"{40 if unit % 2 else 23:06b}") if block == 0 else "00"
+                bits += "0"  # the end of the block
+    bits += "1" * (-len(bits) % 8)
+    body = int(bits, 2).to_bytes(len(bits) // 8, "big").replace(b"\xff", b"\xff\0")
+    head = b"\xff\xd8" + segment_of(0xE0, b"JFIF\0\1\1\0\0\1\0\1\0\0")
+    return head + tables + frame + direct + others + scan + body + b"\xff\xd9"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import zlib
 from typing import Any
 
 import pytest
+from PIL import Image
 
-from gloam.errors import ImageRefused
-from gloam.manifests.images.header import MAX_PIXELS, MAX_SIDE, read_header
+from gloam.errors import ConfigError, ImageRefused
+from gloam.manifests.images.header import MAX_PIXELS, MAX_SIDE, check_size, read_header
 from gloam.manifests.images.load_normal import load_normal
 
 from .making import exif_of, png_of
@@ -63,3 +65,44 @@ def test_header_tells_size_as_stored_and_why_to_convert(photograph: Any, encoded
         40,
         "rotated",
     )
+
+
+def in_format(name: str) -> bytes:
+    """A small picture; what follows a header of 30 x 20 does not matter here."""
+    out = io.BytesIO()
+    Image.new("P" if name == "GIF" else "RGB", (30, 20)).save(out, name)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "name", ["JPEG", "PNG", "BMP", "DIB", "TIFF", "WEBP", "AVIF", "GIF", "PPM", "JPEG2000"]
+)
+def test_sizes_of_every_format_are_compared_with_the_limit_of_the_environment(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = in_format(name)
+    monkeypatch.setenv("GLOAM_MAX_PIXELS", "600")
+    assert check_size(data)
+    assert check_size(memoryview(data))
+    monkeypatch.setenv("GLOAM_MAX_PIXELS", "599")
+    with pytest.raises(ImageRefused, match=r"30 x 20 pixels, the limit is 599.*GLOAM_MAX") as told:
+        check_size(data)
+    assert told.value.reason == "too large"
+    for wrong in ("many", "-1", "0", str(2**30)):
+        monkeypatch.setenv("GLOAM_MAX_PIXELS", wrong)
+        with pytest.raises(ConfigError, match=f"GLOAM_MAX_PIXELS={wrong}: must be"):
+            check_size(data)
+
+
+def test_an_option_is_above_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLOAM_MAX_PIXELS", "10")
+    data = in_format("PNG")
+    assert load_normal(data, max_pixels=600).size == (20, 30)
+    assert load_normal(in_format("BMP"), max_pixels=600).size == (20, 30)
+    with pytest.raises(ImageRefused, match="the limit is 10 in all"):
+        load_normal(data)
+
+
+@pytest.mark.parametrize("data", [b"", b"text", bytes(100), b"\xff\xd8\xff\xe0", b"\xff\xd8\xff"])
+def test_of_what_is_no_image_no_header_tells_a_size(data: bytes) -> None:
+    assert not check_size(data)

@@ -15,7 +15,7 @@ from gloam.manifests.images.jpeg import MAX_SCANS, jpeg_quality
 from gloam.manifests.images.load_normal import load_normal, load_undecoded
 from gloam.manifests.selection.measures import measure
 
-from .making import as_readers_show, exif_block, jpeg_with, segment_of
+from .making import as_readers_show, exif_block, jpeg_of_factors, jpeg_with, segment_of
 
 RESTARTS = {"restart_marker_blocks": 4}
 
@@ -147,3 +147,35 @@ def test_the_quality_is_read_from_the_table_of_luminance(
 ) -> None:
     assert jpeg_quality(encoded(photograph(1), "JPEG", quality=quality)) == quality
     assert jpeg_quality(encoded(photograph(1), "PNG")) == 0
+
+
+FACTORS = [
+    [(2, 2), (1, 1), (1, 1)],
+    [(2, 1), (2, 1), (2, 1)],
+    [(2, 2), (1, 1), (1, 2)],
+    [(4, 2), (1, 1), (1, 1)],
+    [(3, 1), (1, 1), (1, 1)],
+    [(1, 3), (1, 1), (1, 1)],
+    [(1, 1), (2, 1), (2, 1)],
+    [(2, 1), (1, 1), (2, 1)],
+    [(1, 2), (2, 1), (1, 1)],
+]
+
+
+@pytest.mark.parametrize("factors", FACTORS)
+def test_every_sampling_factor_is_read_as_other_readers_read_it(
+    factors: list[tuple[int, int]],
+) -> None:
+    data = jpeg_of_factors(factors)
+    normal = load_normal(data)
+    assert (normal.data, normal.converted) == (data, "")
+    assert len(np.unique(normal.pixels)) > 3
+    for theirs in as_readers_show(data):
+        assert np.array_equal(theirs, normal.pixels)
+    assert load_undecoded(data).data == data
+    assert measure(data, 10**6).mean > 0
+    cut = data[: len(data) - 6]
+    for damaged in (cut, cut + b"\xff\xd9", data[:-2] + bytes(range(1, 99)) + data[-2:]):
+        with pytest.raises(ImageRefused) as refused:
+            load_normal(damaged)
+        assert refused.value.reason == "damaged"

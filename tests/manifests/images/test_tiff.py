@@ -12,6 +12,7 @@ import pytest
 import tifffile
 
 from gloam.errors import ImageRefused
+from gloam.manifests.images.decode import decode_as_rgb, decode_at_depth
 from gloam.manifests.images.header import read_header
 from gloam.manifests.images.load_normal import load_normal
 
@@ -148,3 +149,63 @@ def test_a_compression_that_no_library_here_reads_is_unsupported(photograph: Any
     with pytest.raises(ImageRefused) as refused:
         load_normal(bytes(data))
     assert refused.value.reason == "unsupported"
+
+
+def layouts(samples: npt.NDArray[np.uint16]) -> dict[str, bytes]:
+    """Files of 16 bits that OpenCV or Pillow show otherwise, and some that all show alike."""
+    planes, grey = np.ascontiguousarray(np.moveaxis(samples, 2, 0)), samples[:, :, 1]
+    return {
+        "planes": tiff_with(planes, "rgb", planarconfig="separate"),
+        "deflated planes": tiff_with(planes, "rgb", planarconfig="separate", compression="zlib"),
+        "big-endian": tiff_with(samples, "rgb", byteorder=">"),
+        "tiles": tiff_with(samples, "rgb", tile=(16, 16)),
+        "LZW": by_opencv(samples, 5, 2),
+        "PackBits": by_opencv(samples, 32773),
+        "deflated": by_opencv(samples, 8, 2),
+        "grey": tiff_with(grey, "minisblack"),
+        "0 is white": tiff_with(65535 - grey, "miniswhite"),
+        "opaque": tiff_with(
+            np.dstack([samples, np.full_like(grey, 65535)]), "rgb", extrasamples=["unassalpha"]
+        ),
+    }
+
+
+@pytest.mark.parametrize("layout", layouts(np.zeros((16, 16, 3), np.uint16)))
+def test_samples_of_16_bits_are_those_that_were_written(photograph: Any, layout: str) -> None:
+    samples = deep(photograph)
+    data = layouts(samples)[layout]
+    grey = layout in ("grey", "0 is white")
+    wanted = np.repeat(samples[:, :, 1:2], 3, axis=2) if grey else samples
+    assert np.array_equal(decode_at_depth(data), wanted)
+    assert np.array_equal(decode_as_rgb(data, colours=False), levels(wanted))
+
+
+def test_what_alpha_is_multiplied_into_is_shown_over_white_at_its_depth(photograph: Any) -> None:
+    samples = deep(photograph).astype(np.int64)
+    alpha = np.linspace(20000, 65535, 64).astype(np.int64)[None, :, None] + 0 * samples[:, :, :1]
+    stored = np.concatenate([samples * alpha // 65535, alpha], axis=2)
+    data = tiff_with(stored.astype(np.uint16), "rgb", extrasamples=["assocalpha"])
+    over = stored[:, :, :3] + 65535 - alpha
+    assert np.abs(decode_at_depth(data).astype(np.int64) - over).max() <= 1
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.uint32])
+def test_samples_that_do_not_say_what_is_white_are_unsupported(kind: Any) -> None:
+    with pytest.raises(ImageRefused, match="samples of") as refused:
+        load_normal(tiff_with(np.full((8, 8), 100, kind), "minisblack"))
+    assert refused.value.reason == "unsupported"
+
+
+def test_grey_and_alpha_in_planes_are_read(photograph: Any) -> None:
+    grey = photograph(1, 64, 40)[:, :, 0]
+    alpha = np.full_like(grey, 255)
+    alpha[:, :32] = 0
+    data = tiff_with(
+        np.stack([grey, alpha]),
+        "minisblack",
+        planarconfig="separate",
+        extrasamples=["unassalpha"],
+        compression="zlib",
+    )
+    shown = np.where(alpha == 0, 255, grey)
+    assert np.array_equal(load_normal(data).pixels, np.repeat(shown[:, :, None], 3, axis=2))

@@ -38,6 +38,16 @@ def read(source: Path, *photographs: str, listing: str = ""):
     return [labels for labels, _ in found], left_out
 
 
+@pytest.mark.parametrize("beside", [False, True])
+def test_files_are_found_whatever_the_case_of_their_suffix(tmp_path, beside):
+    source = written(tmp_path if beside else tmp_path / "coco")
+    path = source / "annotations" / "instances_x.json"
+    path.rename(path.with_suffix(".JSON"))
+    (tmp_path / "coco").mkdir(exist_ok=True)
+    [labels], left_out = read(tmp_path / "coco")
+    assert ([one.box for one in labels.marked], left_out) == ([BOX], [])
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -48,6 +48,19 @@ def test_an_odd_object_is_left_out_and_named(tmp_path, old, new):
     assert left_out.path == "JPEGImages/a.jpg"
 
 
+def test_files_are_found_whatever_the_case_of_their_suffix(tmp_path):
+    for name, data in (
+        ("Annotations/a.XML", around(GOOD).encode()),
+        ("SegmentationClass/a.PNG", b"x"),
+    ):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes(data)
+    [(labels, left_out)] = read_voc_labels(
+        str(tmp_path), ["JPEGImages/a.JPG"], ["JPEGImages/a.JPG"]
+    )
+    assert ([one.box for one in labels.marked], labels.mask, left_out) == ([BOX], b"x", [])
+
+
 @pytest.mark.parametrize(
     "text",
     [b"", b"<annotation>", b"\x00", b"<html/>", b'<?xml version="1.0" encoding="x-none"?><a/>'],

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import unicodedata
 from pathlib import Path
 
 import pytest
 
-from gloam.errors import ConfigError, SourceError
+from gloam.errors import ConfigError, GloamWarning, SourceError
 from gloam.manifests.real.real import real, sets
 from gloam.manifests.real.rules import load_rules, set_names
 
@@ -132,6 +133,8 @@ BESIDE = {
     "exdark": {
         "imageclasslist.txt": EXDARK,
         "ExDark_Annno/Bicycle/2015_00001.png.txt": BOXES,
+        "ExDark_Annno/Bicycle/2015_00400.JPG.txt": BOXES,
+        "ExDark_Annno/Boat/2015_00652.png.txt": BOXES,
     },
     "darkface": {"label/1.txt": "2\n10 20 30 45\n1 2 3 4\n", "label/6000.txt": "0\n"},
     "smid": {"SMID_Long_np/0001/half0001.npy": "", "SMID_LQ_np/0001/readme.txt": ""},
@@ -166,6 +169,7 @@ def test_every_set_is_tested():
     assert sorted(PAIRS) == set_names() == [one["name"] for one in sets()]
 
 
+@pytest.mark.filterwarnings("ignore:.*names are not there:gloam.errors.GloamWarning")
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_set_with_its_true_names(name, tmp_path):
     root = planted(tmp_path / name, name)
@@ -218,6 +222,7 @@ def test_other_layouts_of_the_field(tmp_path):
     assert len(real("fivek-c", tmp_path / "short", "train")) == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*names are not there:gloam.errors.GloamWarning")
 def test_a_folder_of_the_sets_own_name_may_be_given_itself(tmp_path):
     planted(tmp_path, "sdsd-indoor")
     assert len(real("sdsd-indoor", tmp_path / "indoor_np", "test")) == 2
@@ -263,3 +268,105 @@ def test_what_there_is_not_is_named(tmp_path):
         real("lol-v9", tmp_path)
     with pytest.raises(ConfigError, match="lol-v1 has no split val; it has train, test"):
         real("lol-v1", tmp_path, "val")
+
+
+JUNK = ["Thumbs.db", "desktop.ini", ".DS_Store", "._1.JPG", "3.JPG.part", "3.jpg.crdownload", "x"]
+
+
+@pytest.mark.parametrize("name", ["sice", "lsrw-nikon", "uhd-ll", "fivek-c", "did", "sid"])
+def test_files_of_other_kinds_are_no_samples(name, tmp_path):
+    samples = PAIRS[name]["train"]
+    if name == "sid":
+        samples = [("train/short/1/1_0.1s.PNG", "train/long/1/1_10s.tiff")]
+    for sample in samples:
+        for path in sample:
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).touch()
+            for junk in JUNK:
+                (tmp_path / path).with_name(junk).touch()
+    assert relative(tmp_path, real(name, tmp_path, "train")) == sorted(samples)
+
+
+def laid(root: Path, files: dict[str, str]) -> Path:
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(text.encode())
+    return root
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["label/1.txt", "labels/1.txt", "Label/1.TXT", "annotations/1.txt", "DarkFace/label/1.txt"],
+)
+def test_labels_are_found_under_names_of_several_cases(path, tmp_path):
+    image = "DarkFace/image/1.PNG" if "Dark" in path else "image/1.PNG"
+    found = real("darkface", laid(tmp_path, {image: "", path: "1\n1 2 30 31\n"}))
+    assert [[(one.name, one.box) for one in own] for own in found.boxes] == [
+        [("face", (1, 2, 30, 31))]
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1.5 2 30 31", "\ufeff1\r\n1.5 2 30. 31.0\r\n", "1.5\t2\t30\t31\n\n", "1.5,2,30,31 0.98\n",
+        "  1.5   2 30  31  \n# nothing\n", "+1.50; 2; 30; 31\r",
+    ],
+)  # fmt: skip
+def test_boxes_are_read_however_numbers_are_written(text, tmp_path):
+    root = laid(tmp_path, {"image/1.png": "", "label/1.txt": text})
+    assert [one.box for one in real("darkface", root).boxes[0]] == [(1.5, 2, 30, 31)]
+
+
+def test_what_a_set_lacks_is_counted_and_said(tmp_path):
+    files = {f"ExDark/Dog/2015_0000{i}.{suffix}": "" for i, suffix in enumerate(("jpeg", "png"), 1)}
+    rows = "\ufeffName Class Light\r\n" + "".join(
+        f"2015_0000{i}.jpg \t1  2 1 {split}\r\n" for i, split in enumerate("11112", 1)
+    )
+    files |= {"imageclasslist.TXT": rows, "ExDark_annotations/dog/2015_00001.jpg.txt": BOXES}
+    with pytest.warns(GloamWarning) as told:
+        found = real("exdark", laid(tmp_path, files), "train")
+    assert sorted(relative(tmp_path, found)) == sorted(files)[:2]
+    assert [len(own) for own in found.boxes] == [2, 0]
+    assert [str(one.message).removeprefix(f"{tmp_path}: ") for one in told] == [
+        "2 of 4 that the list of train names are not there, such as 2015_00003.jpg",
+        f"1 of 2 images have no labels, such as {tmp_path}/ExDark/Dog/2015_00002.png",
+    ]
+    (tmp_path / "ExDark_annotations/dog/2015_00002.png.txt").write_text("Dog 1 2\nDog 1 2 3 4\n")
+    with pytest.warns(GloamWarning) as told:
+        real("exdark", tmp_path, "train")
+    assert str(told[1].message).endswith(
+        "1 lines of labels are not read, such as"
+        f" {tmp_path}/ExDark_annotations/dog/2015_00002.png.txt:1: 'Dog 1 2'"
+    )
+
+
+def test_labels_that_are_not_there_or_not_read_are_an_error(tmp_path):
+    root = laid(tmp_path, {"image/1.png": "", "image/2.png": ""})
+    with pytest.raises(SourceError, match=r"none of 2 images has labels, expected label/\{name\}"):
+        real("darkface", root)
+    laid(root, {"label/1.txt": "1\nleft 2 3 4\n", "label/2.txt": "1\n9 9 2 2\n"})
+    with pytest.raises(SourceError, match=r"label/1\.txt:2: 'left 2 3 4': expected left top right"):
+        real("darkface", root)
+    laid(root, {"ExDark/Dog/1.png": "", "imageclasslist.txt": "Name\n1.png 1 2 one 1\n"})
+    with pytest.raises(
+        SourceError, match=r"imageclasslist\.txt:2: '1\.png 1 2 one 1' does not say"
+    ):
+        real("exdark", root)
+
+
+def test_names_of_two_normal_forms_are_one(tmp_path):
+    composed, apart = (unicodedata.normalize(form, "Caf\u00e9") for form in ("NFC", "NFD"))
+    files = {f"our485/low/{composed}.png": "", f"our485/high/{apart}.png": ""}
+    assert len(real("lol-v1", laid(tmp_path / "a", files), "train")) == 1
+    files = {
+        f"ExDark/Dog/{composed}.png": "",
+        "imageclasslist.txt": f"{apart}.png 1 2 1 1\n",
+        f"ExDark_Annno/Dog/{apart}.png.txt": BOXES,
+    }
+    found = real("exdark", laid(tmp_path / "b", files), "train")
+    assert (len(found), len(found.boxes[0])) == (1, 2)
+    assert Path(found[0]).is_file()
+    laid(tmp_path / "a", {f"our485/low/{apart}.png": ""})
+    with pytest.raises(SourceError, match="have one name, written in two ways"):
+        real("lol-v1", tmp_path / "a", "train")

@@ -345,7 +345,7 @@ import os, signal, sys
 from pathlib import Path
 from gloam.engines.local import LocalEngine
 from gloam.manifests.selection.candidates import list_candidates, measure_candidates
-from gloam.manifests.images.load_normal import MAX_PIXELS
+from gloam.manifests.images.header import MAX_PIXELS
 from gloam.manifests.sources import Source
 
 def die(done):

@@ -238,7 +238,7 @@ def test_a_request_of_a_later_gloam_is_said_to_be_one(tmp_path: Path) -> None:
     [
         (None, "build.request: Input should be"),
         ([], "build.request: Input should be"),
-        ({}, "build.request.sources: Field required"),
+        ({}, "build.request.sources is missing"),
         (REQUEST | {"sources": [{"kind": "moon\n"}]}, "unknown source kind 'moon\\n'"),
         (
             REQUEST | {"sources": [{"kind": "voc", "limit": 1 << 80}]},
@@ -311,6 +311,10 @@ def test_long_values_are_shown_in_short() -> None:
     (line,) = differences({"a": "x" * 500}, {"a": "y"})
     assert len(line) < 100
     assert line.startswith('a: "xxx')
+    (line,) = differences({"a": list(range(500))}, {"a": [1]})
+    assert line == "a: 500 values, now [1]"
+    assert differences({"a": None}, {"a": {"b": 1, "c": None}}) == ["a.b: null, now 1"]
+    assert differences({"a": None}, {"a": {"b": None}}) == ['a: null, now {"b": null}']
 
 
 def test_facts_are_size_and_checksum_of_a_file(tmp_path: Path) -> None:

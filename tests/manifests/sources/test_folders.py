@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from gloam.errors import SourceError
-from gloam.manifests.sources.folders import files_below, image_files, is_hidden
+from gloam.manifests.sources.folders import files_below, image_files, image_pairs, is_hidden
 
 
 def below(root: Path, passed: Counter[str] | None = None) -> list[str]:
@@ -98,3 +99,15 @@ def test_one_rule_says_what_is_hidden(tmp_path: Path, fill_folder: Any) -> None:
 def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="nowhere"):
         below(tmp_path / "nowhere")
+
+
+def test_names_of_two_normal_forms_are_one(tmp_path: Path, fill_folder: Any) -> None:
+    composed, apart = (unicodedata.normalize(form, "Caf\u00e9/\u00fc") for form in ("NFC", "NFD"))
+    lows = fill_folder(tmp_path / "low", {f"{composed}.png": b""})
+    normals = fill_folder(tmp_path / "normal", {f"{apart}.jpg": b""})
+    assert list(image_files(lows)) == list(image_files(normals)) == [composed]
+    [(name, low, normal)] = image_pairs(lows, normals, 9)
+    assert (name, low, normal) == (composed, lows / f"{composed}.png", normals / f"{apart}.jpg")
+    fill_folder(lows, {f"{apart}.png": b""})
+    with pytest.raises(SourceError, match="has the same name"):
+        image_files(lows)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import shutil
 import struct
 import tarfile
 import zipfile
@@ -17,6 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+import gloam
+from gloam.errors import SetError
 from gloam.manifests.sets.info import CANDIDATES, PAIRS, REFUSED
 from gloam.manifests.sets.verify import verify_set
 from gloam.manifests.sources import Source
@@ -201,3 +204,59 @@ def test_every_file_ends_as_a_pair_or_a_refusal_and_nothing_is_outside_the_set(g
         "tar": {"links inside the archive": 1, "members that are no files": 2},
         "zip": {"links inside the archive": 1},
     }
+
+
+@pytest.fixture(scope="module")
+def small(photographs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("small") / "set"
+    gloam.build(root, f"folder={photographs}", **FEW)
+    return root
+
+
+FEW = {"pairs": 4, "val": 1, "select": False, "workers": 1}
+WRITERS = {
+    "build": lambda origin, root, photographs: gloam.build(root, f"folder={photographs}", **FEW),
+    "rebuild": lambda origin, root, photographs: gloam.rebuild(
+        origin, root, [f"folder={photographs}"]
+    ),
+    "regenerate": lambda origin, root, photographs: gloam.regenerate(origin, root, seed=5),
+    "stage": lambda origin, root, photographs: gloam.stage(origin, root),
+    "export": lambda origin, root, photographs: gloam.export(origin, root, layout="files"),
+    "export for": lambda origin, root, photographs: gloam.export(origin, root, for_="lol"),
+    "publish": lambda origin, root, photographs: gloam.publish(origin, root),
+}
+
+
+@pytest.mark.parametrize("at", [".gloam", ".gloam/lock", ".gloam/files/our485", "train/low/a.png"])
+@pytest.mark.parametrize("name", WRITERS)
+def test_nothing_is_written_through_a_link_in_a_folder_named_as_output(
+    small: Path, photographs: Path, tmp_path: Path, name: str, at: str
+) -> None:
+    victim, root = tmp_path / "victim", tmp_path / "out"
+    (victim / "folder").mkdir(parents=True)
+    (victim / "keep").write_text("precious")
+    for target in (victim, victim / "keep", victim / "missing"):
+        shutil.rmtree(root, ignore_errors=True)
+        (root / ".gloam").mkdir(parents=True)
+        if at == ".gloam":
+            (root / at).rmdir()
+        (root / at).parent.mkdir(parents=True, exist_ok=True)
+        (root / at).symlink_to(target)
+        said = "is a link|holds other files|is no export|is not a gloam set"
+        with pytest.raises(SetError, match=rf"{root}.* ({said})"):
+            WRITERS[name](small, root, photographs)
+        assert sorted(path.name for path in victim.rglob("*")) == ["folder", "keep"]
+        assert (victim / "keep").read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_a_user_calls_like_a_temporary_file_stays(
+    small: Path, photographs: Path, tmp_path: Path, name: str
+) -> None:
+    root = tmp_path / "out"
+    WRITERS[name](small, root, photographs)
+    (root / "notes.tmp-mine.txt").write_text("mine")
+    (root / "old.tmp-files").mkdir()
+    WRITERS[name](small, root, photographs)
+    assert (root / "notes.tmp-mine.txt").read_text() == "mine"
+    assert (root / "old.tmp-files").is_dir()

@@ -28,6 +28,7 @@ from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import regenerate
 from gloam.synth.building.request import OutputOptions, Request
 from gloam.synth.recipes.load import load_recipe
+from gloam.synth.reporting.subject import set_subject
 
 from ...trees import files_of
 
@@ -214,3 +215,55 @@ def test_folders_list_lows_and_normals_in_one_order(photographs, tmp_path):
         assert verify_set(memory / "files", strict=True) == []
     finally:
         shutil.rmtree(memory)
+
+
+@pytest.mark.parametrize("low_codec", ["png", "none"])
+def test_sets_that_name_unused_cameras_keep_to_it(photographs, tmp_path, monkeypatch, low_codec):
+    asked = {
+        "sources": f"folder={photographs}:12",
+        "recipe": "even:0.5,night-lights:0.5",
+        "low_codec": low_codec,
+        "select": False,
+        "val": 4,
+        "shard_size": 6,
+        "workers": 1,
+    }
+    old, new = tmp_path / "old", tmp_path / "new"
+    with monkeypatch.context() as before:
+        before.setattr("gloam.synth.building.request.draws_version", lambda recipe: {})
+        gloam.build(old, **asked)
+    gloam.build(new, **asked)
+    unused = 0
+    for one, other in zip(pairs_of(old), pairs_of(new), strict=True):
+        assert one.members == other.members
+        camera = one.record["draw"]["camera"]
+        assert None not in (camera["name"], camera["iso"])
+        if "noise" in one.record["draw"]:
+            one.record["draw"]["camera"] |= {"name": None, "iso": None}
+            unused += 1
+        assert one.record == other.record
+    assert 0 < unused < 12
+    rows = open_set(new).table("pairs").select(["draw_camera_name", "draw_camera_iso"])
+    assert [column.null_count for column in rows.columns] == [unused, unused]
+    wanted = files_of(old)
+    for root in (old, new):
+        assert not gloam.verify(root, deep=True)
+    assert gloam.regenerate(old, tmp_path / "again", workers=1).build.origin is None
+    assert files_of(tmp_path / "again") == wanted
+    gloam.publish(old, tmp_path / "published", "plan")
+    gloam.rebuild(tmp_path / "published", tmp_path / "rebuilt", [f"folder={photographs}"])
+    assert files_of(tmp_path / "rebuilt") == wanted
+    unit = next(iter(read_set(old).units))
+    receipt_path(old, unit).unlink()
+    gloam.build(old, **asked)  # mended
+    assert files_of(old) == wanted
+    others = gloam.regenerate(old, tmp_path / "other", seed=9, workers=1)
+    assert others.build.versions["draws"] == "2"
+    for root, said in ((old, " Draws name them all the same."), (new, "")):
+        subject = set_subject(root, None, 12)
+        assert sum(subject.cameras.values()) == len(subject.drawn["draw_camera_iso"]) == 12 - unused
+        assert f"not used by {unused} of 12 pairs" in dict(subject.facts)["camera, ISO"]
+        gloam.publish(root, root.with_suffix(".hub"), "plan")
+        card = (root.with_suffix(".hub") / "README.md").read_text()
+        assert "not used by pairs of `even`: noise is the recipe's own" in card
+        assert f"by its section `noise`.{said}\n" in card

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gloam.synth.draws.record import CameraDraw
-from gloam.synth.models import draw, draw_many, parse_draw
+from gloam.synth.models import draw, draw_columns, draw_many, parse_draw
+from gloam.synth.parameters.drawing import columns_of, records_of
 from gloam.synth.recipes.load import load_recipe
 
 from ..overrides import ON_SENSOR
@@ -82,3 +83,21 @@ def test_a_record_holds_what_recipes_draw(path, value, problem):
     assert parse_draw(drawn.model_dump()) == drawn
     with pytest.raises(ValueError, match=rf"{path}.*{problem}"):
         parse_draw(drawn.changed({path: value}).model_dump())
+
+
+def test_a_record_whose_noise_is_a_sensor_s_names_it():
+    drawn = draw(load_recipe("night-lights"), 0, "a").model_dump(mode="json")
+    assert parse_draw(drawn).camera.name
+    for name in ("name", "iso"):
+        odd = drawn | {"camera": drawn["camera"] | {name: None}}
+        with pytest.raises(ValueError, match="camera: has a name and an ISO where noise is"):
+            parse_draw(odd)
+
+
+def test_columns_say_nan_where_a_camera_is_not_used():
+    (part,) = draw_columns(load_recipe("even"), 0, ["a", "b"])
+    records = records_of(part.kind, part.columns)
+    assert [(one.camera.name, one.camera.iso) for one in records] == [(None, None)] * 2
+    for columns in (part.columns, columns_of(part.kind, records)):
+        assert columns["camera.iso"].dtype == np.float64
+        assert np.isnan(columns["camera.iso"]).all()

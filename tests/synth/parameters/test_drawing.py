@@ -126,7 +126,7 @@ DECIDES = {
     "camera.iso": SENSOR - {"camera.sensor.black", "camera.sensor.white"},
     "camera.read_noise": {"camera.sensor.read_scale", "camera.sensor.read_shape"},
     "camera.levels": SENSOR - {"camera.sensor.read_shape"},
-    **{path: SENSOR | {"camera.sensor.read_noise"} for path in NOISE},
+    **{path: SENSOR | {"camera.sensor.read_noise", "camera.name", "camera.iso"} for path in NOISE},
 }
 """What else than itself a parameter of a recipe decides."""
 WITHIN_ITS_CAMERA = {"camera.iso": 12800}

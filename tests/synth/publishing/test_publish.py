@@ -199,12 +199,27 @@ def test_croissant_is_valid_and_yields_all_records_twice(mixed, published, tmp_p
             assert file["contentSize"] == f"{len(data)} B"
     found = mlcroissant.Dataset(jsonld=str(published / "croissant.json"))
     assert not found.metadata.ctx.issues.errors
-    assert found.metadata.date_published is not None
+    assert described.keys().isdisjoint({"url", "datePublished", "version"})  # nobody said them
+    assert "example.org" not in (published / "croissant.json").read_text()
     sets = [one.id for one in found.metadata.record_sets]
     assert ("images-records" in sets) == (form(published) == "parquet")
     for name in sets:
         for _ in range(2):
             assert sum(1 for _ in found.records(name)) == len(mixed)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_address_and_date_are_those_that_are_given(mixed, tmp_path):
+    mlcroissant = pytest.importorskip("mlcroissant")
+    root, url = tmp_path / "published", "https://somewhere.org/pairs"
+    arguments = ["publish", str(mixed.root), str(root), "--format", "plan", "--url", url]
+    run = CliRunner().invoke(command, [*arguments, "--date", "2026-11-29"])
+    assert (run.exit_code, "asks for" in run.output) == (0, False), run.output
+    found = mlcroissant.Dataset(jsonld=str(root / "croissant.json")).metadata
+    assert not found.ctx.issues.errors
+    assert (found.url, found.date_published.date().isoformat()) == (url, "2026-11-29")
+    run = CliRunner().invoke(command, [*arguments[:2], str(tmp_path / "b"), *arguments[3:]])
+    assert "croissant.json does not say it all: Croissant asks for --date" in run.output
 
 
 def test_checksums_are_those_of_the_files(published, tmp_path):
@@ -271,6 +286,8 @@ def test_what_cannot_be_published_is_said(mixed, tmp_path):
         publish(mixed, tmp_path / "a", "tfrecord")
     with pytest.raises(ConfigError, match=r"--date yesterday: .* write YYYY-MM-DD"):
         publish(mixed, tmp_path / "a", date="yesterday")
+    with pytest.raises(ConfigError, match=r"--url here: write a whole address, https://"):
+        publish(mixed, tmp_path / "a", url="here")
     with pytest.raises(ConfigError, match="then upload it"):
         publish(mixed, "s3://bucket/set")
 

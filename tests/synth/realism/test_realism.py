@@ -48,6 +48,28 @@ def test_the_command_tells_lows_and_says_what_gives_them_away(pairs, tmp_path):
         assert image.width > 1000
 
 
+def test_the_patches_of_pairs_are_of_the_same_places(pairs):
+    lows, normals = pairs
+    found = gloam.realism(lows, normals, recipe="even", overrides=["exposure.ev=6"])
+    real, made = ([one for one in found.patches if one.real is kind] for kind in (True, False))
+    assert [one.key for one in real] == [one.key for one in made]
+    assert len({one.key for one in real}) == 6
+    recipe = gloam.load_recipe("even", ["exposure.ev=6"])
+    for one, other in zip(real, made, strict=True):
+        low = np.asarray(Image.open(lows / f"{one.key}.png"))
+        normal = np.asarray(Image.open(next(normals.glob(f"{one.key}.*"))))
+        again = gloam.darken(normal, recipe, key=one.key)
+        places = [
+            (top, left)
+            for top, left in patch_places(*low.shape[:2])
+            if np.array_equal(low[top : top + PATCH, left : left + PATCH], one.pixels)
+        ]
+        assert any(
+            np.array_equal(again[top : top + PATCH, left : left + PATCH], other.pixels)
+            for top, left in places
+        )
+
+
 def test_lows_against_lows_without_normals(pairs, tmp_path):
     others = tmp_path / "others"
     shutil.copytree(pairs[0], others)

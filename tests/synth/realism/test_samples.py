@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from gloam.synth.realism.samples import MeasuredLow, assign_scenes
 
 FAR, NEAR = 0xFFFF, 0xFFFE  # hashes that differ by one bit
 
 
 def lows(*hashes: int) -> list[MeasuredLow]:
-    nothing = np.zeros(0, np.float32)
-    return [MeasuredLow({}, nothing, nothing, one) for one in hashes]
+    return [MeasuredLow({}, one) for one in hashes]
 
 
 def test_equal_names_and_pictures_that_look_alike_are_one_scene():

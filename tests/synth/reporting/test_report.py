@@ -15,6 +15,7 @@ from PIL import Image
 
 import gloam
 from gloam.cli.main import gloam as command
+from gloam.errors import SetError
 from gloam.synth.reporting.charts import histogram
 from gloam.synth.reporting.checks import checks_of_set
 from gloam.synth.reporting.page import page
@@ -62,6 +63,56 @@ def test_a_report_has_the_numbers_of_the_set_and_of_its_statistics(made):
     for shown in subject.shown:
         assert shown.key in text
     assert text.count('<figure class="pair">') == len(subject.shown) >= 6
+
+
+def zeros(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "says"),
+    [
+        ("shards/train-000000.tar", zeros, "train-000000: holds 0 of"),
+        ("shards/train-000000.tar", lambda path: path.write_bytes(path.read_bytes()[:9000]), ""),
+        ("shards/train-000000.tar", Path.unlink, "No such file"),
+        ("shards/train-000000.idx", zeros, "is not as it was written"),
+        ("receipts/train-000000.json", Path.unlink, "No such file"),
+    ],
+)
+def test_a_damaged_set_fails_a_check_that_names_the_shard(made, tmp_path, name, damage, says):
+    root = tmp_path / "set"
+    shutil.copytree(made, root)
+    damage(root / name)
+    checks = gloam.report(root, out=tmp_path / "page.html", pairs=4)
+    checked((tmp_path / "page.html").read_text())
+    (found,) = [check.found for check in checks if not check.passed]
+    assert "train-000000" in found
+    assert says in found
+    if not name.endswith(".idx"):
+        with pytest.raises(SetError, match=r"train-000000.*gloam verify"):
+            gloam.stats(root, pairs=4)
+
+
+def test_damaged_files_fail_a_check(made, tmp_path):
+    gloam.export(made, tmp_path / "files", layout="files")
+    lows = sorted((tmp_path / "files/train/low").iterdir())
+    lows[0].write_bytes(b"")
+    data = lows[1].read_bytes()
+    lows[1].write_bytes(data[:80] + bytes(40) + data[120:])
+    lows[2].unlink()
+    checks = gloam.report(tmp_path / "files", out=tmp_path / "page.html")
+    (found,) = [check.found for check in checks if not check.passed]
+    assert all(path.stem in found for path in (lows[0], lows[2]))
+
+
+def test_sets_whose_lows_are_brighter_are_told(photographs, tmp_path):
+    bright = {"select": False, "recipe": "even", "overrides": ["exposure.ev=-2"], "pairs": 2}
+    gloam.build(tmp_path / "set", f"folder={photographs}", **bright)
+    checks = gloam.report(tmp_path / "set", out=tmp_path / "page.html")
+    assert "lows that are darker than their normals" in {c.name for c in checks if not c.passed}
+    (remark,) = gloam.verify(tmp_path / "set", deep=True)
+    assert remark.remark
+    assert "brighter than its normal" in str(remark)
 
 
 def test_extremes_are_extreme(made):
@@ -174,6 +225,17 @@ def test_histograms_of_anything():
             assert "nan" not in made
 
 
+_STRUCK = """[...document.querySelectorAll(".chart text.name")].filter((name) => {
+  const own = name.getBoundingClientRect();
+  return [...name.parentElement.querySelectorAll(".band, .median, .bars, text")].some((other) => {
+    const box = other.getBoundingClientRect();
+    return other !== name && box.left < own.right && own.left < box.right
+      && box.top + 2 < own.bottom && own.top + 2 < box.bottom;
+  });
+}).length"""
+"""How many names in charts something else lies over; 2 pixels of a line's height are air."""
+
+
 @NEEDED
 def test_a_browser_opens_it_offline_and_all_can_read_it(made, tmp_path):
     out = tmp_path / "page.html"
@@ -189,6 +251,14 @@ def test_a_browser_opens_it_offline_and_all_can_read_it(made, tmp_path):
         for width in (1440, 768, 320):
             watched.page.set_viewport_size({"width": width, "height": 800})
             assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
+            tops = watched.page.evaluate(
+                "[...document.querySelectorAll('.chart, .pair')].map((one) =>"
+                " [one.className, ...['top', 'height'].map((n) => Math.round("
+                "one.getBoundingClientRect()[n]))].join())"
+            )
+            cards = {tuple(one.split(",")[:2]): one.split(",")[2] for one in tops}
+            assert all(cards[tuple(one.split(",")[:2])] == one.split(",")[2] for one in tops)
+            assert watched.page.evaluate(_STRUCK) == 0
         for scheme in ("light", "dark"):
             watched.page.emulate_media(color_scheme=scheme)
             accessible(watched.page)

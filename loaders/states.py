@@ -1,0 +1,177 @@
+"""States of loaders: what `state_dict` gives, and `load_state_dict` takes from anybody.
+
+They come out of checkpoints that others made, so every field has its type and bounds here, whatever
+kind of loader it is of, and places are compared with what the loader has.
+"""
+
+from __future__ import annotations
+
+import base64
+import operator
+import re
+from typing import Annotated, Any, Self, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+
+from ..errors import LoaderError
+from ..manifests.sets.info import differences
+from ..storage.untrusted import first_finding, shown
+
+STATE_VERSION = 1
+MOST_EPOCHS = 1 << 31
+_MOST_DIFFERENCES = 8
+_ITERATION = re.compile(rb'\{"iter": (\d{1,18}), "epoch_idx"')  # in DALI's own state
+
+
+def _listed(value: Any) -> Any:
+    """Return a list as the tuple that a strict model takes, and nothing of an empty one."""
+    return (tuple(value) or None) if isinstance(value, list) else value
+
+
+def _decoded(value: Any) -> Any:
+    """Decode base64. Raises ValueError when it is none."""
+    if not isinstance(value, str):
+        raise ValueError("must be base64")
+    return base64.b64decode(value, validate=True)
+
+
+Epoch = Annotated[int, Field(ge=0, lt=MOST_EPOCHS)]
+Whole = Annotated[int, Field(ge=0, lt=1 << 62)]
+Encoded = Annotated[bytes, BeforeValidator(_decoded)]
+Start = Annotated[tuple[Whole, Encoded] | None, BeforeValidator(_listed)]
+Counts = Annotated[tuple[Whole, ...], BeforeValidator(_listed)]
+Segment = Annotated[tuple[Whole, Whole, Counts], BeforeValidator(_listed)]
+
+
+class _Fingerprinted(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    fingerprint: dict[str, JsonValue]
+
+
+class LoaderState(_Fingerprinted):
+    """The place of a loader: the next batch of an epoch."""
+
+    epoch: Epoch
+    batch: Whole
+
+    def within(self, length: int) -> Self:
+        """Return the state. Raises LoaderError when an epoch of `length` batches has no such."""
+        if self.batch > length:
+            raise damaged("batch", f"{self.batch} of an epoch of {length} batches")
+        return self
+
+
+class DaliState(LoaderState):
+    """The same with what DALI says of its own place.
+
+    base: epoch that its pipeline was built for.
+    dali: its state; empty at the pipeline's beginning.
+    numbers: see `ReaderNumbers.start`; states of gloam before it had one crop have none.
+    """
+
+    base: Epoch
+    dali: Encoded
+    numbers: Start = None
+
+    def check_places(self, length: int, batches: int, kept: bool) -> None:
+        """Check that DALI's places are that of the state.
+
+        length: batches of an epoch.
+        batches: those that DALI has for it, which it has run to the end where the epoch ends.
+        kept: whether pairs may be in memory, whose places are numbers alone.
+
+        Raises LoaderError when they are not.
+        """
+        self.within(length)
+        if self.base > self.epoch:
+            raise damaged("base", f"{self.base} is after epoch {self.epoch}")
+        over = self.batch == length
+        done = (self.epoch - self.base) * batches + (batches if over else self.batch)
+        if not kept and done != _place("dali", self.dali):
+            raise damaged("dali", f"it is at another place than batch {self.batch} of its epoch")
+        if self.numbers is not None:
+            first, state = self.numbers
+            if first > done or first % batches or first != _place("numbers", state):
+                raise damaged("numbers", f"no epoch begins at batch {first}")
+
+
+class MixtureState(_Fingerprinted):
+    """The place of a loader of a mixture, in the order that all ranks share.
+
+    begun: place of the epoch's first sample, counted from the training's first.
+    step: number of the next batch, counted so.
+    taken: samples of the epoch that all ranks have taken.
+    weights: (step, place, samples of each component before it), of each change of weights.
+    """
+
+    epoch: Epoch
+    begun: Whole
+    step: Whole
+    taken: Whole
+    weights: list[Segment]
+
+    def check_places(self, count: int, dropped: bool) -> None:
+        """Check that an epoch of `count` samples has the place, `dropped` ones left out at its end.
+
+        Raises LoaderError when it has not.
+        """
+        if self.taken > count:
+            raise damaged("taken", f"{self.taken} of an epoch of {count} samples")
+        before = self.epoch * count
+        if not (self.epoch if dropped else before) <= self.begun <= before:
+            raise damaged("begun", f"epoch {self.epoch} does not begin at sample {self.begun}")
+        if self.step > self.begun + self.taken:
+            raise damaged("step", f"{self.step} steps for {self.begun + self.taken} samples")
+
+
+S = TypeVar("S", bound=_Fingerprinted)
+
+
+def read_state(kind: type[S], state: Any, own: dict[str, Any]) -> S:
+    """Read a state of a loader whose fingerprint is `own`.
+
+    Raises LoaderError with everything that differs, or with the first field that is wrong.
+    """
+    try:
+        fingerprint = _Fingerprinted.model_validate(state).fingerprint
+    except ValidationError as error:
+        raise LoaderError(
+            f"not a state of a gloam loader ({first_finding(error)}): load what state_dict() gave"
+        ) from None
+    found = differences(fingerprint, own)
+    if found:
+        more = len(found) - _MOST_DIFFERENCES
+        found = found[:_MOST_DIFFERENCES] + ([f"and {more} more"] if more > 0 else [])
+        raise LoaderError("the state is of another loader: " + "; ".join(found))
+    try:
+        return kind.model_validate(state)
+    except ValidationError as error:
+        raise LoaderError(_DAMAGED.format(first_finding(error))) from None
+
+
+def damaged(field: str, what: str) -> LoaderError:
+    """Return the error for a field of a state that no loader can have given."""
+    return LoaderError(_DAMAGED.format(f"{field}: {what}"))
+
+
+def checked_epoch(epoch: Any) -> int:
+    """Return an epoch's number as an int. Raises LoaderError when it is none."""
+    try:
+        number = operator.index(epoch)
+    except TypeError:
+        number = -1
+    if not 0 <= number < MOST_EPOCHS:
+        raise LoaderError(f"epoch {shown(epoch)}: must be a whole number from 0 on")
+    return number
+
+
+_DAMAGED = "the state is damaged: {}; load one as state_dict() gave it"
+
+
+def _place(field: str, state: bytes) -> int:
+    """Return how many batches DALI had given. Raises LoaderError when a state is none of DALI's."""
+    found = _ITERATION.search(state)
+    if state and found is None:
+        raise damaged(field, "no state of DALI 2.2 or later")
+    return int(found[1]) if found else 0

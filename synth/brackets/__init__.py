@@ -1,0 +1,1 @@
+"""Real pairs from exposure brackets."""

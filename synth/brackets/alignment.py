@@ -1,0 +1,182 @@
+"""By how much the frames of a bracket are moved against each other, to parts of a pixel.
+
+What is compared is log light without its smooth parts, of even strength: the same at every exposure
+where neither frame is black or white. A masked correlation of small copies finds the whole pixels,
+Lucas and Kanade's steps (IJCAI 1981), with weights that outliers lack, the parts. Neighbours by
+exposure are compared, and those after next; least squares make places of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from ..kernels.arrays import FloatArray, Pixels
+from ..kernels.curves import LEVEL_LIGHT
+
+Single = npt.NDArray[np.float32]
+
+_LOG_LIGHT = np.log2(LEVEL_LIGHT + 3e-4).astype(np.float32)
+_SHOWN = 6, 247  # levels that are neither black nor white
+_COARSE = 256  # longer side of the copies that whole pixels are found in
+_REACH = 0.04  # of the longer side, by which frames may be moved against each other
+_LEAST_SHOWN = 0.03
+_LEAST_CORRELATION = 0.35
+_STEPS, _ENOUGH = 12, 0.003  # steps at each size; pixels
+
+
+class Features(NamedTuple):
+    """What is compared of a frame: float32 arrays (H, W), and 1 where it shows something."""
+
+    fine: Single
+    shown: Single
+
+
+def align(greys: list[Pixels]) -> FloatArray:
+    """Find where frames lie.
+
+    greys: uint8 arrays (H, W), neighbours by exposure beside each other.
+
+    Returns float64 array (N, 2), pixels down and across: what stands at (y, x) of the first frame
+    stands at (y, x) + its place of another. NaN where a frame cannot be compared with any.
+    """
+    levels = [_levels(grey) for grey in greys]
+    count = len(greys)
+    links: dict[tuple[int, int], tuple[FloatArray, float]] = {}
+    near = [(i, j) for i in range(count) for j in (i + 1, i + 2) if j < count]
+    for i, j in near:
+        move, correlation = _move(levels[i], levels[j])
+        if correlation >= _LEAST_CORRELATION:
+            weight = correlation / (1.0 - min(correlation, 0.99)) / (j - i)
+            links[i, j] = np.array(move), weight
+    places = np.full((count, 2), np.nan)
+    known = _largest_part(count, list(links))
+    if len(known) < 2:
+        return places
+    held = {pair: link for pair, link in links.items() if pair[0] in known}
+    matrix = np.zeros((len(held), count))
+    for row, ((i, j), (_, weight)) in enumerate(held.items()):
+        matrix[row, i], matrix[row, j] = -weight, weight
+    moves = np.array([move * weight for move, weight in held.values()])
+    places[known[0]] = 0.0
+    places[known[1:]] = np.linalg.lstsq(matrix[:, known[1:]], moves, rcond=None)[0]
+    return places
+
+
+def move_to(pixels: Pixels, place: FloatArray) -> Pixels:
+    """Return a frame as it lies on the first one's pixels: bicubic, or as it is where it lies so.
+
+    pixels: uint8 array (H, W) or (H, W, 3). place: see `align`.
+    """
+    down, across = place
+    if max(abs(down), abs(across)) < 0.02:
+        return pixels
+    height, width = pixels.shape[:2]
+    matrix = np.array([[1, 0, across], [0, 1, down]], np.float64)
+    flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
+    edge = cv2.BORDER_REPLICATE
+    moved = cv2.warpAffine(pixels, matrix, (width, height), flags=flags, borderMode=edge)
+    return np.asarray(moved, np.uint8)
+
+
+def _largest_part(count: int, links: list[tuple[int, int]]) -> list[int]:
+    """Return the largest part of frames that are linked."""
+    numbers = list(range(count))
+    for i, j in links:
+        one, other = sorted((numbers[i], numbers[j]))
+        numbers = [one if number == other else number for number in numbers]
+    largest = max(set(numbers), key=lambda number: (numbers.count(number), -number))
+    return [i for i, number in enumerate(numbers) if number == largest]
+
+
+def _levels(grey: Pixels) -> list[Features]:
+    """Return the features of a frame at its own size and halves of it, the smallest first."""
+    sizes = [grey]
+    while max(sizes[-1].shape) > 1.5 * _COARSE:
+        height, width = sizes[-1].shape
+        half = max(1, width // 2), max(1, height // 2)
+        smaller = cv2.resize(sizes[-1], half, interpolation=cv2.INTER_AREA)
+        sizes.append(np.asarray(smaller, np.uint8))
+    return [_features(one) for one in reversed(sizes)]
+
+
+def _features(grey: Pixels, around: float = 8.0) -> Features:
+    seen = ((grey >= _SHOWN[0]) & (grey <= _SHOWN[1])).astype(np.float32)
+    shown = np.asarray(cv2.erode(seen, np.ones((5, 5), np.float32)), np.float32)
+    smooth = cv2.GaussianBlur(_LOG_LIGHT[grey], (0, 0), 1.2)
+    share = np.maximum(cv2.GaussianBlur(shown, (0, 0), around), 1e-3)
+    fine = (smooth - cv2.GaussianBlur(smooth * shown, (0, 0), around) / share) * shown
+    wide = np.maximum(cv2.GaussianBlur(shown, (0, 0), 2 * around), 1e-6)
+    strength = np.sqrt(cv2.GaussianBlur(fine * fine, (0, 0), 2 * around) / wide) + 0.05
+    return Features(np.clip(fine / strength, -3, 3).astype(np.float32), shown)
+
+
+def _move(first: list[Features], second: list[Features]) -> tuple[tuple[float, float], float]:
+    """Return by how much the second is moved against the first, and how well they agree then."""
+    down, across = _whole_pixels(first[0], second[0])
+    correlation = -1.0
+    for number, (a, b) in enumerate(zip(first, second, strict=True)):
+        if number:
+            down, across = 2 * down, 2 * across
+        down, across, correlation = _parts_of_pixels(a, b, down, across)
+    return (down, across), correlation
+
+
+def _whole_pixels(a: Features, b: Features) -> tuple[float, float]:
+    """Find the move, at most `_REACH`, at which two frames correlate most over what both show."""
+    height, width = a.fine.shape
+    reach = max(2, round(_REACH * max(height, width)))
+    shape = cv2.getOptimalDFTSize(height + reach), cv2.getOptimalDFTSize(width + reach)
+    parts = a.fine, a.shown, a.fine**2, b.fine, b.shown, b.fine**2
+    fine_a, in_a, square_a, fine_b, in_b, square_b = (np.fft.rfft2(one, shape) for one in parts)
+
+    def correlated(one: Any, other: Any) -> FloatArray:
+        full = np.fft.irfft2(np.conj(one) * other, shape)
+        span = np.arange(-reach, reach + 1)
+        return np.asarray(full[np.ix_(span, span)])
+
+    both = correlated(in_a, in_b)
+    squares = correlated(square_a, in_b) * correlated(in_a, square_b)
+    found = correlated(fine_a, fine_b) / np.sqrt(np.maximum(squares, 1e-3))
+    found[both < _LEAST_SHOWN * height * width] = -2.0
+    down, across = np.unravel_index(int(found.argmax()), found.shape)
+    return float(down - reach), float(across - reach)
+
+
+def _parts_of_pixels(
+    a: Features, b: Features, down: float, across: float
+) -> tuple[float, float, float]:
+    """Improve a move by Lucas and Kanade's steps; returns it, and the correlation at it."""
+    height, width = a.fine.shape
+    moved: Any = a.fine
+    inside = a.shown > 0
+    for _ in range(_STEPS):
+        matrix = np.array([[1, 0, across], [0, 1, down]], np.float64)
+        flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+        moved = cv2.warpAffine(b.fine, matrix, (width, height), flags=flags)
+        inside = (a.shown > 0) & (
+            cv2.warpAffine(b.shown, matrix, (width, height), flags=flags) > 0.99
+        )
+        slope_y, slope_x = np.gradient((moved + a.fine) / 2)
+        off = a.fine - moved
+        weight = inside / (1 + off * off)
+        cross = float((weight * slope_y * slope_x).sum())
+        normal = np.array(
+            [
+                [float((weight * slope_y * slope_y).sum()) + 1e-3, cross],
+                [cross, float((weight * slope_x * slope_x).sum()) + 1e-3],
+            ]
+        )
+        right = [float((weight * slope_y * off).sum()), float((weight * slope_x * off).sum())]
+        step = np.linalg.solve(normal, right)
+        down, across = down + float(step[0]), across + float(step[1])
+        if np.abs(step).max() < _ENOUGH:
+            break
+    one, other = a.fine[inside], moved[inside]
+    scale = float(np.sqrt((one * one).sum() * (other * other).sum())) if one.size else 0.0
+    correlation = float((one * other).sum()) / scale if scale > 0 else -1.0
+    enough = inside.mean() >= _LEAST_SHOWN and np.isfinite(correlation)
+    return down, across, correlation if enough else -1.0

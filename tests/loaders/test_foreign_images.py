@@ -1,0 +1,93 @@
+"""Images as strangers hand them in: every backend shows them alike, or refuses them by name."""
+
+from __future__ import annotations
+
+import io
+
+import cv2
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image
+
+import gloam
+from gloam.errors import LoaderError
+
+pytest.importorskip("torch")
+pytest.importorskip("nvidia.dali")
+
+BACKENDS = ["torch", "dali"]
+DEEP = cv2.resize(
+    np.random.default_rng(0).integers(0, 65000, (6, 6, 3)).astype(np.uint16),
+    (40, 32),
+    interpolation=cv2.INTER_LINEAR,
+)
+
+
+def tiff(samples, photometric, **options):
+    out = io.BytesIO()
+    tifffile.imwrite(out, np.ascontiguousarray(samples), photometric=photometric, **options)
+    return out.getvalue()
+
+
+FILES = {
+    "planes.tif": lambda: tiff(np.moveaxis(DEEP, 2, 0), "rgb", planarconfig="separate"),
+    "white.tif": lambda: tiff(65535 - DEEP[:, :, 1], "miniswhite"),
+    "plain.tif": lambda: tiff(DEEP, "rgb", byteorder=">", compression="zlib"),
+    "deep.png": lambda: cv2.imencode(".png", DEEP[:, :, ::-1])[1].tobytes(),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("kind", ["pairs", "live", "images"])
+def test_16_bits_are_the_nearest_levels_with_every_loader(tmp_path, name, backend, kind):
+    path = tmp_path / name
+    path.write_bytes(FILES[name]())
+    common = {"split": "val", "batch_size": 1, "dtype": "uint8", "layout": "HWC", "device": "cpu"}
+    common |= {"backend": backend, "workers": 1 if backend == "dali" else 0}
+    if kind == "images":
+        loader = gloam.ImageLoader([path], **common, size=DEEP.shape[:2])
+        shown = next(iter(loader))[0]
+    else:
+        given = [str(path)] if kind == "live" else [(str(path), str(path))]
+        shown = next(iter(gloam.PairLoader(given, **common, live=kind == "live")))[1]
+    wanted = np.repeat(DEEP[:, :, 1:2], 3, axis=2) if name == "white.tif" else DEEP
+    assert np.array_equal(shown[0].numpy(), np.rint(wanted / 257).astype(np.uint8))
+
+
+def large(name):
+    out = io.BytesIO()
+    Image.new("RGB", (300, 200)).save(out, name)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["pairs", "live", "images"])
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ["PNG", "JPEG", "BMP", "TIFF", "WEBP", "GIF"])
+def test_sizes_of_headers_are_compared_with_the_limit(tmp_path, monkeypatch, name, backend, kind):
+    path = tmp_path / f"large.{name.lower()}"
+    path.write_bytes(large(name))
+    monkeypatch.setenv("GLOAM_MAX_PIXELS", "50000")
+    options = {"split": "val", "batch_size": 1, "size": 32, "device": "cpu", "backend": backend}
+    options["workers"] = 1 if backend == "dali" else 0
+    if kind == "images":
+        loader = gloam.ImageLoader([path], **options)
+    else:
+        given = [str(path)] if kind == "live" else [(str(path), str(path))]
+        loader = gloam.PairLoader(given, **options, live=kind == "live")
+    with pytest.raises(LoaderError, match=rf"large\.{name.lower()}") as told:
+        next(iter(loader))
+    if name != "GIF":
+        assert "300 x 200 pixels, the limit is 50,000" in str(told.value)
+
+
+def test_a_set_s_own_image_beyond_the_limit_is_told(shards, monkeypatch):
+    monkeypatch.setenv("GLOAM_MAX_PIXELS", "1000")
+    for backend in BACKENDS:
+        workers = 1 if backend == "dali" else 0
+        loader = gloam.PairLoader(
+            shards, batch_size=2, size=32, device="cpu", backend=backend, workers=workers
+        )
+        with pytest.raises(LoaderError, match="the limit is 1,000"):
+            next(iter(loader))
