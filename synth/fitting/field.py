@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +29,11 @@ from ..parameters.drawing import records_of
 from ..render.kernel_args import kernel_args
 from ..render.window import scene_of
 
+Singles = npt.NDArray[np.float32]
 _PARTS = 128  # along a side of a square picture
 _SIDE = 4  # pixels of a part, at least
 _CLIPPED, _BLACK = 250, 2  # levels
+_DARK = 1e-5  # light of a normal
 _STEPS = 8
 _FAR = 1.0  # EV: parts that are further off count less
 _ALIKE = 1.0  # parts: how surely neighbouring nodes are alike
@@ -62,7 +65,7 @@ class SolvedField:
         of_light = {"exposure.ev": self.exposure_ev, "illumination.scene_light": light}
         return _bare().changed(of_light)
 
-    def ev(self, normal: Pixels) -> npt.NDArray[np.float32]:
+    def ev(self, normal: Pixels) -> Singles:
         """Return the stops (H, W) by which the rendered field changes each pixel's light.
 
         normal: uint8 array (H, W, 3), RGB.
@@ -72,8 +75,8 @@ class SolvedField:
         height, width = normal.shape[:2]
         whole = Window(0, 0, height, width)
         scene = scene_of(normal, whole, kernel_args(table_of_records([self.draw()]), 0), normal)
-        electrons, light = np.empty((3, height, width), np.float32), np.empty((height, width))
-        light = light.astype(np.float32)
+        electrons = np.empty((3, height, width), np.float32)
+        light = np.empty((height, width), np.float32)
         expose_window(normal, whole, scene, electrons, light)
         return np.log2(np.maximum(light, np.float32(1e-30)))
 
@@ -107,7 +110,7 @@ def solve_field(normal: Pixels, low: Pixels) -> SolvedField:
     check_normal(normal)
     if low.dtype != np.uint8 or low.shape != normal.shape:
         raise ValueError("the low must be a uint8 array of its normal's shape")
-    lit, dark, rows, columns = _parts(normal, low)
+    lit, dark, rows, columns, _ = parts_of(normal, low)
     if not len(dark):
         raise ValueError("nothing of the low is neither black nor clipped")
     places = (rows[:, :, None] * columns[:, None, :]).reshape(len(dark), -1)
@@ -151,11 +154,21 @@ def _alike() -> FloatArray:
     return made
 
 
-def _parts(normal: Pixels, low: Pixels) -> tuple[npt.NDArray[np.float32], ...]:
-    """Return light of the normal at each lightness (N, 8) of parts, and of the low (N).
+class Parts(NamedTuple):
+    """Parts of a pair, at least 4 x 4 pixels: those that are neither black nor clipped in the low.
 
-    And what they take of the grid's rows and columns (N, 8).
+    kept: bool array (rows, columns), which those are, of all.
     """
+
+    lit: Singles  # (N, GUIDES), light of the normal at each lightness, in the mean
+    dark: Singles  # (N), light of the low
+    rows: Singles  # (N, MAX_GRID), what each takes of the grid's rows
+    columns: Singles  # (N, MAX_GRID)
+    kept: npt.NDArray[np.bool_]
+
+
+def parts_of(normal: Pixels, low: Pixels) -> Parts:
+    """Return the parts of a pair, uint8 arrays (H, W, 3) of one shape."""
     height, width = normal.shape[:2]
     side = max(_SIDE, int(math.sqrt(height * width) / _PARTS))
     down, across = max(height // side, 1), max(width // side, 1)
@@ -163,26 +176,30 @@ def _parts(normal: Pixels, low: Pixels) -> tuple[npt.NDArray[np.float32], ...]:
     table = (LUMINANCE[:, None] * LEVEL_LIGHT).astype(np.float32)
     lit, dark, kept = [], [], []
 
-    def means(one: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def means(one: Singles) -> Singles:
         return one[:, : across * wide].reshape(tall, across, wide, -1).mean(axis=(0, 2))
 
     for i in range(down):
         bright, shown = (one[i * tall : (i + 1) * tall] for one in (normal, low))
-        light, own = (sum(table[c][one[:, :, c]] for c in range(3)) for one in (bright, shown))
+        light, own = (
+            table[0][one[:, :, 0]] + table[1][one[:, :, 1]] + table[2][one[:, :, 2]]
+            for one in (bright, shown)
+        )
         guide = np.minimum(np.sqrt(light), 1) * (GUIDES - 1)
         near = np.maximum(1 - np.abs(guide[:, :, None] - np.arange(GUIDES, dtype=np.float32)), 0)
         lit.append(means(light[:, :, None] * near))
         dark.append(means(own[:, :, None])[:, 0])
         clipped = means((shown.min(axis=2) >= _CLIPPED)[:, :, None].astype(np.float32))
         level = means(shown.astype(np.float32)).mean(axis=1)
-        kept.append((clipped[:, 0] == 0) & (level >= _BLACK) & (lit[-1].sum(axis=1) > 1e-5))
+        kept.append((clipped[:, 0] == 0) & (level >= _BLACK) & (lit[-1].sum(axis=1) > _DARK))
     some = np.concatenate(kept)
     rows = np.repeat(_to_parts(height, down, tall), across, axis=0)
     columns = np.tile(_to_parts(width, across, wide), (down, 1))
-    return np.concatenate(lit)[some], np.concatenate(dark)[some], rows[some], columns[some]
+    own_lit, own_dark = np.concatenate(lit)[some], np.concatenate(dark)[some]
+    return Parts(own_lit, own_dark, rows[some], columns[some], np.array(kept))
 
 
-def _to_parts(size: int, count: int, side: int) -> npt.NDArray[np.float32]:
+def _to_parts(size: int, count: int, side: int) -> Singles:
     """Return what each of so many parts of a side takes of the grid's nodes along it (N, 8)."""
     weights = _linear((np.arange(size) + 0.5) / size, CELLS) @ _of_cells()
     return weights[: count * side].reshape(count, side, -1).mean(axis=1).astype(np.float32)
