@@ -22,7 +22,7 @@ from gloam.synth.models import (
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 
 from ..draws.test_table import MORE
-from ..overrides import APART, COLOURED
+from ..overrides import APART, BLOBS, COLOURED
 
 KEYS = [f"pair-{i}" for i in range(12)]
 PICTURE = np.random.default_rng(0).integers(0, 256, (40, 52, 3), np.uint8)
@@ -34,6 +34,7 @@ RECIPES = {
         ["degradations.jpeg.probability=0.5", "degradations.jpeg.quality=uniform(30, 90)"],
     ),
     "mixed": load_recipe("even:0.5,uneven:0.5"),
+    "uneven before": load_recipe(BLOBS),
     "coloured": load_recipe(COLOURED),
 }
 DIGESTS = {
@@ -49,8 +50,10 @@ DIGESTS = {
     "mbllen": ("8463cd5c39204e38", "5409a620ed02a802", "4746db2644904cf7"),
     "night-lights": ("18793d8c29422cba", "17b3a5f88e0662b4", "b6f05f6922aba071"),
     "train": ("d08dcd3666b6be2f", "8b1479c687f4fa2e", "28d849fffb47e447"),
-    "train-uneven": ("8ea9324272978e25", "1d1d91a8b3339b7d", "ca8dde3b3d935c29"),
-    "uneven": ("83fb5dd52e03b740", "c1abda2bea9386cb", "5b431f55676ce3dd"),
+    "train-any": ("", "", ""),
+    "train-uneven": ("", "", ""),
+    "uneven": ("", "", ""),
+    "uneven before": ("83fb5dd52e03b740", "c1abda2bea9386cb", "5b431f55676ce3dd"),
     "upi": ("2d913a3bbfd2deba", "82adcfac450d2880", "1c0c727f411aa408"),
     "uneven+0": ("b31b26a462d2dccd", "6f72d848a32850af", "1f9eaa7b73cce495"),
     "uneven+1": ("019e4cfe0eee93e6", "2f782cc95dd98ce8", "4076cb21b0829eea"),
@@ -74,7 +77,7 @@ UNNAMED = {
     "even": "0033775c4d0f6986",
     "train": "40474fce4546d29c",
     "train-uneven": "6d6230b8dfb51297",
-    "uneven": "f4c2f54f62235fac",
+    "uneven before": "f4c2f54f62235fac",
     "uneven+11": "7406771933a620cf",
     "mixed": "7b47dda64aafe67f",
 }
