@@ -292,22 +292,19 @@ def _grid_sizes(draws: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 def _most_light(draws: npt.NDArray[Any], linear: npt.NDArray[np.float32]) -> Floats:
     """Return the factors (N, GUIDES) that make lows nearly as bright as their normals.
 
-    At each lightness it is that of the level below it.
+    At each lightness it is the least of all levels from there on: of a strong colour one channel
+    may be far above its luminance.
     """
     numbers, own = np.unique(draws["linear"], return_inverse=True)
-    tables = linear[numbers].astype(np.float64)
-    lightness = np.arange(GUIDES) / (GUIDES - 1)
-    lightness[0] = 0.02  # of what is nearly black
-    least = np.zeros((len(numbers), GUIDES))
-    for table, factors in zip(tables, least, strict=True):
-        at = np.searchsorted(table, lightness * lightness * table[-1], side="right") - 1
-        at = np.maximum(at, 1)
-        factors[:] = LEVEL_LIGHT[at] / table[at]
+    tables = linear[numbers, 1:].astype(np.float64)
+    factors = np.minimum.accumulate((LEVEL_LIGHT[1:] / tables)[:, ::-1], axis=1)[:, ::-1]
+    least = np.empty((len(numbers), GUIDES))
+    for table, of_levels, found in zip(tables, factors, least, strict=True):
+        wanted = (np.arange(GUIDES) / (GUIDES - 1)) ** 2 * table[-1]
+        found[:] = of_levels[np.maximum(np.searchsorted(table, wanted, side="right") - 1, 0)]
     white = tables[own.reshape(-1), -1:]
-    over = np.maximum(lightness * lightness - KNEE, 0) / (1 - KNEE)
-    brightened = 1 + draws["highlights"][:, None].astype(np.float64) * (white * over) ** 2
-    most: Floats = _NEARLY * least[own.reshape(-1)] / brightened
-    return most
+    most: Floats = least[own.reshape(-1)] / (1 + draws["highlights"][:, None] * white * white)
+    return _NEARLY * most
 
 
 def _fill_emitters(draws: npt.NDArray[Any], columns: Columns) -> Floats:

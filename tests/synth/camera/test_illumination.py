@@ -187,7 +187,6 @@ def test_scene_light_makes_nothing_brighter_than_the_photograph(photograph, shou
     changes = {"exposure.ev": 1.0, "tone.shoulder": shoulder} | light
     low = render(photograph, noiseless(changes))
     assert (low.astype(int) - photograph).max() <= 1
-    assert (low.astype(int) - photograph)[photograph.max(axis=2) > 200].mean() > -40
 
 
 def test_pools_begin_where_the_photograph_shines_and_stop_at_what_is_dark():

@@ -23,7 +23,7 @@ QUIET = {
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def normal(photograph):
     return np.ascontiguousarray(cv2.resize(photograph, (256, 192), interpolation=cv2.INTER_AREA))
 
