@@ -83,7 +83,7 @@ def test_red_and_blue_err_separately():
 )
 def test_a_record_holds_what_recipes_draw(path, value, problem):
     changes = ["emitters.count=2", "illumination.lights.count=3"]
-    drawn = draw(load_recipe("train-uneven", changes), 0, "a")
+    drawn = draw(load_recipe("uneven", changes), 0, "a")
     assert parse_draw(drawn.model_dump()) == drawn
     with pytest.raises(ValueError, match=rf"{path}.*{problem}"):
         parse_draw(drawn.changed({path: value}).model_dump())

@@ -35,9 +35,9 @@ def left(normal, low, ev):
         light = (image / 255.0) ** 2.2 @ np.array([0.2126, 0.7152, 0.0722]) * factor
         return cv2.resize(light, (64, 48), interpolation=cv2.INTER_AREA)
 
-    kept = means(low) > means(np.full_like(low, 3))
-    apart = np.log2(means(low) / means(normal))[kept]
-    rest = np.log2(means(low) / means(normal, 2.0 ** ev.astype(np.float64)))[kept]
+    kept = (means(low) > means(np.full_like(low, 3))) & (means(normal) > 1e-3)
+    dark, made = means(low)[kept], means(normal, 2.0 ** ev.astype(np.float64))[kept]
+    apart, rest = np.log2(dark / means(normal)[kept]), np.log2(dark / made)
     return rest.var() / apart.var()
 
 
