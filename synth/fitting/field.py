@@ -167,13 +167,18 @@ class Parts(NamedTuple):
     kept: npt.NDArray[np.bool_]
 
 
-def parts_of(normal: Pixels, low: Pixels) -> Parts:
-    """Return the parts of a pair, uint8 arrays (H, W, 3) of one shape."""
+def parts_of(normal: Pixels, low: Pixels, exponent: float = 1.0) -> Parts:
+    """Return the parts of a pair, uint8 arrays (H, W, 3) of one shape.
+
+    exponent: `tone.exponent` of the normal's light.
+    """
     height, width = normal.shape[:2]
     side = max(_SIDE, int(math.sqrt(height * width) / _PARTS))
     down, across = max(height // side, 1), max(width // side, 1)
     tall, wide = min(side, height), min(side, width)
-    table = (LUMINANCE[:, None] * LEVEL_LIGHT).astype(np.float32)
+    tables = [
+        (LUMINANCE[:, None] * LEVEL_LIGHT**power).astype(np.float32) for power in (exponent, 1.0)
+    ]
     lit, dark, kept = [], [], []
 
     def means(one: Singles) -> Singles:
@@ -183,7 +188,7 @@ def parts_of(normal: Pixels, low: Pixels) -> Parts:
         bright, shown = (one[i * tall : (i + 1) * tall] for one in (normal, low))
         light, own = (
             table[0][one[:, :, 0]] + table[1][one[:, :, 1]] + table[2][one[:, :, 2]]
-            for one in (bright, shown)
+            for table, one in zip(tables, (bright, shown), strict=True)
         )
         guide = np.minimum(np.sqrt(light), 1) * (GUIDES - 1)
         near = np.maximum(1 - np.abs(guide[:, :, None] - np.arange(GUIDES, dtype=np.float32)), 0)

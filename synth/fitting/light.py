@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 
 from ..camera.illumination import blur_weights, cell_luminance
-from ..kernels.arrays import FloatArray
+from ..kernels.arrays import FloatArray, IntArray
 from ..kernels.exposure import GUIDES
 from ..kernels.illumination import CELLS
 from .columns import GRID_CELLS, clip_to_bounds, column_indices
@@ -28,6 +28,7 @@ _FIRST_SPREAD = np.array([1.5] * GUIDES + [0.4])
 _LEAST_SPREAD = 0.15
 _DARKEST = 2.0**-10
 _SHADOWS = 0.03  # light of a normal
+_PER_SATURATION, _PALE, _MOST_EXPONENT = 0.5, 0.85, 1.3  # .85 is that of lows of exponent 1
 
 
 class _Parts(NamedTuple):
@@ -36,17 +37,23 @@ class _Parts(NamedTuple):
     lit: FloatArray  # (N, GUIDES)
     dark: FloatArray  # (N), stops
     around: FloatArray  # (N), stops of the light around, of the mean
-    place: FloatArray  # (N), which of the grid's cells, and whether it is bright
+    place: IntArray  # (N), which of the grid's cells, and whether it is bright
     luminance: FloatArray  # (32, 32)
 
 
-def light_of_pairs(pairs: Sequence[Pair], values: FloatArray) -> FloatArray | None:
+def light_of_pairs(
+    pairs: Sequence[Pair], values: FloatArray, saturation: float = 1.0
+) -> FloatArray | None:
     """Return values (N, C) whose tone is that of uneven light; None where it is even.
 
     values: with the tone of even light, which is taken where that leaves about as little.
+    saturation: of the lows, over their normals', in the median; strong colours are of a contrast
+      of each channel by itself.
     """
-    parts = [_parts(pair) for pair in pairs]
-    mean, precision = np.zeros(GUIDES + 1), np.diag(_FIRST_SPREAD**-2.0)
+    exponent = float(np.clip(1 + _PER_SATURATION * (saturation - _PALE), 1, _MOST_EXPONENT))
+    parts = [_parts(pair, exponent) for pair in pairs]
+    mean: FloatArray = np.zeros(GUIDES + 1)
+    precision: FloatArray = np.diag(_FIRST_SPREAD**-2.0)
     for number in range(_ROUNDS):
         found = np.array([_solved(one, mean, precision) for one in parts])
         found[:, 0] += found[:, 4]
@@ -54,14 +61,15 @@ def light_of_pairs(pairs: Sequence[Pair], values: FloatArray) -> FloatArray | No
         own = found[:, 1:]
         if len(pairs) > GUIDES + 2 and number < _ROUNDS - 1:
             mean = own.mean(axis=0)
-            precision = np.linalg.inv(np.cov(own.T) + np.eye(GUIDES + 1) * _LEAST_SPREAD**2)
+            spread = np.cov(own.T) + np.eye(GUIDES + 1) * _LEAST_SPREAD**2
+            precision = np.asarray(np.linalg.inv(spread), np.float64)
     shoulders, exponents = (
         values[:, column_indices(name)[0]] for name in ("tone.shoulder", "tone.exponent")
     )
     left, even = np.array(
         [
-            (_deviation(one, _left(one, numbers)), _even_left(one, shoulder, exponent))
-            for one, numbers, shoulder, exponent in zip(
+            (_deviation(one, _left(one, numbers)), _even_left(one, shoulder, power / exponent))
+            for one, numbers, shoulder, power in zip(
                 parts, found, shoulders, exponents, strict=True
             )
         ]
@@ -69,7 +77,7 @@ def light_of_pairs(pairs: Sequence[Pair], values: FloatArray) -> FloatArray | No
     if np.median(even) < _LEAST_EV or np.median(left**2) > _FEWEST * np.median(even**2):
         return None
     made = values.copy()
-    made[:, column_indices("tone.exponent")] = 1
+    made[:, column_indices("tone.exponent")] = exponent
     made[:, column_indices("tone.shoulder", "noise.offset")] = 0
     made[:, column_indices("illumination.smooth.sigma_ev")] = 0
     made[:, column_indices("exposure.ev")[0]] = [
@@ -83,8 +91,8 @@ def light_of_pairs(pairs: Sequence[Pair], values: FloatArray) -> FloatArray | No
     return clip_to_bounds(made)
 
 
-def _parts(pair: Pair) -> _Parts:
-    found = parts_of(pair.normal, pair.low)
+def _parts(pair: Pair, exponent: float) -> _Parts:
+    found = parts_of(pair.normal, pair.low, exponent)
     luminance = cell_luminance(pair.normal)
     smooth = np.log2(np.maximum(blur_weights() @ luminance @ blur_weights().T, _DARKEST))
     smooth -= smooth.mean()
@@ -94,7 +102,13 @@ def _parts(pair: Pair) -> _Parts:
     places = (rows[:, None] * GRID_CELLS + columns)[found.kept]
     lit = found.lit.astype(np.float64)
     bright = np.argmax(lit, axis=1) >= GUIDES // 2
-    return _Parts(lit, np.log2(found.dark), around, 2 * places + bright, luminance)
+    return _Parts(
+        lit,
+        np.log2(found.dark).astype(np.float64),
+        np.asarray(around, np.float64),
+        2 * places + bright,
+        luminance,
+    )
 
 
 def _made(one: _Parts, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
