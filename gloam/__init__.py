@@ -14,6 +14,7 @@ The sets are for training low-light image enhancement.
     judge(outputs, on=)                     figures of a network's outputs, with intervals
     leaks(a, b)                             pictures of one set that are in another
     fit, calibrate                          a recipe from real lows, a camera from raw files
+    solve_field(normal, low)                the light by place and lightness of one real pair
     brackets(folder, out)                   real pairs from one's own exposure brackets
     doctor()                                what this machine lacks
     PairLoader, TorchLoader, pairs_in       loading pairs in training
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from .synth.building.regenerate import regenerate as regenerate
     from .synth.building.verify import verify as verify
     from .synth.calibrating.calibrate import calibrate as calibrate
+    from .synth.fitting.field import solve_field as solve_field
     from .synth.fitting.fit import fit as fit
     from .synth.models import darken as darken
     from .synth.publishing.export import export as export
@@ -94,6 +96,7 @@ _HOMES = {
     "regenerate": ("synth.building.regenerate", "regenerate"),
     "report": ("synth.reporting.report", "report"),
     "sets": ("manifests.real.real", "sets"),
+    "solve_field": ("synth.fitting.field", "solve_field"),
     "stage": ("manifests.sets.stage", "stage"),
     "stats": ("synth.analysis.set_statistics", "stats"),
     "verify": ("synth.building.verify", "verify"),

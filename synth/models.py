@@ -214,6 +214,11 @@ def parse_draw(values: dict[str, Any]) -> Draw:
     return drawn
 
 
+def has_lamps(drawn: Draw) -> bool:
+    """Return whether lamps shine into the lens, which may be brighter than the normal."""
+    return isinstance(drawn, CameraDraw) and drawn.emitters is not None and drawn.emitters.count > 0
+
+
 def render(
     normal: Pixels, drawn: Draw, window: Window | None = None, lit_as: Pixels | None = None
 ) -> Pixels:

@@ -199,6 +199,7 @@ FACE = [
     "regenerate",
     "report",
     "sets",
+    "solve_field",
     "stage",
     "stats",
     "verify",

@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from ..clips import render_clip
 from ..degradations.draw import DegradationsDraw, LastDegradationsDraw
-from ..draws.record import CameraDraw
+from ..draws.record import CameraDraw, SceneLightDraw
 from ..kernels.arrays import Pixels
 from ..kernels.curves import LEVEL_LIGHT, linear_to_srgb
 from ..models import Draw, component_of, draw, low_maker, render
@@ -122,6 +122,7 @@ def describe_draw(drawn: Draw, width: int) -> list[str]:
         words += [f"{lights} lights"] if lights else []
         words += [f"{drawn.emitters.count} lamps"] if drawn.emitters else []
         words += [f"scene {field.scene.strength:.2f}"] if field.scene.strength else []
+        words += _scene_light(field.scene_light) if field.scene_light else []
         words += [f"highlights +{drawn.highlights.ev:.1f} EV"] if drawn.highlights.ev else []
         words += [f"vignette {field.vignette.ev:.1f} EV"] if field.vignette.ev else []
         words += [f"digital gain {gain:.1f} EV"] if gain else []
@@ -140,6 +141,16 @@ def describe_draw(drawn: Draw, width: int) -> list[str]:
         else:
             lines.append(word)
     return lines
+
+
+def _scene_light(own: SceneLightDraw) -> list[str]:
+    """Describe light by lightness."""
+    words = []
+    if any(own.undone):
+        words.append(f"black {own.undone[0]:+.1f}, white {own.undone[-1]:+.1f} EV")
+    words += [f"by place {np.std(own.grid.values):.1f} EV"] if own.grid.cells else []
+    words += [f"{own.pools.count} pools of light"] if own.pools.count else []
+    return words
 
 
 def _noise(drawn: CameraDraw) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from ...progress import Progress, Silent
 from ...storage.stores import as_path
 from ..clips import frames_of, is_clip
 from ..draws.record import CameraDraw
-from ..models import component_of, parse_draw
+from ..models import component_of, has_lamps, parse_draw
 from ..recipes.load import recorded_recipe
 from ..recipes.mixture import MixtureRecipe
 from ..renderers import pixels_of
@@ -27,7 +28,7 @@ from .clip_statistics import clip_statistics
 from .pair_statistics import summary
 from .photon_transfer import TransferPoint, pool_points, transfer_points
 from .scene_match import mismatch
-from .wrong_pairs import brightness, refuse_swapped
+from .wrong_pairs import brighter_area, brightness, refuse_swapped
 
 _GROUP = 20  # pairs of folders a task
 
@@ -41,6 +42,8 @@ class Measured:
       mixture.
     keys, units: of each pair: its key, and the unit of a set that holds it ("" of folders).
     means: mean levels of each pair's low and normal; empty of lows alone.
+    areas: share of each picture whose low is the brighter one (`brighter_area`), NaN where lamps
+      are to be; empty of lows alone.
     mismatched: real pairs whose low and normal do not show the same: by key, `mismatch`.
     damaged: units and pairs of a set that could not be measured, each with the reason.
     """
@@ -51,6 +54,7 @@ class Measured:
     keys: list[str] = field(default_factory=list)
     units: list[str] = field(default_factory=list)
     means: list[tuple[float, float]] = field(default_factory=list)
+    areas: list[float] = field(default_factory=list)
     mismatched: dict[str, str] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
 
@@ -181,6 +185,7 @@ def measure_set(
         keys,
         [job[0].name for job, (own, _, _) in zip(jobs, results, strict=True) for _ in own],
         [one.means for one in every if one.means],
+        [one.area for one in every if one.means],
         damaged=[what for _, _, damaged in results for what in damaged],
     )
 
@@ -191,6 +196,7 @@ class _Pair(NamedTuple):
     key: str
     row: dict[str, float]
     means: tuple[float, float] | None = None
+    area: float = math.nan
     mismatch: str = ""
 
 
@@ -218,7 +224,8 @@ def _measure_unit(
             except (ImageRefused, SetError, ValueError) as error:
                 damaged.append(f"{unit.name}: {pair.key}: {error}")
                 continue
-            found.append(_Pair(pair.key, row, brightness(low, normal)))
+            area = math.nan if has_lamps(drawn) else brighter_area(low, normal)
+            found.append(_Pair(pair.key, row, brightness(low, normal), area))
             if isinstance(drawn, CameraDraw):
                 points += transfer_points(low, normal, drawn)
     except SetError as error:
@@ -258,6 +265,7 @@ def measure_folders(
         keys=[one.key for one in every],
         units=[""] * len(every),
         means=means,
+        areas=[one.area for one in every if one.means],
         mismatched={one.key: one.mismatch for one in every if one.mismatch},
     )
 
@@ -274,6 +282,7 @@ def _measure_files(pairs: list[tuple[str, Path, Path | None]]) -> list[_Pair]:
         if normal is None:
             made.append(_Pair(name, row))
         else:
-            made.append(_Pair(name, row, brightness(low, normal), mismatch(low, normal)))
+            own = brightness(low, normal), brighter_area(low, normal), mismatch(low, normal)
+            made.append(_Pair(name, row, *own))
         count()
     return made

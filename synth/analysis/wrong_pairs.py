@@ -18,6 +18,10 @@ _BY = 1.2
 """Times its normal's mean (sRGB-encoded) that a low's is, from which on it is the brighter one."""
 MOST_BRIGHTER = 0.1
 """Share of a set's pairs whose low may be brighter than its normal, as of black pictures."""
+MOST_OF_AREA = 0.005
+"""Share of a picture's area whose low may be brighter than its normal."""
+_ABOVE, _SIDE, _AROUND, _CLIPPED = 8, 9, 8, 250  # levels; pixels; pixels; level
+_MEAN = np.full((1, 3), 1 / 3, np.float32)
 _NAMED = 50
 
 
@@ -34,6 +38,23 @@ def brighter(means: Any) -> Any:
     """
     low, normal = np.asarray(means, np.float64).reshape(-1, 2).T
     return low > _BY * normal
+
+
+def brighter_area(low: Pixels, normal: Pixels) -> float:
+    """Return the share of a picture's area where its low is brighter than its normal.
+
+    By more than 8 levels, of means of 9 x 9 pixels; what the normal clips may be brighter, and what
+    lies within 8 pixels of it.
+
+    low, normal: uint8 arrays (H, W, 3) of equal size.
+    """
+    dark, bright = (
+        cv2.blur(cv2.transform(image, _MEAN), (_SIDE, _SIDE)) for image in (low, normal)
+    )
+    clipped = (normal.max(axis=2) >= _CLIPPED).astype(np.uint8)
+    around = cv2.dilate(clipped, np.ones((2 * _AROUND + 1, 2 * _AROUND + 1), np.uint8))
+    above = dark.astype(np.int16) - bright > _ABOVE
+    return float((above & (around == 0)).mean())
 
 
 def are_swapped(means: Any) -> bool:

@@ -18,11 +18,17 @@ from ...manifests.request import OutputOptions
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample
 from ...manifests.sets.verify import Kind, Problem
-from ..analysis.wrong_pairs import MOST_BRIGHTER, brighter, brightness
+from ..analysis.wrong_pairs import (
+    MOST_BRIGHTER,
+    MOST_OF_AREA,
+    brighter,
+    brighter_area,
+    brightness,
+)
 from ..clips import frame_names, is_clip, named_frames, render_clip
 from ..decode import decode_image
 from ..kernels.arrays import Pixels
-from ..models import MODEL, draw_many, form_of, parse_draw
+from ..models import MODEL, draw_many, form_of, has_lamps, parse_draw
 from ..recipes.load import Recipe, recorded_recipe
 from . import WARM
 from .worker import encode_low
@@ -71,18 +77,20 @@ def recheck_set(
     drawn = recipe, pairs.info.seed, form_of(pairs.info.build.versions)
     jobs = (_Job(unit, request.output, *drawn) for unit in pairs.units())
     results = list(engine.map(_recheck_unit, jobs, at))
-    bright = [where for _, found in results for where in found]
     problems = [problem for found, _ in results for problem in found]
-    if len(bright) > MOST_BRIGHTER * len(pairs):
-        what = f"its low is brighter than its normal, as are {len(bright) - 1:,} others"
-        problems.append(Problem(bright[0], what, kind=Kind.LOW, remark=True))
+    for number, parts in enumerate(("", f" on more than {MOST_OF_AREA:.1%} of its area")):
+        bright = [where for _, found in results for where in found[number]]
+        if len(bright) > MOST_BRIGHTER * len(pairs):
+            others = f", as are {len(bright) - 1:,} others" if len(bright) > 1 else ""
+            what = f"its low is brighter than its normal{parts}{others}"
+            problems.append(Problem(bright[0], what, kind=Kind.LOW, remark=True))
     return problems
 
 
-def _recheck_unit(job: _Job) -> tuple[list[Problem], list[str]]:
-    """Return what is wrong with a unit, and where lows are brighter than their normals."""
+def _recheck_unit(job: _Job) -> tuple[list[Problem], tuple[list[str], list[str]]]:
+    """Return what is wrong with a unit, and where lows are brighter than normals, or parts are."""
     problems: list[Problem] = []
-    bright: list[str] = []
+    bright: tuple[list[str], list[str]] = [], []
     try:
         for pair in job.unit.pairs():
             try:
@@ -100,10 +108,10 @@ def _recheck_unit(job: _Job) -> tuple[list[Problem], list[str]]:
     return problems, bright
 
 
-def _problem_of(pair: Sample, job: _Job, bright: list[str]) -> str:
+def _problem_of(pair: Sample, job: _Job, bright: tuple[list[str], list[str]]) -> str:
     """Say what is wrong with a pair or a clip, if anything.
 
-    bright: gets where it is, if its low is the brighter one.
+    bright: get where it is, if its low is the brighter one, or is in parts.
     """
     drawn = parse_draw(pair.record["draw"])
     clip = is_clip(pair.record["members"])
@@ -119,8 +127,11 @@ def _problem_of(pair: Sample, job: _Job, bright: list[str]) -> str:
         wrong = draw_many(job.recipe, job.seed, [pair.key], job.form)[0] != drawn
         return "the stored draw is not that of the recipe, the seed and its key" if wrong else ""
     lows = named_frames(LOW, render_clip(normals, drawn), clip)
-    if brighter(brightness(next(iter(lows.values())), normals[0])).any():
-        bright.append(f"{job.unit.name}: {pair.key}")
+    low, where = next(iter(lows.values())), f"{job.unit.name}: {pair.key}"
+    if brighter(brightness(low, normals[0])).any():
+        bright[0].append(where)
+    elif not has_lamps(drawn) and brighter_area(low, normals[0]) > MOST_OF_AREA:
+        bright[1].append(where)
     for number, (name, made) in enumerate(lows.items()):
         problem = _difference(pair.decoded(name, decode_image), made, job.output)
         if problem:

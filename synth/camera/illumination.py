@@ -17,15 +17,18 @@ import numpy.typing as npt
 
 from ..kernels.arrays import FloatArray, IntArray, read_only
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE
+from ..kernels.exposure import GUIDES
 from ..kernels.illumination import (
     CELLS,
     FAINTEST,
     Lights,
     Parts,
+    SceneLight,
     darkening_of,
     interpolate,
     light_of,
     mean_luminance,
+    slices_of,
     sum_field,
 )
 from ..kernels.numbers.library import power
@@ -40,10 +43,11 @@ class Field(NamedTuple):
     draw: Any  # of `kernels.args`
     smooth: FloatArray  # float64 array (n, n), nodes of the smooth field
     lights: Lights
+    scene: SceneLight
 
 
 def field_ev(pixels: npt.NDArray[np.uint8], field: Field) -> FloatArray:
-    """Return the field in EV.
+    """Return the field in EV, without what depends on lightness.
 
     pixels: uint8 array (H, W, 3), the normal; `lights` and `scene` depend on it.
 
@@ -88,18 +92,25 @@ def illumination_rows(
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Return the factors on scene light, interpolated to every column, for `exposure.Scene`.
 
-    Returns float32 array (32, W), 2^(field - exposure.ev) at the middle of each of 32 bands of
-    rows. Returns float32 array (32, 3, W) or (0, 3, W), the light's colour there, if it has any.
+    Returns float32 array (1, 32, W), 2^(field - exposure.ev) at the middle of each of 32 bands of
+    rows; or (GUIDES, 32, W) where it depends on lightness. Returns float32 array (32, 3, W) or
+    (0, 3, W), the light's colour there, if it has any.
     """
     total, colour = _summed(pixels, field)
     width = pixels.shape[1]
-    light = np.empty((CELLS, CELLS), np.float32)
-    light_of(total, exposure_of(pixels, field.draw), light)
+    exposure_ev, scene = exposure_of(pixels, field.draw), field.scene
+    light = np.empty((GUIDES if scene.cells else 1, CELLS, CELLS), np.float32)
+    if scene.cells:
+        places = _places(*pixels.shape[:2])
+        slices_of(total, cell_luminance(pixels), scene, places, exposure_ev, light)
+    else:
+        light_of(total, exposure_ev, light[0])
     rows = _to_columns(light, width)
     if colour is None:
         return rows, np.empty((0, 3, width), np.float32)
-    channels = [np.ascontiguousarray(colour[:, :, c], np.float32) for c in range(3)]
-    return rows, np.stack([_to_columns(channel, width) for channel in channels], axis=1)
+    channels = np.ascontiguousarray(np.moveaxis(colour, 2, 0), np.float32)
+    cast = _to_columns(channels, width)
+    return rows, np.ascontiguousarray(cast.swapaxes(0, 1))
 
 
 def exposure_of(pixels: npt.NDArray[np.uint8], draw: Any) -> float:
@@ -111,7 +122,7 @@ def exposure_of(pixels: npt.NDArray[np.uint8], draw: Any) -> float:
 
 
 def _to_columns(grid: npt.NDArray[np.float32], width: int) -> npt.NDArray[np.float32]:
-    rows = np.empty((CELLS, width), np.float32)
+    rows = np.empty((len(grid), CELLS, width), np.float32)
     interpolate(grid, *_columns(width), rows)
     return rows
 

@@ -14,6 +14,7 @@ from pydantic import Field, field_validator, model_validator
 from ...manifests.config import InvalidValue
 from ..degradations.recipe import Degradations
 from ..kernels.demosaic import METHODS
+from ..kernels.exposure import GUIDES
 from ..parameters.distributions import ZERO, Constant, Distribution
 from ..parameters.schema import Added, Chance, Each, OneOf, Section, Within, about
 from ..parameters.together import Together
@@ -24,6 +25,7 @@ from .sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
 
 MAX_LIGHTS = 16
 MAX_CELLS = 16
+MAX_GRID = 8
 
 
 class ExposureSection(Section):
@@ -152,11 +154,71 @@ class Gradient(Section):
     ] = ZERO
 
 
+class GridSection(Section):
+    """Random light by place and luminance: normal numbers at nodes, linear between."""
+
+    sigma_ev: Annotated[
+        Distribution, Within(0, 6, "EV"), about("standard deviation of the grid's numbers")
+    ] = ZERO
+    cells: Annotated[
+        Distribution, Within(1, MAX_GRID, whole=True), about("of the grid along each side")
+    ] = Constant(4.0)
+    levels: Annotated[
+        Distribution,
+        Within(1, GUIDES, whole=True),
+        about("of the grid along luminance; 1 for light that knows places alone"),
+    ] = Constant(2.0)
+
+
+class Pools(Section):
+    """Light that falls off from what shines in the photograph, and stops at edges.
+
+    It takes darkness away, and makes nothing brighter than the photograph.
+    """
+
+    repeated = True
+    count: Annotated[Distribution, Within(0, MAX_LIGHTS, whole=True), about("how many")] = ZERO
+    ev: Annotated[Distribution, Within(0, 12, "EV"), about("at their middle")] = ZERO
+    radius: Annotated[Distribution, Within(0.01, 2, "of the longer side"), about("how wide")] = (
+        Constant(0.2)
+    )
+    falloff: Annotated[Distribution, Within(0.5, 8), about("exponent; 2 is Gaussian")] = Constant(
+        1.0
+    )
+    edges: Annotated[
+        Distribution,
+        Within(0, 8),
+        about("how sharply they stop at what is darker than white: the power of its lightness"),
+    ] = Constant(2.0)
+
+
+class SceneLight(Section):
+    """Light by place and by the photograph's own luminance: a bilateral grid (Chen et al. 2007).
+
+    Where it is used, no light is above that of the photograph.
+    """
+
+    undone: Annotated[
+        Distribution,
+        Within(-16, 16, "EV"),
+        Each(GUIDES),
+        about(
+            "what fusing and tone mapping took out of the scene's own light, put back: stops at"
+            " eight lightnesses, from black to white (the last is what the photograph cut off)"
+        ),
+    ] = ZERO
+    grid: GridSection = GridSection()
+    ambient: Annotated[
+        Distribution, Within(0, 1), about("share of the light that is even, whatever shines")
+    ] = ZERO
+    pools: Pools = Pools()
+
+
 class Illumination(Section):
     """The field: EV over the image, a sum of parts, zero mean.
 
     `lights` and `lamps` are two sorts of the same thing, such as pools of light on a street and the
-    lamps that make them.
+    lamps that make them. They know no edges; `scene_light` does.
     """
 
     probability: Annotated[
@@ -168,6 +230,7 @@ class Illumination(Section):
     scene: SceneSection = SceneSection()
     vignette: Vignette = Vignette()
     gradient: Gradient = Gradient()
+    scene_light: Annotated[SceneLight, Added()] = SceneLight()
 
 
 class Camera(Section):

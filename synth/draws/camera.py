@@ -18,6 +18,7 @@ from ..parameters.drawing import draw_section
 from .sensors import draw_sensors
 
 _FIELD = "illumination"
+_SCENE_LIGHT = f"{_FIELD}.scene_light"
 _IDENTITY = np.eye(3).reshape(9)
 
 
@@ -58,6 +59,28 @@ def _finish_field(columns: Columns, recipe: CameraRecipe, random: KeyedColumns) 
     if recipe.illumination.gradient.ev != Constant(0.0):
         angle = 2 * math.pi * random.uniform(f"{_FIELD}.gradient.angle")
     columns[f"{_FIELD}.gradient.angle"] = angle
+    if f"{_SCENE_LIGHT}.ambient" in columns:
+        _finish_scene_light(columns, lit, random)
+
+
+def _finish_scene_light(columns: Columns, lit: Any, random: KeyedColumns) -> None:
+    """Draw the bilateral grid and where pools are, of images that are lit (N)."""
+    grid, pools = f"{_SCENE_LIGHT}.grid", f"{_SCENE_LIGHT}.pools"
+    columns[f"{grid}.sigma_ev"] = sigma = np.where(lit, columns[f"{grid}.sigma_ev"], 0.0)
+    for name in ("cells", "levels"):
+        columns[f"{grid}.{name}"] = np.where(sigma != 0, columns[f"{grid}.{name}"], 0)
+    counts = columns[f"{grid}.cells"] ** 2 * columns[f"{grid}.levels"]
+    nodes = random.several({grid: STANDARD}, counts)[grid]
+    columns[f"{grid}.values"] = Ragged(sigma[:, None] * nodes.table, counts)
+    undone = columns[f"{_SCENE_LIGHT}.undone"]
+    columns[f"{_SCENE_LIGHT}.undone"] = undone._replace(
+        table=np.where(np.asarray(lit)[:, None], undone.table, 0.0)
+    )
+    columns[f"{_SCENE_LIGHT}.ambient"] = np.where(lit, columns[f"{_SCENE_LIGHT}.ambient"], 0.0)
+    columns[f"{pools}.count"] = counts = np.where(lit, columns[f"{pools}.count"], 0)
+    for name in ("ev", "radius", "falloff", "edges"):
+        columns[f"{pools}.{name}"] = columns[f"{pools}.{name}"].first(counts)
+    columns |= random.several({f"{pools}.place": UNIT}, counts)
 
 
 def _switch_off(columns: Columns, lit: Any) -> None:

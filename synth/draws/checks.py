@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from ..camera.recipe import MAX_CELLS, CameraRecipe
+from ..camera.recipe import MAX_CELLS, MAX_GRID, CameraRecipe
+from ..kernels.exposure import GUIDES
 from ..parameters.checks import check_numbers
 from .record import CameraDraw
 
 _DN = (0.0, 1e12)
+_SCENE_LIGHT = "illumination.scene_light"
+_GRID = f"{_SCENE_LIGHT}.grid"
 _NUMBERS = {
     "illumination.smooth.cells": (0, MAX_CELLS),
     "illumination.smooth.values": (-64.0, 64.0),
+    f"{_GRID}.cells": (0, MAX_GRID),
+    f"{_GRID}.levels": (0, GUIDES),
+    f"{_GRID}.values": (-64.0, 64.0),
     "camera.iso": (1.0, 1e7),
     "camera.matrix": (-8.0, 8.0),
     "camera.sensor.gain": (1e-15, 1e12),
@@ -21,7 +27,7 @@ _NUMBERS = {
     "degradations.banding.bands": (0.0, 100.0),  # 0 where there are none
 }
 """Bounds of what recipes do not say; a sensor's are wide around what calibrations may hold."""
-_REPEATED = ("illumination.lights", "illumination.lamps", "emitters")
+_REPEATED = ("illumination.lights", "illumination.lamps", f"{_SCENE_LIGHT}.pools", "emitters")
 
 
 def check_camera(drawn: CameraDraw) -> None:
@@ -30,10 +36,14 @@ def check_camera(drawn: CameraDraw) -> None:
     field, sensor = drawn.illumination, drawn.camera.sensor
     if drawn.noise is None and None in (drawn.camera.name, drawn.camera.iso):
         raise ValueError("camera: has a name and an ISO where noise is a sensor's")
-    lamps = drawn.emitters.count if drawn.emitters else 0
-    counts = dict(zip(_REPEATED, (field.lights.count, field.lamps.count, lamps), strict=True))
+    lamps, own = drawn.emitters.count if drawn.emitters else 0, field.scene_light
+    pools = own.pools.count if own else 0
+    numbers = field.lights.count, field.lamps.count, pools, lamps
+    counts = dict(zip(_REPEATED, numbers, strict=True))
     expected = {
         "illumination.smooth.values": field.smooth.cells**2,
+        f"{_SCENE_LIGHT}.undone": GUIDES,
+        f"{_GRID}.values": own.grid.cells**2 * own.grid.levels if own else 0,
         "camera.matrix": 9,
         "white_balance.error_ev": 2,
     }

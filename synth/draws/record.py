@@ -82,8 +82,46 @@ class GradientDraw(Drawn):
     angle: float
 
 
+class GridDraw(Drawn):
+    """A bilateral grid. cells: along each side, 0 for none. levels: along lightness.
+
+    values: in EV, level by level from black to white, row by row.
+    """
+
+    sigma_ev: float
+    cells: int
+    levels: int
+    values: Floats
+
+
+class PoolsDraw(Drawn):
+    """Pools of light that stop at edges, a number each in every tuple.
+
+    place: in (0, 1), among all places, ordered and weighted by how the photograph shines there.
+    """
+
+    count: int
+    place: Floats
+    ev: Floats
+    radius: Floats
+    falloff: Floats
+    edges: Floats
+
+
+class SceneLightDraw(Drawn):
+    """See `recipe.SceneLight`. undone: at each of the lightnesses."""
+
+    undone: Floats
+    grid: GridDraw
+    ambient: float
+    pools: PoolsDraw
+
+
 class IlluminationDraw(Drawn):
-    """The field; all its parts are nothing in an image that has none."""
+    """The field; all its parts are nothing in an image that has none.
+
+    scene_light: None where the field does not know the photograph's lightness.
+    """
 
     smooth: SmoothDraw
     lights: LightsDraw
@@ -91,6 +129,7 @@ class IlluminationDraw(Drawn):
     scene: SceneDraw
     vignette: StopsDraw
     gradient: GradientDraw
+    scene_light: Annotated[SceneLightDraw | None, Off(nothing_of(SceneLightDraw))] = None
 
 
 class SensorDraw(Drawn):

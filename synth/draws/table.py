@@ -18,9 +18,9 @@ from ..degradations.point_spread import Spread
 from ..kernels.args import CHANNELS, DRAW
 from ..kernels.channel_noise import Grain, Mixing
 from ..kernels.chroma import MOST_TAPS, blur_weights
-from ..kernels.curves import linear_tables, toe_of
+from ..kernels.curves import LEVEL_LIGHT, linear_tables, toe_of
 from ..kernels.demosaic import METHODS
-from ..kernels.exposure import KNEE, Matrix
+from ..kernels.exposure import GUIDES, KNEE, Matrix
 from ..kernels.numbers.library import power, sine_and_cosine
 from ..kernels.numbers.quantiles import (
     normal_pair_quantile,
@@ -44,6 +44,7 @@ _DEFAULTS = {
 """Values of parameters that are not drawn where a recipe says nothing of them."""
 
 _FEW = 256  # tables of light
+_NEARLY = 0.9  # of the normal's light, a low has at most: white balance errs by some
 _MINORS = np.array(
     [
         [4, 2, 1, 5, 0, 2, 3, 1, 0],
@@ -66,6 +67,8 @@ class DrawTable:
     smooth: npt.NDArray[np.float64]  # float64 array
     lights: npt.NDArray[np.float64]  # (L, 7)
     emitters: npt.NDArray[np.float64]  # (E, 7)
+    grids: npt.NDArray[np.float64]  # those of `kernels.illumination.SceneLight`, one after another
+    pools: npt.NDArray[np.float64]  # (P, 12)
     spread: Spread  # of all draws, one after another's
 
     def __len__(self) -> int:
@@ -84,20 +87,26 @@ class DrawTable:
         smooth = self.smooth[_ranges(draws["smooth"], nodes)]
         lights = self.lights[_ranges(draws["first_light"], draws["lights"])]
         emitters = self.emitters[_ranges(draws["first_emitter"], draws["emitters_count"])]
+        sizes = _grid_sizes(draws)
+        grids = self.grids[_ranges(draws["grid"], sizes)]
+        pools = self.pools[_ranges(draws["first_pool"], draws["pools"])]
         places = _ranges(draws["first_spread"], draws["spread"])
         spread = Spread(self.spread.places[places], self.spread.weights[places])
         draws["smooth"] = np.cumsum(nodes) - nodes
         draws["first_light"] = np.cumsum(draws["lights"]) - draws["lights"]
         draws["first_emitter"] = np.cumsum(draws["emitters_count"]) - draws["emitters_count"]
         draws["first_spread"] = np.cumsum(draws["spread"]) - draws["spread"]
+        draws["grid"] = np.cumsum(sizes) - sizes
+        draws["first_pool"] = np.cumsum(draws["pools"]) - draws["pools"]
         own = self.read[numbers], self.blur[numbers]
-        return DrawTable(draws, self.linear, *own, smooth, lights, emitters, spread)
+        of_scene = emitters, grids, pools
+        return DrawTable(draws, self.linear, *own, smooth, lights, *of_scene, spread)
 
 
 def concat(parts: Sequence[DrawTable]) -> DrawTable:
     """Return the draws of several tables as one."""
     draws = np.concatenate([part.draws for part in parts])
-    end = nodes = lights = emitters = tables = places = 0
+    end = nodes = lights = emitters = tables = places = grids = pools = 0
     for part in parts:
         own = draws[end : end + len(part)]
         own["smooth"] += nodes
@@ -105,9 +114,12 @@ def concat(parts: Sequence[DrawTable]) -> DrawTable:
         own["first_emitter"] += emitters
         own["linear"] += tables
         own["first_spread"] += places
+        own["grid"] += grids
+        own["first_pool"] += pools
         end, tables = end + len(part), tables + len(part.linear)
         nodes, lights = nodes + len(part.smooth), lights + len(part.lights)
         places, emitters = places + len(part.spread.weights), emitters + len(part.emitters)
+        grids, pools = grids + len(part.grids), pools + len(part.pools)
     linear = np.concatenate([part.linear for part in parts])
     if len(linear) <= _FEW:  # more are hardly equal, and take long to compare
         linear, place = np.unique(linear, axis=0, return_inverse=True)
@@ -120,6 +132,8 @@ def concat(parts: Sequence[DrawTable]) -> DrawTable:
         np.concatenate([part.smooth for part in parts]),
         np.concatenate([part.lights for part in parts]),
         np.concatenate([part.emitters for part in parts]),
+        np.concatenate([part.grids for part in parts]),
+        np.concatenate([part.pools for part in parts]),
         Spread.concat(part.spread for part in parts),
     )
 
@@ -154,11 +168,12 @@ def table_of(columns: Columns) -> DrawTable:
     _fill_colours(draws, columns)
     smooth, lights = _fill_field(draws, columns)
     linear, blur = _fill_curves(draws, columns)
+    grids, pools = _fill_scene_light(draws, columns, linear)
     emitters = _fill_emitters(draws, columns)
     spread = fill_degradations(draws, columns)
     _fill_noise(draws, columns)
     read = _read_noise(columns)
-    return DrawTable(draws, linear, read, blur, smooth, lights, emitters, spread)
+    return DrawTable(draws, linear, read, blur, smooth, lights, emitters, grids, pools, spread)
 
 
 def _fill_colours(draws: npt.NDArray[Any], columns: Columns) -> None:
@@ -223,6 +238,73 @@ def _fill_field(draws: npt.NDArray[Any], columns: Columns) -> tuple[Floats, Floa
     draws["slope_down"], draws["slope_across"] = sine_and_cosine(angle)
     lights = np.column_stack([place, ev, radius, falloff, light_tints(warmth)])
     return smooth.table[smooth.own], lights
+
+
+def _fill_scene_light(
+    draws: npt.NDArray[Any], columns: Columns, linear: npt.NDArray[np.float32]
+) -> tuple[Floats, Floats]:
+    """Fill in light by lightness; returns the grids, and the pools."""
+    draws["per_white"] = 1 / linear[draws["linear"], -1]
+    path = "illumination.scene_light"
+    if f"{path}.ambient" not in columns:
+        return np.empty(0), np.empty((0, 12))
+    cells, levels = columns[f"{path}.grid.cells"], columns[f"{path}.grid.levels"]
+    values, undone = columns[f"{path}.grid.values"], columns[f"{path}.undone"]
+    counts, ambient = columns[f"{path}.pools.count"], columns[f"{path}.ambient"]
+    stops = np.zeros((len(draws), GUIDES))
+    stops[:, : undone.table.shape[1]] = np.where(undone.own, undone.table, 0.0)
+    there = stops.any(axis=1) | (cells > 0) | (counts > 0) | (ambient > 0)
+    draws["grid_cells"] = np.where(there, np.maximum(cells, 1), 0)
+    sizes = _grid_sizes(draws)
+    draws["grid"] = np.cumsum(sizes) - sizes
+    grids = np.empty(int(sizes.sum()))
+    kinds, kind_of = np.unique(np.stack([cells, levels], 1), axis=0, return_inverse=True)
+    for kind, (side, height) in enumerate(kinds.tolist()):
+        rows = np.flatnonzero(there & (kind_of.reshape(-1) == kind))
+        if not len(rows):
+            continue
+        own = np.zeros((len(rows), 1, 1))
+        if side:
+            own = values.table[rows, : side * side * height].reshape(len(rows), height, -1)
+        at = np.arange(GUIDES) * ((own.shape[1] - 1) / (GUIDES - 1))
+        darker = np.minimum(at.astype(np.int64), max(own.shape[1] - 2, 0))
+        share = (at - darker)[:, None]
+        lighter = own[:, np.minimum(darker + 1, own.shape[1] - 1)]
+        ev = own[:, darker] * (1 - share) + lighter * share + stops[rows, :, None]
+        made = power(2.0, ev.ravel()).reshape(len(rows), -1)
+        made = np.concatenate([_most_light(draws[rows], linear), made], axis=1)
+        grids[draws["grid"][rows, None] + np.arange(made.shape[1])] = made
+    draws["pools"], draws["first_pool"] = counts, np.cumsum(counts) - counts
+    own_pools = columns[f"{path}.pools.place"].own
+    names = "place", "ev", "radius", "falloff", "edges"
+    *numbers, edges = (columns[f"{path}.pools.{name}"].table[own_pools] for name in names)
+    # Of white all, of black nothing where there are edges at all.
+    falls = [np.where(edges > 0, 0.0, 1.0)]
+    falls += [power(2.0, math.log2(k / (GUIDES - 1)) * edges) for k in range(1, GUIDES)]
+    return grids, np.column_stack([*numbers, *falls])
+
+
+def _grid_sizes(draws: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    cells = draws["grid_cells"].astype(np.int64)
+    return np.where(cells > 0, GUIDES * (1 + cells**2), 0)
+
+
+def _most_light(draws: npt.NDArray[Any], linear: npt.NDArray[np.float32]) -> Floats:
+    """Return the factors (N, GUIDES) that make lows nearly as bright as their normals.
+
+    At each lightness it is the least of all levels from there on: of a strong colour one channel
+    may be far above its luminance.
+    """
+    numbers, own = np.unique(draws["linear"], return_inverse=True)
+    tables = linear[numbers, 1:].astype(np.float64)
+    factors = np.minimum.accumulate((LEVEL_LIGHT[1:] / tables)[:, ::-1], axis=1)[:, ::-1]
+    least = np.empty((len(numbers), GUIDES))
+    for table, of_levels, found in zip(tables, factors, least, strict=True):
+        wanted = (np.arange(GUIDES) / (GUIDES - 1)) ** 2 * table[-1]
+        found[:] = of_levels[np.maximum(np.searchsorted(table, wanted, side="right") - 1, 0)]
+    white = tables[own.reshape(-1), -1:]
+    most: Floats = least[own.reshape(-1)] / (1 + draws["highlights"][:, None] * white * white)
+    return _NEARLY * most
 
 
 def _fill_emitters(draws: npt.NDArray[Any], columns: Columns) -> Floats:

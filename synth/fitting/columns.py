@@ -8,6 +8,7 @@ import numpy as np
 
 from ..camera.recipe import CameraRecipe
 from ..kernels.arrays import FloatArray
+from ..kernels.exposure import GUIDES
 from ..parameters.schema import within_of
 
 CHANNELS = "red", "green", "blue"
@@ -31,7 +32,12 @@ COLUMNS = (
     "illumination.smooth.sigma_ev",
     "degradations.shift.length",
     "degradations.jpeg.quality",
+    *(f"illumination.scene_light.undone.{k}" for k in range(GUIDES)),
+    "illumination.scene.strength",
+    "illumination.scene_light.grid.sigma_ev",
 )
+GRID_CELLS = 3
+"""Of the grid of light, along each side, whose spread is fitted."""
 TAIL_SHARE = 0.1
 """Of the samples: with its mean, skewness alone does not tell it."""
 _PLACES = {name: place for place, name in enumerate(COLUMNS)}
@@ -53,12 +59,27 @@ def clip_to_bounds(values: FloatArray) -> FloatArray:
     return np.clip(values, [b.low for b in bounds if b], [b.high for b in bounds if b])
 
 
-def recipe_values(toe: float) -> dict[str, Any]:
-    """Return the values common to all pairs, nested as in a recipe."""
-    return {"tone": {"toe": toe}, "noise": {"tail_share": dict.fromkeys(CHANNELS, TAIL_SHARE)}}
+def recipe_values(toe: float, *, uneven: bool = False) -> dict[str, Any]:
+    """Return the values common to all pairs, nested as in a recipe.
+
+    uneven: whether their light depends on place and lightness.
+    """
+    made: dict[str, Any] = {
+        "tone": {"toe": toe},
+        "noise": {"tail_share": dict.fromkeys(CHANNELS, TAIL_SHARE)},
+    }
+    if uneven:
+        made["illumination"] = {"scene_light": {"grid": {"cells": GRID_CELLS, "levels": 2}}}
+    return made
 
 
 def recipe_of_columns(values: FloatArray, toe: float) -> CameraRecipe:
     """Return the recipe that has constants (C) for parameters."""
     row = {"columns": COLUMNS, "rows": [values.tolist()]}
-    return CameraRecipe.model_validate(recipe_values(toe) | {"together": {"pair": row}})
+    made = recipe_values(toe, uneven=is_uneven(values)) | {"together": {"pair": row}}
+    return CameraRecipe.model_validate(made)
+
+
+def is_uneven(values: FloatArray) -> bool:
+    """Return whether parameters (..., C) have light by lightness."""
+    return bool(values[..., column_indices("illumination.scene_light")].any())

@@ -28,6 +28,7 @@ from .fitted_recipe import (
     distribution_values,
     table_values,
 )
+from .light import light_of_pairs
 from .measure import PairMeasures, measure_pairs, tones
 from .pairs import Pair, read_pairs
 from .settings import settings
@@ -163,11 +164,16 @@ def fit(
     values = initial_values(real, toe, paired=paired)
     values[:, column_indices("degradations.jpeg.quality")[0]] = [pair.quality for pair in pairs]
     groups = np.zeros(len(pairs), np.int64)
+    saturation = float(np.nanmedian(real["saturation"])) if paired else 1.0
+    light = light_of_pairs(pairs, values, saturation) if paired else None
+    if light is not None:
+        values = light
     for number in range(_ROUNDS):
         made = passed(toe, values, number)
         if not number:
             groups = settings(loudness(real, made)[:, 1])
-        values = adjust_tone(values, real, made, whole=not number, paired=paired)
+        whole = not number and light is None
+        values = adjust_tone(values, real, made, whole=whole, paired=paired)
         values = adjust_noise(values, real, made, toe, groups)
     seeds = passed(toe, values, _ROUNDS), passed(toe, values, _ROUNDS + 1)
     values = with_spread(values, real, seeds, groups)
@@ -182,6 +188,10 @@ def fit(
     about = f"Fitted to {len(pairs)} real {_what(paired, len(pairs))}."
     counts = tuple(np.bincount(groups).tolist())
     found = Fit({"about": about, "model": "camera", **recipe}, counts, paired, None, ())
+    if light is not None:
+        notes.append(
+            "light differs within the pairs: what was taken out of it is by lightness and place"
+        )
     notes += _untold(pairs, real)
     what = _what(paired, len(pairs))
     if broad:

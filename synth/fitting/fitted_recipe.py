@@ -11,7 +11,14 @@ from ..camera.illumination import cell_luminance
 from ..kernels.arrays import FloatArray, IntArray, Pixels
 from ..kernels.curves import toe_of
 from ..kernels.illumination import stops_above_grey
-from .columns import COLUMNS, TAIL_SHARE, clip_to_bounds, column_indices, recipe_values
+from .columns import (
+    COLUMNS,
+    TAIL_SHARE,
+    clip_to_bounds,
+    column_indices,
+    is_uneven,
+    recipe_values,
+)
 
 _DIGITS = 4
 _SHRUNK = 0.01  # of correlations: those of fewer pairs than columns stay positive when rounded
@@ -28,6 +35,7 @@ _BY_BRIGHTNESS = -0.32
 # (`_LOUDER`), training came to its best optimum in five runs of five
 # (benchmarks/results/worth.txt).
 _EXPOSURE_SPREAD = 0.7
+_LIGHT_SPREAD = 1.3  # of the pairs', of what was taken out of their light
 _LOUDER = 0.75  # the power of a strength that its share goes with
 _DEMOSAIC = "choice(binned, none, bilinear, malvar)"
 
@@ -57,7 +65,7 @@ def table_values(values: FloatArray, toe: float, slope: float) -> dict[str, Any]
     """Return the recipe that takes one of the pairs' parameters (N, C) for each image."""
     fitted = _fitted(values)
     rows = _rows([COLUMNS[i] for i in fitted], values[:, fitted])
-    return _shared(toe, slope) | {"together": {"pairs": rows}}
+    return _shared(toe, slope, values) | {"together": {"pairs": rows}}
 
 
 def distribution_values(
@@ -74,7 +82,7 @@ def distribution_values(
     if len(numbers) > 1:
         settings["weights"] = counts.tolist()
     rest = [i for i in _fitted(values) if i not in of_setting]
-    return _shared(toe, slope) | {
+    return _shared(toe, slope, values) | {
         "together": {"settings": settings, "pictures": _normal(rest, values)}
     }
 
@@ -114,7 +122,11 @@ def broad_recipe(
     mean = values[:, at].mean()
     pairs[:, at] = mean + _EXPOSURE_SPREAD * (values[:, at] - mean)
     pairs[:, at] += (slope - less) * bright.mean()
-    return _shared(toe, less) | {
+    light = column_indices("illumination.scene_light.undone", "illumination.scene.strength")
+    pairs[:, light] = values[:, light].mean(axis=0) + _LIGHT_SPREAD * (
+        values[:, light] - values[:, light].mean(axis=0)
+    )
+    return _shared(toe, less, values) | {
         "together": {"pairs": _rows([COLUMNS[i] for i in rest], clip_to_bounds(pairs)[:, rest])},
         "mixture": {
             "pictures": {
@@ -156,8 +168,8 @@ def broad_recipe(
     }
 
 
-def _shared(toe: float, slope: float) -> dict[str, Any]:
-    return {"exposure": {"by_brightness": slope}} | recipe_values(toe)
+def _shared(toe: float, slope: float, values: FloatArray) -> dict[str, Any]:
+    return {"exposure": {"by_brightness": slope}} | recipe_values(toe, uneven=is_uneven(values))
 
 
 def _fitted(values: FloatArray) -> list[int]:

@@ -24,6 +24,7 @@ CHANNELS = ("red", "green", "blue")
 _OF_CHANNELS = ("offset", "shot", "read", "tail", "tail_mean", "rows")
 _FLOAT64 = (
     *("exposure_ev", "exposure_by_brightness", "illumination_scene_strength"),
+    "illumination_scene_light_ambient",
     *("illumination_vignette_ev", "illumination_gradient_ev", "slope_down", "slope_across"),
     *("isp_contrast", "tone", "gamma", "tone_toe", "toe_slope", "toe_end"),
     *("video_fps", "video_drift_ev", "video_flicker_ev", "video_flicker_hz", "video_phase"),
@@ -33,6 +34,7 @@ _FLOAT64 = (
 _INT32 = (
     *("method", "taps", "linear", "illumination_smooth_cells", "smooth", "lights", "first_light"),
     *("coloured", "spread", "emitters_count", "first_emitter", "emitters_streaks_lines"),
+    *("grid_cells", "grid", "pools", "first_pool"),
     *("patterned", "degradations_jpeg_quality", "halved", "noisy"),
 )
 _UINT32 = (
@@ -42,7 +44,7 @@ _UINT32 = (
 _FLOAT32 = (
     *(f"camera_{name}" for name in Matrix._fields),
     *(f"srgb_{name}" for name in Matrix._fields),
-    *("electrons", "highlights", "knee"),
+    *("electrons", "highlights", "knee", "per_white"),
     *(f"camera_sensor_{name}" for name in ("gain", "black", "white", "row_sigma")),
     *("red_gain", "green_gain", "blue_gain", "isp_chroma_strength"),
     *(f"degradations_banding_{name}" for name in ("depth", "bands", "phase")),
@@ -70,10 +72,13 @@ way out, and exponent of the transfer, 0 for sRGB's. toe_slope, toe_end: of `cur
 `demosaic`. taps: weights of the chroma noise reduction, 0 for none. linear: number of its table.
 smooth: where in `Batch.smooth` the nodes of its smooth field lie. lights, first_light: how many,
 and the first. coloured: whether light has a colour. spread, first_spread: places that light spreads
-from, and where those lie in `Batch.spread_places`. emitters_count, first_emitter: likewise.
-patterned: whether the sensor has a fixed pattern. halved: whether JPEG's chroma is of 2 x 2 pixels.
-noisy: whether developed light has noise. video_...: all 0 where frames of a clip are exposed alike.
-The rest is what `Exposure`, `Sensor`, `Colour`, `Pattern` and `ChannelNoise` hold.
+from, and where those lie in `Batch.spread_places`. grid_cells: of the bilateral grid along each
+side, 0 for light that knows no lightness. grid: where it lies in `Batch.grids`, as of
+`illumination.SceneLight`. pools, first_pool, emitters_count, first_emitter: likewise. per_white: 1
+over the light of white. patterned: whether the sensor has a fixed pattern. halved: whether JPEG's
+chroma is of 2 x 2 pixels. noisy: whether developed light has noise. video_...: all 0 where frames
+of a clip are exposed alike. The rest is what `Exposure`, `Sensor`, `Colour`, `Pattern` and
+`ChannelNoise` hold.
 """
 
 DrawRow: Any = namedtuple("DrawRow", DRAW.names or ())  # type: ignore[misc]
@@ -96,7 +101,7 @@ def exposure_of(draw, highlights):
     green = draw.camera_gr, draw.camera_gg, draw.camera_gb
     blue = draw.camera_br, draw.camera_bg, draw.camera_bb
     matrix = Matrix(*red, *green, *blue)
-    return Exposure(matrix, draw.electrons, highlights, draw.knee)
+    return Exposure(matrix, draw.electrons, highlights, draw.knee, draw.per_white)
 
 
 @scalar

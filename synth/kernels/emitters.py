@@ -220,7 +220,7 @@ def add_emission(y, left, height, emission, rows, room):
     """Add lamps to light (three rows, N) that the illumination is yet to change; room: (3, N)."""
     room[:] = f32(0)
     add_shine(y, left, emission.lamps, emission.glare, (room[0], room[1], room[2]))
-    light, cast = emission.illumination, emission.cast
+    light, cast = emission.illumination[-1], emission.cast  # of white, where lightness counts
     j, share = row_above(y, height, light.shape[0])
     for c in range(3):
         for x in range(rows[c].shape[0]):

@@ -16,6 +16,11 @@ _PER_KNEE = f32(1 / 0.4)
 _SIXTH = f32(1 / 6)
 KNEE = 0.6
 """Share of white from which on light counts as highlights."""
+GUIDES = 8
+"""Lightnesses, evenly spaced from black to white, that illumination is known at where it depends on
+them: lightness is the root of luminance, which texture hardly moves in the dark."""
+_RED, _GREEN, _BLUE = f32(0.2126), f32(0.7152), f32(0.0722)
+_LAST_GUIDE = f32(GUIDES - 1)
 
 
 class Matrix(NamedTuple):
@@ -39,6 +44,7 @@ class Exposure(NamedTuple):
     electrons: np.float32  # of a sample of linear value 1: (white - black) / K
     highlights: np.float32  # by how much white is brightened, less 1, over white's light squared
     knee: np.float32  # light from which on it is: KNEE of white
+    per_white: np.float32  # 1 over the light of white
 
 
 class Bands(NamedTuple):
@@ -52,8 +58,8 @@ class Bands(NamedTuple):
 class Scene(NamedTuple):
     """The light that a photograph becomes.
 
-    illumination: float32 array (rows, W), factor on it at the centres of evenly spaced rows,
-      already interpolated to every column.
+    illumination: float32 array (1, rows, W), factor on it at the centres of evenly spaced rows,
+      already interpolated to every column; or (GUIDES, rows, W), those at lightnesses.
     cast: float32 array (rows, 3, W) or (0, 3, W), further factors on red, green and blue, where the
       light has a colour.
     lit: float32 array (3, H W) or (3, 0), red, green and blue light of the pixels that are made,
@@ -118,6 +124,64 @@ def transformed(m, x, y, z):
 
 
 @scalar
+def guide_of(r, g, b, per_white):
+    """Return where a pixel's lightness lies among GUIDES: from 0, black, to the last, white."""
+    luminance = _RED * r + _GREEN * g + _BLUE * b
+    return min(np.sqrt(max(luminance * per_white, f32(0))), f32(1)) * _LAST_GUIDE
+
+
+@scalar
+def near(guide, k):
+    """Return the weight of the `k`-th of GUIDES for a pixel of such a guide."""
+    return max(f32(1) - abs(guide - f32(k)), f32(0))
+
+
+@scalar
+def sliced(guide, rows, x, share):
+    """Interpolate light of column `x` by lightness, and between two rows, (W) at each of GUIDES.
+
+    rows: the upper ones of all, then the lower ones. All of them are looked at, for a CPU's
+    vectors; those far away weigh nothing.
+    """
+    light = between(rows[0][x], rows[8][x], share) * near(guide, 0)
+    light += between(rows[1][x], rows[9][x], share) * near(guide, 1)
+    light += between(rows[2][x], rows[10][x], share) * near(guide, 2)
+    light += between(rows[3][x], rows[11][x], share) * near(guide, 3)
+    light += between(rows[4][x], rows[12][x], share) * near(guide, 4)
+    light += between(rows[5][x], rows[13][x], share) * near(guide, 5)
+    light += between(rows[6][x], rows[14][x], share) * near(guide, 6)
+    light += between(rows[7][x], rows[15][x], share) * near(guide, 7)
+    return light
+
+
+@scalar
+def rows_at(light, j, left, right):
+    """Return two rows of light (GUIDES, rows, W) at each lightness, as `sliced` takes them.
+
+    Each is an array of its own: of one with strides no vectors are loaded.
+    """
+    i = j + 1
+    return (
+        light[0, j, left:right],
+        light[1, j, left:right],
+        light[2, j, left:right],
+        light[3, j, left:right],
+        light[4, j, left:right],
+        light[5, j, left:right],
+        light[6, j, left:right],
+        light[7, j, left:right],
+        light[0, i, left:right],
+        light[1, i, left:right],
+        light[2, i, left:right],
+        light[3, i, left:right],
+        light[4, i, left:right],
+        light[5, i, left:right],
+        light[6, i, left:right],
+        light[7, i, left:right],
+    )
+
+
+@scalar
 def expose_pixel(r, g, b, light, exposure):
     """Return the mean electrons of red, green and blue sites under a pixel of linear sRGB light."""
     e = light_factor(r, g, b, light, exposure)
@@ -174,6 +238,16 @@ def _expose(rows, upper, lower, share, banded, exposure):
 
 
 @row_kernel
+def _expose_sliced(rows, lit, share, banded, exposure):
+    """Do what `_expose` does, of light by lightness; lit: of `rows_at`."""
+    red, green, blue = rows
+    for x in range(red.shape[0]):
+        guide = guide_of(red[x], green[x], blue[x], exposure.per_white)
+        light = sliced(guide, lit, x, share) * banded
+        red[x], green[x], blue[x] = expose_pixel(red[x], green[x], blue[x], light, exposure)
+
+
+@row_kernel
 def _tint(rows, upper, lower, left, share):
     """Colour the light of pixels of a row, three rows (N), in place.
 
@@ -195,9 +269,14 @@ def expose_row(y, left, height, scene, rows):
     """
     light, cast = scene.illumination, scene.cast
     right = left + rows[0].shape[0]
-    j, share = row_above(y, height, light.shape[0])
+    j, share = row_above(y, height, light.shape[1])
     if cast.shape[0]:
         _tint(rows, cast[j], cast[j + 1], left, share)
     bands = scene.bands
     banded = band_factor(y, height, bands) if bands.depth > f32(0) else f32(1)
-    _expose(rows, light[j][left:right], light[j + 1][left:right], share, banded, scene.exposure)
+    if light.shape[0] > 1:
+        lit = rows_at(light, j, left, right)
+        _expose_sliced(rows, lit, share, banded, scene.exposure)
+    else:
+        upper, lower = light[0, j, left:right], light[0, j + 1, left:right]
+        _expose(rows, upper, lower, share, banded, scene.exposure)

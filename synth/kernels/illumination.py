@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .compiling.compile import kernel, scalar
+from .exposure import GUIDES
 from .numbers.elementary import exp2, log2
 from .types import f32, f64, i32
 
@@ -102,6 +103,7 @@ def luminance_matters(draw):
     """Return whether a draw looks at the photograph's own light."""
     return (
         draw.lights > 0
+        or draw.grid_cells > 0
         or draw.illumination_scene_strength != 0.0
         or draw.exposure_by_brightness != 0.0
     )
@@ -274,13 +276,116 @@ def light_of(field, exposure_ev, out):
             out[i, j] = cell_light(field[i, j], 0.0, exposure_ev)
 
 
+class SceneLight(NamedTuple):
+    """Light by place and lightness, of float64.
+
+    grid: array, first the most light at each of GUIDES, where the photograph's own is 1; then
+      factors on light at each of them, of `cells` x `cells` parts of the image.
+    pools: array (P, POOL), as of `draws.table`: place among the cells, EV, radius, falloff, then
+      what of it falls on each lightness.
+    """
+
+    cells: int
+    grid: FloatArray
+    ambient: float
+    pools: FloatArray
+
+
+@scalar
+def shining(luminance):
+    """Return how likely a pool of light begins in a cell: what is half as bright has a 16th."""
+    square = luminance * luminance
+    return square * square + 1e-9
+
+
+@scalar
+def grid_factor(k, i, j, cells, first, grid):
+    """Return the factor of a grid at the `k`-th of GUIDES in a cell (i, j).
+
+    first: where in `grid` it begins, after the most light.
+    """
+    y, x = (i + 0.5) * cells / CELLS - 0.5, (j + 0.5) * cells / CELLS - 0.5
+    y, x = min(max(y, 0.0), cells - 1.0), min(max(x, 0.0), cells - 1.0)
+    top, left = i32(y), i32(x)
+    right, down = min(left + 1, cells - 1) - left, (min(top + 1, cells - 1) - top) * cells
+    at = first + (k * cells + top) * cells + left
+    upper = grid[at] + (grid[at + right] - grid[at]) * (x - left)
+    at += down
+    lower = grid[at] + (grid[at + right] - grid[at]) * (x - left)
+    return upper + (lower - upper) * (y - top)
+
+
+@scalar
+def own_ev(luminance, i, j, cells, first, grid):
+    """Return what a grid adds to the light of a cell (i, j) of such a luminance, in stops."""
+    guide = min(np.sqrt(luminance), 1.0) * (GUIDES - 1)
+    k = min(i32(guide), GUIDES - 2)
+    darker = grid_factor(k, i, j, cells, first, grid)
+    lighter = grid_factor(k + 1, i, j, cells, first, grid)
+    return log2(darker + (lighter - darker) * (guide - k))
+
+
+@scalar
+def slice_light(own, ambient, pools, exposure, most):
+    """Return the light at a place and lightness.
+
+    It is even and the scene's own light, and that of pools, but not above the most that there is.
+
+    own: the scene's, whose mean is about 1.
+    exposure: what the normal's light becomes.
+    """
+    light = exposure * (ambient + (1.0 - ambient) * own + pools) / most
+    return f32(most * light / np.sqrt(1.0 + light * light))
+
+
+@kernel
+def slices_of(field, luminance, scene, places, exposure_ev, out):
+    """Fill `out` (GUIDES, 32, 32) float32 with light at each lightness.
+
+    field: float64 array (32, 32), of `sum_field`, in EV.
+    luminance: float64 array (32, 32) of the photograph.
+    scene: SceneLight.
+    places: as of `sum_field`.
+    """
+    y, x = places
+    cells, grid, pools = scene.cells, scene.grid, scene.pools
+    cumulative, total = np.empty(CELLS * CELLS), 0.0
+    own = np.empty((CELLS, CELLS))
+    for i in range(CELLS):
+        for j in range(CELLS):
+            total += shining(luminance[i, j])
+            cumulative[i * CELLS + j] = total
+            own[i, j] = field[i, j] + own_ev(luminance[i, j], i, j, cells, GUIDES, grid)
+    mean, exposure = mean_of(own), exp2(-exposure_ev)
+    begins = np.empty(pools.shape[0], np.int64)
+    for p in range(pools.shape[0]):
+        cell = np.searchsorted(cumulative, pools[p, 0] * total)
+        begins[p] = min(cell, CELLS * CELLS - 1)
+    light = np.empty(pools.shape[0])
+    for i in range(CELLS):
+        for j in range(CELLS):
+            factor = exp2(field[i, j] - mean)
+            for p in range(pools.shape[0]):
+                down = y[i] - y[begins[p] // CELLS]
+                across = x[j] - x[begins[p] % CELLS]
+                square = down * down + across * across
+                light[p] = pool(square, pools[p, 1], pools[p, 2], pools[p, 3])
+            for k in range(GUIDES):
+                more = 0.0
+                for p in range(pools.shape[0]):
+                    more += light[p] * pools[p, 4 + k]
+                scenes = factor * grid_factor(k, i, j, cells, GUIDES, grid)
+                out[k, i, j] = slice_light(scenes, scene.ambient, more, exposure, grid[k])
+
+
 @kernel
 def interpolate(grid, left, share, rows):
-    """Fill `rows` (32, W) from `grid` (32, 32).
+    """Fill `rows` (L, 32, W) from `grid` (L, 32, 32).
 
     Column x lies `share[x]` of the way from cell `left[x]` to the next one.
     """
-    for y in range(rows.shape[0]):
-        for x in range(rows.shape[1]):
-            here = grid[y, left[x]]
-            rows[y, x] = here + (grid[y, left[x] + 1] - here) * share[x]
+    for k in range(rows.shape[0]):
+        for y in range(rows.shape[1]):
+            for x in range(rows.shape[2]):
+                here = grid[k, y, left[x]]
+                rows[k, y, x] = here + (grid[k, y, left[x] + 1] - here) * share[x]

@@ -7,7 +7,15 @@ import math
 from .compiling.compile import kernel, scalar
 from .degradations.pattern import hot_offset
 from .demosaic import BILINEAR, BINNED, BORDER
-from .exposure import between, expose_row, light_of_pixels, row_above
+from .exposure import (
+    between,
+    expose_row,
+    guide_of,
+    light_of_pixels,
+    row_above,
+    rows_at,
+    sliced,
+)
 from .numbers.random_bits import HOT, HOT_BELOW, channel_sample, mosaic_sample
 from .types import f32, u32
 
@@ -24,11 +32,19 @@ def expose_window(rgb, window, scene, means, light):
         y = window.top + i
         rows = means[0, i], means[1, i], means[2, i]
         light_of_pixels(flat, y * columns + window.left, scene, rows[0], rows[1], rows[2])
+        j, share = row_above(y, height, illumination.shape[1])
+        left, right = window.left, window.left + window.width
+        if illumination.shape[0] > 1:
+            lit = rows_at(illumination, j, left, right)
+            for x in range(window.width):
+                pixel = rows[0][x], rows[1][x], rows[2][x]
+                guide = guide_of(pixel[0], pixel[1], pixel[2], scene.exposure.per_white)
+                light[i, x] = sliced(guide, lit, x, share)
+        else:
+            upper, lower = illumination[0, j, left:right], illumination[0, j + 1, left:right]
+            for x in range(window.width):
+                light[i, x] = between(upper[x], lower[x], share)
         expose_row(y, window.left, height, scene, rows)
-        j, share = row_above(y, height, illumination.shape[0])
-        for x in range(window.width):
-            column = window.left + x
-            light[i, x] = between(illumination[j, column], illumination[j + 1, column], share)
 
 
 @scalar

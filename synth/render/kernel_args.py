@@ -19,8 +19,8 @@ from ..kernels.curves import encode_table, fine_table
 from ..kernels.degradations.pattern import Pattern
 from ..kernels.develop import ENCODE_CELLS, Development
 from ..kernels.emitters import Glare
-from ..kernels.exposure import Bands, Exposure
-from ..kernels.illumination import Lights
+from ..kernels.exposure import GUIDES, Bands, Exposure
+from ..kernels.illumination import Lights, SceneLight
 from ..kernels.numbers.poisson_table import poisson_alias_table
 from ..kernels.numbers.quantiles import normal_quantile, scaled
 from ..kernels.sensor import Noise, Sensor
@@ -99,4 +99,9 @@ def _field(table: DrawTable, draw: Any) -> Field:
     place, ev, radius, falloff = np.ascontiguousarray(own[:, :4].T)
     cells = draw.illumination_smooth_cells
     nodes = table.smooth[draw.smooth : draw.smooth + cells**2].reshape(cells, cells)
-    return Field(draw, nodes, Lights(place, ev, radius, falloff, np.ascontiguousarray(own[:, 4:])))
+    lights = Lights(place, ev, radius, falloff, np.ascontiguousarray(own[:, 4:]))
+    size = GUIDES * (1 + draw.grid_cells**2)
+    grid = table.grids[draw.grid : draw.grid + size]
+    pools = table.pools[draw.first_pool : draw.first_pool + draw.pools]
+    scene = SceneLight(draw.grid_cells, grid, draw.illumination_scene_light_ambient, pools)
+    return Field(draw, nodes, lights, scene)

@@ -24,6 +24,7 @@ from ..kernels.degradations.jpeg import COSINES, all_quantisers
 from ..kernels.demosaic import BILINEAR, MALVAR
 from ..kernels.develop import ENCODE_CELLS
 from ..kernels.emitters import LAMP, MOST_EMITTERS
+from ..kernels.exposure import GUIDES
 from ..kernels.illumination import CELLS
 from ..kernels.level_moments import LIGHTS
 from ..kernels.numbers.poisson_table import poisson_alias_table
@@ -168,6 +169,8 @@ def upload_draws(table: DrawTable, upload: Upload) -> dict[str, Any]:
         "smooth": table.smooth if len(table.smooth) else np.zeros(1),
         "lights": table.lights if len(table.lights) else np.zeros((1, 7)),
         "emitters": table.emitters if len(table.emitters) else np.zeros((1, 7)),
+        "grids": table.grids if len(table.grids) else np.zeros(1),
+        "pools": table.pools if len(table.pools) else np.zeros((1, 12)),
         "spread_places": spread.places,
         "spread_weights": spread.weights,
     }
@@ -191,11 +194,14 @@ def lay_out(
         "cumulative": ((count, FIELD), np.float64),
         "field": ((count, FIELD), np.float64),
         "light_cell": ((count, 2 * MAX_LIGHTS), np.int32),
+        "shining": ((count, FIELD), np.float64),
+        "pool_cell": ((count, MAX_LIGHTS), np.int32),
+        "own": ((count, FIELD), np.float64),
         "lures": ((count, FIELD), np.float64),
         "lamps": ((count, MOST_EMITTERS, LAMP), np.float32),
         "mean": ((count,), np.float64),
         "exposure": ((count,), np.float64),
-        "light": ((count, FIELD), np.float32),
+        "light": ((count, GUIDES * FIELD), np.float32),
         "colour": ((count, 3, FIELD), np.float32),
         "table": ((count, ENCODE_CELLS), np.uint8),
         "fine_table": ((count, ENCODE_CELLS), np.int16),

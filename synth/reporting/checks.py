@@ -18,13 +18,14 @@ from ...manifests.sets.sample import Sample, is_normal
 from ...manifests.sets.verify import look_over, unit_of
 from ..analysis.photon_transfer import by_sensor, transfer_ratio
 from ..analysis.set_statistics import Measured
-from ..analysis.wrong_pairs import MOST_BRIGHTER, brighter, mismatch_line
+from ..analysis.wrong_pairs import MOST_BRIGHTER, MOST_OF_AREA, brighter, mismatch_line
 
 _DARKEST = 0.5  # of a low's samples at 0: half of the picture holds no signal
 _TOO_DARK = 0.1  # of the pairs
 _MOST_OF_ONE = 0.9  # of the pairs, of one of several sources
 _TRANSFER = (0.85, 1.15)
 _DAMAGED = 20  # shards and pairs that are named
+_NAMED = 10  # pairs with the largest areas
 _BITS = 3
 """By which perceptual hashes of pictures that look alike differ at most, as selection has it."""
 _HASHED = 1000  # normals that are hashed here, where selection did not
@@ -84,6 +85,7 @@ def checks_of_pairs(measured: Measured, brighter_lows: bool = False) -> list[Che
     dark = float((zeros > _DARKEST).mean())
     made = [
         *_darker(measured, brighter_lows),
+        *_darker_in_parts(measured, brighter_lows),
         *_of_one_scene(measured),
         Check(
             "lows that are too dark to hold a picture",
@@ -117,6 +119,26 @@ def _darker(measured: Measured, brighter_lows: bool) -> list[Check]:
             f"{share:.1%} of the pairs measured have a low that is the brighter one",
             f"at most {MOST_BRIGHTER:.0%}",
             share <= MOST_BRIGHTER,
+        )
+    ]
+
+
+def _darker_in_parts(measured: Measured, brighter_lows: bool) -> list[Check]:
+    areas = np.array(measured.areas)
+    if not np.isfinite(areas).any() or brighter_lows:
+        return []
+    found = np.flatnonzero(areas > MOST_OF_AREA)
+    named = [
+        f"{measured.keys[i]} ({areas[i]:.1%})" for i in found[np.argsort(-areas[found])][:_NAMED]
+    ]
+    of = f"{len(found) / len(areas):.1%} of the pairs measured"
+    return [
+        Check(
+            "lows that are nowhere brighter than their normals",
+            f"{of} are so on more than {MOST_OF_AREA:.1%} of their area"
+            + (f": {', '.join(named)}" if named else ""),
+            f"at most {MOST_BRIGHTER:.0%}",
+            len(found) <= MOST_BRIGHTER * len(areas),
         )
     ]
 

@@ -10,6 +10,9 @@ APART = str(Path(__file__).parent / "apart.yaml")
 ON_SENSOR = str(Path(__file__).parent / "on_sensor.yaml")
 """A recipe of even light whose noise is a sensor's: `even` as its first sets have it."""
 
+BLOBS = str(Path(__file__).parent / "uneven_before.yaml")
+"""A recipe of smooth fields and pools that know no edges: `uneven` before it knew lightness."""
+
 COLOURED = str(Path(__file__).parent / "coloured.yaml")
 """A recipe of coloured light and highlights: `night-lights` as its first sets have it."""
 

@@ -57,6 +57,8 @@ class Batch(NamedTuple):
     smooth: npt.NDArray[np.float64]  # the smooth fields' nodes
     lights: npt.NDArray[np.float64]  # (L, 7), place, EV, radius, falloff, and tint of each light
     emitters: npt.NDArray[np.float64]  # (E, 7), as of `emitters.resolve`
+    grids: npt.NDArray[np.float64]  # of `illumination.SceneLight`, of all draws
+    pools: npt.NDArray[np.float64]  # (E, 12), as of `illumination.SceneLight`
     spread_places: npt.NDArray[np.int32]  # (S, 2)
     spread_weights: npt.NDArray[np.float32]  # (S) as of `degradations.blur`, of all draws
     quantisers: npt.NDArray[np.float32]  # (101, 2, 64) of JPEG's qualities
@@ -69,11 +71,14 @@ class Batch(NamedTuple):
     cumulative: npt.NDArray[np.float64]  # (N, 1024)
     field: npt.NDArray[np.float64]  # (N, 1024)
     light_cell: npt.NDArray[np.int32]  # (N, most lights)
+    shining: npt.NDArray[np.float64]  # (N, 1024), how likely a pool is in each cell; then summed
+    pool_cell: npt.NDArray[np.int32]  # (N, most pools)
+    own: npt.NDArray[np.float64]  # (N, 1024), the field at each cell's own lightness
     lures: npt.NDArray[np.float64]  # (N, 1024), how likely an emitter is in each cell
     lamps: npt.NDArray[np.float32]  # (N, MOST_EMITTERS, LAMP)
     mean: npt.NDArray[np.float64]  # (N)
     exposure: npt.NDArray[np.float64]  # (N)
-    light: npt.NDArray[np.float32]  # (N, 1024)
+    light: npt.NDArray[np.float32]  # (N, GUIDES * 1024), of each lightness, or the first 1024
     colour: npt.NDArray[np.float32]  # (N, 3, 1024)
     table: npt.NDArray[np.uint8]  # (N, ENCODE_CELLS)
     fine_table: npt.NDArray[np.int16]  # (N, ENCODE_CELLS)

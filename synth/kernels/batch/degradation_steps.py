@@ -11,7 +11,7 @@ from ..degradations.blur import brightened
 from ..degradations.pattern import pixel_pattern, site_pattern
 from ..demosaic import BILINEAR, BORDER
 from ..emitters import per_light, shine
-from ..exposure import row_above
+from ..exposure import GUIDES, row_above
 from ..illumination import CELLS
 from ..types import f32, i32, u32, u64
 from .image_state import GAUSSIAN, row_and_column
@@ -56,7 +56,9 @@ def _with_emitters(light, y, x, number, batch):
         green += own
         blue += own * lamp[11]
     row, column = row_above(y, image.height, CELLS), column_left(x, image.width)
-    bright = grid_value(batch.light[number], row, column)
+    # Of white, where lightness counts.
+    k = GUIDES - 1 if draw.grid_cells > 0 else 0
+    bright = grid_value(batch.light[number], row, column, k)
     r = g = b = bright
     if draw.coloured > 0:
         colour = batch.colour[number]

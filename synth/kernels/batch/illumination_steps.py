@@ -11,22 +11,28 @@ from ..compiling.compile import scalar
 from ..curves import LUMINANCE, Toe, encoded, rounded
 from ..develop import ENCODE_CELLS
 from ..emitters import cell_weight, resolve
+from ..exposure import GUIDES
 from ..illumination import (
     CELLS,
     FAINTEST,
     SAMPLES,
     cell_light,
     darkening_ev,
+    grid_factor,
     light_weight,
     lights_ev,
     luminance_matters,
+    own_ev,
     per_corner,
     pool,
     sample_place,
     scene_ev,
+    shining,
+    slice_light,
     slope_ev,
     vignette_ev,
 )
+from ..numbers.elementary import exp2
 from ..types import f32, f64, i16, u8, u64
 from .arrays import FIELD
 
@@ -60,37 +66,58 @@ def luminance_step(number, cell, batch):
     luminance = total / (SAMPLES * SAMPLES)
     batch.luminance[number, cell] = luminance
     batch.cumulative[number, cell] = light_weight(luminance)
+    batch.shining[number, cell] = shining(luminance)
 
 
 @scalar
 def lights_thread_count(image, draw, beside):
-    """Count 1 for an image with lights."""
-    return 1 if image.height > 0 and draw.lights > 0 else 0
+    """Count 1 for an image with lights or pools."""
+    return 1 if image.height > 0 and (draw.lights > 0 or draw.pools > 0) else 0
 
 
 @scalar
 def lights_step(number, place, batch):
-    """Find the cells of the lights of an image, by their places among all, weighted."""
+    """Find the cells of the lights and pools of an image, by their places among all, weighted."""
     draw = batch.draws[batch.images[number].draw]
+    if draw.lights > 0:
+        at = batch.cumulative[number]
+        total = _summed(at)
+        for light in range(draw.lights):
+            wanted = batch.lights[draw.first_light + light, 0] * total
+            batch.light_cell[number, light] = _first_cell(at, wanted)
+    if draw.pools > 0:
+        at = batch.shining[number]
+        total = _summed(at)
+        for light in range(draw.pools):
+            wanted = batch.pools[draw.first_pool + light, 0] * total
+            batch.pool_cell[number, light] = _first_cell(at, wanted)
+
+
+@scalar
+def _summed(at):
+    """Sum the weights of cells (1024) up to each of them, in place; return the sum of all."""
     total = 0.0
     for cell in range(0, FIELD, 4):  # four at once: sums wait for what is loaded
-        at = batch.cumulative[number]
         a, b, c, d = at[cell], at[cell + 1], at[cell + 2], at[cell + 3]
         a = total + a
         b = a + b
         c = b + c
         total = c + d
         at[cell], at[cell + 1], at[cell + 2], at[cell + 3] = a, b, c, total
-    for light in range(draw.lights):
-        wanted = batch.lights[draw.first_light + light, 0] * total
-        lower, upper = 0, FIELD  # of the first cell whose sum reaches it
-        while lower < upper:
-            middle = (lower + upper) >> 1
-            if batch.cumulative[number, middle] < wanted:
-                lower = middle + 1
-            else:
-                upper = middle
-        batch.light_cell[number, light] = min(lower, FIELD - 1)
+    return total
+
+
+@scalar
+def _first_cell(sums, wanted):
+    """Return the first cell whose sum reaches what is wanted, or the last one."""
+    lower, upper = 0, FIELD
+    while lower < upper:
+        middle = (lower + upper) >> 1
+        if sums[middle] < wanted:
+            lower = middle + 1
+        else:
+            upper = middle
+    return min(lower, FIELD - 1)
 
 
 @scalar
@@ -167,6 +194,11 @@ def field_step(number, cell, batch):
     corner = per_corner(draw.illumination_vignette_ev, bottom, right)
     field += slope_ev(y, x, gradient) - vignette_ev(y * y + x * x, corner)
     batch.field[number, cell] = field
+    own = field
+    if draw.grid_cells > 0:
+        first, luminance = draw.grid + GUIDES, batch.luminance[number, cell]
+        own += own_ev(luminance, i, j, draw.grid_cells, first, batch.grids)
+    batch.own[number, cell] = own
 
 
 @scalar
@@ -188,7 +220,7 @@ def mean_step(number, place, batch):
         batch.exposure[number] = darkening_ev(mean, draw.exposure_ev, by_brightness)
     total = 0.0
     for cell in range(0, FIELD, 8):  # eight at once: sums wait for what is loaded
-        at = batch.field[number]
+        at = batch.own[number]
         a, b, c, d = at[cell], at[cell + 1], at[cell + 2], at[cell + 3]
         e, f, g, h = at[cell + 4], at[cell + 5], at[cell + 6], at[cell + 7]
         total = (((((((total + a) + b) + c) + d) + e) + f) + g) + h
@@ -197,10 +229,29 @@ def mean_step(number, place, batch):
 
 @scalar
 def light_step(number, cell, batch):
-    """Find the factor on scene light in a cell."""
-    batch.light[number, cell] = cell_light(
-        batch.field[number, cell], batch.mean[number], batch.exposure[number]
-    )
+    """Find the factor on scene light in a cell, or those at each lightness."""
+    image = batch.images[number]
+    draw = batch.draws[image.draw]
+    field, mean = batch.field[number, cell], batch.mean[number]
+    if draw.grid_cells == 0:
+        batch.light[number, cell] = cell_light(field, mean, batch.exposure[number])
+        return
+    i, j = cell // CELLS, cell % CELLS
+    longer = max(image.height, image.width)
+    y, x = along(i, image.height, longer), along(j, image.width, longer)
+    factor, exposure = exp2(field - mean), exp2(-batch.exposure[number])
+    for k in range(GUIDES):
+        more = 0.0
+        for p in range(draw.pools):
+            place, of = batch.pool_cell[number, p], batch.pools[draw.first_pool + p]
+            down = y - along(place // CELLS, image.height, longer)
+            across = x - along(place % CELLS, image.width, longer)
+            square = down * down + across * across
+            more += pool(square, of[1], of[2], of[3]) * of[4 + k]
+        first = draw.grid + GUIDES
+        scenes = factor * grid_factor(k, i, j, draw.grid_cells, first, batch.grids)
+        ambient, most = draw.illumination_scene_light_ambient, batch.grids[draw.grid + k]
+        batch.light[number, k * FIELD + cell] = slice_light(scenes, ambient, more, exposure, most)
 
 
 @scalar

@@ -33,7 +33,8 @@ class Light(NamedTuple):
     spread: bool  # whether light was spread before; if so it lies from the pixel `lit` on
     lit: np.uint64
     linear: npt.NDArray[np.float32]  # (256)
-    grid: npt.NDArray[np.float32]  # (1024), the illumination
+    sliced: bool  # whether the illumination depends on lightness
+    grid: npt.NDArray[np.float32]  # (1024), the illumination; or (GUIDES * 1024)
     coloured: bool  # whether it has a colour: `colour`
     colour: npt.NDArray[np.float32]  # (3, 1024)
     bands: Bands
@@ -114,6 +115,7 @@ def light_of(number, batch):
         spread,
         image.lit,
         batch.linear[draw.linear],
+        draw.grid_cells > 0,
         batch.light[number],
         draw.coloured > 0,
         batch.colour[number],

@@ -57,7 +57,7 @@ def lay_out_images(images, draws, has_degradations, most, totals):
         window, made = image.rows * image.columns, image.made_rows * image.made_columns
         if luminance_matters(draw):
             most[0].luminance = FIELD
-        if draw.lights > 0:
+        if draw.lights > 0 or draw.pools > 0:
             most[0].lights = 1
         if draw.emitters_count > 0:
             most[0].lures = FIELD

@@ -16,14 +16,15 @@ import numpy as np
 
 from ..args import glare_of
 from ..compiling.compile import scalar
+from ..demosaic import BILINEAR, BORDER
 from ..emitters import shine
 from ..exposure import row_above
 from ..illumination import CELLS
 from ..numbers.elementary import log2
 from ..types import f32, f64, i32, i64, u32
-from .image_state import row_and_column
+from .image_state import light_of, row_and_column
 from .map_planes import three_of
-from .pixel_steps import column_left, grid_value
+from .pixel_steps import column_left, levels_at, scene_light
 from .resize_steps import goes_to
 
 DOUBLE_PRECISION = True  # of roots and whole numbers, for `compiling.for_cuda`
@@ -112,6 +113,9 @@ def map_step(number, place, batch, maps):
     of_emitters = maps.mask >= 0 or maps.emitter_light >= 0
     level = light = noise = in_light = shining = (_ZERO, _ZERO, _ZERO)
     ev, masked = 0.0, _ZERO
+    light_state = light_of(number, batch)
+    border = BORDER if batch.draws[image.draw].method >= BILINEAR else 0
+    wide_span = u32(image.span_columns + 2 * border)
     for i in range(top, bottom + 1):
         down, own_y = _share(y, i, rows, high), i32(image.top + i)
         first = maps.first[number] + i64(own_y - image.span_top) * image.span_columns
@@ -122,8 +126,11 @@ def map_step(number, place, batch, maps):
             pixel = first + i64(own_x - image.span_left)
             if maps.light >= 0:
                 column = column_left(own_x, image.width)
-                factor = max(f64(grid_value(batch.light[number], row, column)), 1e-30)
-                ev += share * (log2(factor) + batch.exposure[number])
+                own = u32(own_y - image.span_top + border) * wide_span
+                own = u32(own + u32(own_x - image.span_left + border))
+                levels = levels_at(light_state, own_y, own_x, batch)
+                factor = scene_light(light_state, own, row, column, levels, batch)[1]
+                ev += share * (log2(max(f64(factor), 1e-30)) + batch.exposure[number])
             if of_emitters:
                 inside, shone = _lamps_at(number, own_y, own_x, batch)
                 masked, shining = masked + weight * inside, _more(shining, weight, shone)

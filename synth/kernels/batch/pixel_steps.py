@@ -18,7 +18,7 @@ from ..chroma import split_pixel
 from ..compiling.compile import scalar
 from ..demosaic import BILINEAR, BINNED, BORDER, MALVAR, Around, demosaic_site
 from ..develop import developed_light, encoding_cell
-from ..exposure import band_factor, between, expose_pixel, row_above
+from ..exposure import GUIDES, band_factor, between, expose_pixel, guide_of, near, row_above
 from ..illumination import CELLS
 from ..numbers.pairs import pack_halves
 from ..numbers.random_bits import channel_sample, mosaic_sample
@@ -43,12 +43,13 @@ def column_left(x, width):
 
 
 @scalar
-def grid_value(grid, row, column):
+def grid_value(grid, row, column, k=0):
     """Interpolate a grid (1024) float32 at a row and a column: first along rows, as the CPU does.
 
-    Row and column are each a cell and the share of the way to the next one.
+    Row and column are each a cell and the share of the way to the next one. k: which of several
+    grids it is, one after another.
     """
-    at = u32(row[0] * CELLS + column[0])
+    at = u32((k * CELLS + row[0]) * CELLS + column[0])
     upper = grid[at] + (grid[u32(at + u32(1))] - grid[at]) * column[1]
     at = u32(at + u32(CELLS))
     lower = grid[at] + (grid[u32(at + u32(1))] - grid[at]) * column[1]
@@ -63,12 +64,11 @@ def levels_at(light, y, x, batch):
 
 
 @scalar
-def mean_electrons(light, place, y, x, levels, batch):
-    """Return the mean electrons of red, green and blue sites under a pixel of such levels.
+def scene_light(light, place, row, column, levels, batch):
+    """Return the light of a pixel of such levels, and the factor on it.
 
     place: where `spread_step` put its light, if it did.
     """
-    row, column = row_above(y, light.height, CELLS), column_left(x, light.width)
     if light.spread:
         at = u64(3) * (light.lit + u64(place))
         r, g, b = batch.lit[at], batch.lit[at + u64(1)], batch.lit[at + u64(2)]
@@ -80,7 +80,24 @@ def mean_electrons(light, place, y, x, levels, batch):
         r = r * grid_value(light.colour[0], row, column)
         g = g * grid_value(light.colour[1], row, column)
         b = b * grid_value(light.colour[2], row, column)
-    bright = grid_value(light.grid, row, column)
+    if light.sliced:
+        guide = guide_of(r, g, b, light.exposure.per_white)
+        k = min(i32(guide), i32(GUIDES - 2))
+        bright = grid_value(light.grid, row, column, k) * near(guide, k)
+        bright += grid_value(light.grid, row, column, k + 1) * near(guide, k + 1)
+    else:
+        bright = grid_value(light.grid, row, column)
+    return (r, g, b), bright
+
+
+@scalar
+def mean_electrons(light, place, y, x, levels, batch):
+    """Return the mean electrons of red, green and blue sites under a pixel of such levels.
+
+    place: where `spread_step` put its light, if it did.
+    """
+    row, column = row_above(y, light.height, CELLS), column_left(x, light.width)
+    (r, g, b), bright = scene_light(light, place, row, column, levels, batch)
     if light.bands.depth > f32(0):
         bright = bright * band_factor(y, light.height, light.bands)
     return expose_pixel(r, g, b, bright, light.exposure)

@@ -19,7 +19,7 @@ from gloam.cli.main import gloam as command
 from gloam.errors import GloamWarning, SourceError
 from gloam.manifests.images.decode import read_rgb
 from gloam.synth.analysis.scene_match import mismatch
-from gloam.synth.analysis.wrong_pairs import are_swapped, mismatch_line
+from gloam.synth.analysis.wrong_pairs import are_swapped, brighter_area, mismatch_line
 
 SCENES = [
     np.ascontiguousarray(one)
@@ -178,3 +178,13 @@ def test_swapped_pairs_are_warned_of_when_they_are_listed_and_loaded(folders):
             list(chain(loader, loader))
         assert len(said) == 1
         assert ("component wrong" in str(said[0].message)) == (given is not swapped)
+
+
+def test_parts_of_lows_that_are_brighter_are_measured():
+    normal = np.full((100, 100, 3), 100, np.uint8)
+    low = normal // 4
+    assert brighter_area(low, normal) == 0
+    low[:40, :50] = 130
+    assert brighter_area(low, normal) == pytest.approx(0.18, abs=0.02)
+    normal[:60, :70] = 255  # what is clipped may shine
+    assert brighter_area(low, normal) == 0

@@ -12,12 +12,15 @@ from gloam.synth.camera.illumination import (
     illumination_rows,
 )
 from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.draws.record import LightsDraw
+from gloam.synth.draws.record import GridDraw, LightsDraw, PoolsDraw, SceneLightDraw
 from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.curves import srgb_to_linear
-from gloam.synth.models import draw
+from gloam.synth.kernels.exposure import GUIDES
+from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe
 from gloam.synth.render.kernel_args import kernel_args
+
+from ..overrides import BLOBS
 
 
 def field_of(drawn) -> Field:
@@ -127,12 +130,87 @@ def test_a_gradient_spans_its_ev():
 @pytest.mark.parametrize("shape", [(1, 1), (1, 50), (50, 1), (3, 3), (31, 33), (700, 400)])
 def test_any_size_has_an_illumination(shape):
     picture = np.random.default_rng(0).integers(0, 256, (*shape, 3), dtype=np.uint8)
-    rows, _ = illumination_rows(picture, field_of(draw(load_recipe("uneven"), 0, "k")))
-    assert rows.shape == (CELLS, shape[1])
-    assert rows.dtype == np.float32
-    assert rows.flags.c_contiguous
-    assert np.isfinite(rows).all()
-    assert (rows > 0).all()
+    for name, levels in ((BLOBS, 1), ("uneven", GUIDES)):
+        rows, _ = illumination_rows(picture, field_of(draw(load_recipe(name), 0, "k")))
+        assert rows.shape == (levels, CELLS, shape[1])
+        assert rows.dtype == np.float32
+        assert rows.flags.c_contiguous
+        assert np.isfinite(rows).all()
+        assert (rows > 0).all()
+
+
+def scene_light(**changes):
+    """A field of scene light alone: undone, or the parts that are given."""
+    pools = PoolsDraw(count=0, place=(), ev=(), radius=(), falloff=(), edges=())
+    grid = GridDraw(sigma_ev=0.0, cells=0, levels=0, values=())
+    parts = {"undone": (0.0,) * GUIDES, "grid": grid, "ambient": 0.0, "pools": pools}
+    return {"illumination.scene_light": SceneLightDraw(**{**parts, **changes})}
+
+
+def light_at(picture, field, row, column):
+    """The stops of light at each lightness, in a row and a column of the field."""
+    rows, _ = illumination_rows(picture, field)
+    return np.log2(rows[:, row, column])
+
+
+def test_light_is_undone_by_lightness(photograph):
+    undone = tuple(np.linspace(-1, 2, GUIDES).tolist())
+    changes = {"exposure.ev": 9.0} | scene_light(undone=undone)
+    found = light_at(photograph, bare(changes), 5, 7)
+    np.testing.assert_allclose(found - found[0], np.array(undone) - undone[0], atol=1e-3)
+
+
+def test_a_grid_has_its_numbers_in_the_middles_of_its_parts(photograph):
+    values = np.random.default_rng(0).normal(0, 1, (2, 4, 4))
+    grid = GridDraw(sigma_ev=1.0, cells=4, levels=2, values=tuple(values.ravel().tolist()))
+    rows, _ = illumination_rows(photograph, bare({"exposure.ev": 9.0} | scene_light(grid=grid)))
+    width, across = photograph.shape[1], (np.arange(4) + 0.5) / 4
+    found = np.log2(rows[:, 4::8, :][[0, -1]][:, :, (across * width).astype(int)])
+    assert np.abs((found - found.mean()) - (values - values.mean())).max() < 0.25
+
+
+def test_the_mean_of_scene_light_at_the_photographs_own_lightness_is_none(photograph):
+    flat = np.full_like(photograph, 90)
+    undone = tuple(np.linspace(3, -1, GUIDES).tolist())
+    low = render(flat, noiseless({"exposure.ev": 3.0} | scene_light(undone=undone)))
+    even = render(flat, noiseless({"exposure.ev": 3.0}))
+    assert abs(low.astype(int) - even).max() <= 1
+
+
+@pytest.mark.parametrize("shoulder", [0.0, 3.0])
+def test_scene_light_makes_nothing_brighter_than_the_photograph(photograph, shoulder):
+    undone = tuple(np.linspace(-1, 8, GUIDES).tolist())
+    pools = PoolsDraw(
+        count=2, place=(0.2, 0.7), ev=(9.0, 6.0), radius=(0.3, 0.1), falloff=(1, 2), edges=(2, 0)
+    )
+    light = scene_light(undone=undone, pools=pools, ambient=0.3)
+    changes = {"exposure.ev": 1.0, "tone.shoulder": shoulder} | light
+    low = render(photograph, noiseless(changes))
+    assert (low.astype(int) - photograph).max() <= 1
+
+
+def test_pools_begin_where_the_photograph_shines_and_stop_at_what_is_dark():
+    picture = np.full((96, 96, 3), 60, np.uint8)
+    picture[70:80, 10:20] = 255
+    pool = PoolsDraw(count=1, place=(0.5,), ev=(4.0,), radius=(0.2,), falloff=(2.0,), edges=(2.0,))
+    changes = {"exposure.ev": 8.0} | scene_light(pools=pool)
+    rows, _ = illumination_rows(picture, bare(changes))
+    bare_rows, _ = illumination_rows(picture, bare({"exposure.ev": 8.0} | scene_light(ambient=1.0)))
+    more = np.log2(rows / bare_rows)
+    down, across = np.unravel_index(more[-1].argmax(), more[-1].shape)
+    assert 70 <= (down + 0.5) * 3 <= 80
+    assert 10 <= across <= 20
+    assert more[-1].max() == pytest.approx(4, abs=0.1)
+    assert (np.diff(more[:, down, across]) > 0).all()
+    assert more[-1, 2, 80] < 0.1
+
+
+def noiseless(changes):
+    """A draw of a field alone, of a camera without noise."""
+    sensor = {"camera.sensor.gain": 1e-6, "camera.sensor.read_scale": 0.0}
+    changes = {"camera.sensor.white": 1 << 24, "camera.sensor.black": 0} | sensor | changes
+    recipe = CameraRecipe.model_validate({"camera": {"read_noise": "gaussian"}})
+    return draw(recipe, 0, "k").changed(changes | {"camera.sensor.row_sigma": 0.0})
 
 
 def test_cell_luminance_of_a_flat_image_is_its_linear_value():

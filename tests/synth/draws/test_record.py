@@ -13,7 +13,7 @@ from gloam.synth.models import draw, draw_columns, draw_many, parse_draw
 from gloam.synth.parameters.drawing import columns_of, records_of
 from gloam.synth.recipes.load import load_recipe
 
-from ..overrides import ON_SENSOR
+from ..overrides import BLOBS, ON_SENSOR
 
 MANY = [str(i) for i in range(2000)]
 keys = st.text("abcdefgh-_0123456789", min_size=1, max_size=20)
@@ -47,9 +47,13 @@ def test_changing_one_value_leaves_all_others(seed, key):
 
 
 def test_probability_switches_the_field():
-    recipe = load_recipe("uneven", ["illumination.probability=0.25"])
-    lit = [bool(one.illumination.smooth.cells) for one in draw_many(recipe, 0, MANY)]
-    assert abs(np.mean(lit) - 0.25) < 0.05
+    for name, is_lit in (
+        (BLOBS, lambda field: bool(field.smooth.cells)),
+        ("uneven", lambda field: any(field.scene_light.undone)),
+    ):
+        recipe = load_recipe(name, ["illumination.probability=0.25"])
+        lit = [is_lit(one.illumination) for one in draw_many(recipe, 0, MANY)]
+        assert abs(np.mean(lit) - 0.25) < 0.05
 
 
 def test_red_and_blue_err_separately():
@@ -79,7 +83,7 @@ def test_red_and_blue_err_separately():
 )
 def test_a_record_holds_what_recipes_draw(path, value, problem):
     changes = ["emitters.count=2", "illumination.lights.count=3"]
-    drawn = draw(load_recipe("train-uneven", changes), 0, "a")
+    drawn = draw(load_recipe("uneven", changes), 0, "a")
     assert parse_draw(drawn.model_dump()) == drawn
     with pytest.raises(ValueError, match=rf"{path}.*{problem}"):
         parse_draw(drawn.changed({path: value}).model_dump())

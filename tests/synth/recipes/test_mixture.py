@@ -150,13 +150,16 @@ def test_a_wrong_text_gets_one_line(name, words):
         load_recipe(name)
 
 
-def test_changes_name_components_as_the_docs_and_completion_do():
+def test_changes_name_components_as_the_docs_and_completion_do(tmp_path):
+    mixed = tmp_path / "mixed.yaml"
+    shared = {"degradations": {"jpeg": {"probability": 0.1}}}  # of all, beside the mixture
+    mixed.write_text(yaml.safe_dump({"mixture": {"train": 1, "night-lights": 1}, **shared}))
     made = load_recipe("train-uneven", ["mixture.train/pictures.exposure.ev=4", "exposure.ev=3"])
     levels = {name: str(part.recipe.exposure.ev) for name, part in made.mixture.items()}
     assert levels.pop("train/pictures") == "4"
     assert set(levels.values()) == {"3"}
-    jpeg = "degradations.jpeg.probability"  # train-uneven says it of all, beside the mixture
-    made = load_recipe("train-uneven", [f"mixture.train/pictures.{jpeg}=1"])
+    jpeg = "degradations.jpeg.probability"
+    made = load_recipe(str(mixed), [f"mixture.train/pictures.{jpeg}=1"])
     shares = {
         name: part.recipe.degradations.jpeg.probability for name, part in made.mixture.items()
     }

@@ -49,6 +49,11 @@ PATTERN = [
     "degradations.fixed_pattern.hot_share=0.01",
     "degradations.fixed_pattern.hot=300",
 ]
+GRID = [
+    "illumination.scene_light.grid.sigma_ev=1",
+    "illumination.scene_light.grid.cells=choice(1, 3, 8)",
+    "illumination.scene_light.grid.levels=choice(1, 2, 5, 8)",
+]
 MORE = [
     ["isp.demosaic=malvar"],
     ["isp.demosaic=bilinear", "isp.chroma.strength=0"],
@@ -64,6 +69,17 @@ MORE = [
     [*PATTERN, "isp.demosaic=none", "degradations.jpeg.quality=30"],
     ["degradations.jpeg.quality=75", "degradations.jpeg.chroma=4:4:4", "isp.chroma.sigma=4"],
     NOISE_OF_CHANNELS,
+    ["illumination.scene_light.undone=uniform(-3, 3)", "tone.shoulder=2", "exposure.ev=0.5"],
+    [*GRID, "illumination.scene_light.pools.count=3", "illumination.scene_light.pools.ev=5"],
+    [*GRID, "illumination.scene.strength=0.5", "degradations.motion.length=4", "highlights.ev=2"],
+    [
+        *GRID,
+        "isp.demosaic=malvar",
+        "illumination.lights.count=2",
+        "illumination.lights.warmth_ev=2",
+        "illumination.scene_light.ambient=0.2",
+        "illumination.scene_light.pools.count=choice(0, 2)",
+    ],
     [
         "emitters.count=choice(0, 1, 3)",
         "emitters.temperature=uniform(1500, 9000)",

@@ -26,7 +26,7 @@ from gloam.synth.parameters.schema import OneOf, Within
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 from gloam.synth.render.kernel_args import KernelArgs, kernel_args
 
-from ..overrides import ON_SENSOR, UNMIXED
+from ..overrides import BLOBS, ON_SENSOR, UNMIXED
 
 images = hnp.arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), st.just(3)))
 
@@ -80,7 +80,7 @@ def test_without_darkness_and_noise_the_normal_comes_back_from_any_camera(
 @settings(deadline=None, max_examples=40)
 @given(images, st.floats(0, 8), st.floats(0, 4), st.integers(0, 2**32))
 def test_more_ev_never_brightens(image, ev, more, seed):
-    uneven = draw(load_recipe("uneven"), seed, "k")
+    uneven = draw(load_recipe(BLOBS), seed, "k")
     one = noiseless(
         NEUTRAL,
         {
@@ -359,7 +359,8 @@ def test_parameters_are_float32():
     ("recipe", "digest"),
     [
         ("even", "ac458b8108a65bce"),
-        ("uneven", "715bca709bfcdccc"),
+        (BLOBS, "715bca709bfcdccc"),
+        ("uneven", "ab0bd1778b9d9f7f"),
         ("night-lights", "b9738a94040614bc"),
         ("extreme", "29d86a7b642f928c"),
         ("agllnet", "8ba386b29ab6fda3"),
