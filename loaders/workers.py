@@ -25,10 +25,9 @@ from ..engines.process import (
 from ..errors import GloamError, GloamWarning, LoaderError
 from ..storage.store_requests import environment, take_environment
 from .backend import Choice
+from .buffers import BufferHandle, ReusedMemory, SharedBufferPool
 from .devices import Device, converted
 from .epoch_loader import EpochLoader, ReadyBatches
-from .memory.reused import ReusedMemory
-from .memory.shared_buffers import BufferHandle, SharedBufferPool
 from .options import Options
 from .samples import ErrorsAsItems, batch_or_error, values_of
 

@@ -29,12 +29,11 @@ from ..lows import LiveLows
 from ..mixtures.mixture import at
 from ..options import Options
 from ..order import Whole
-from ..prefetch import CudaPrefetcher
+from ..prefetch import CudaPrefetcher, StreamKeepAlive
 from ..steps import DecodedStep, Decoder, Group, RenderedStep, draw_crops_of, groups_of
 from .cuda_lows import CudaLows
 from .cuda_tensors import DeviceImages, addresses
 from .host import draws_of, labels_of
-from .stream_keepalive import StreamKeepAlive
 
 _AHEAD = 2  # batches that are made while one is used
 _HELD = 4  # batches whose images may still be read

@@ -22,8 +22,8 @@ import torch
 
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
+from gloam.loaders.buffers import BufferHandle, SharedBufferPool
 from gloam.loaders.index import contents_of
-from gloam.loaders.memory.shared_buffers import BufferHandle, SharedBufferPool
 from gloam.manifests.images.encode import encode
 
 from .numbered import TRAIN, VAL, mixed_sizes, numbers
@@ -146,7 +146,7 @@ def test_rooms_are_written_to_again_and_no_batch_changes(root, dtype):
 def test_buffers_that_are_taken_are_not_given_out(monkeypatch):
     buffers = SharedBufferPool(12, workers=2, prefetch=1)
     monkeypatch.setattr(
-        "gloam.loaders.memory.shared_buffers.get_worker_info", lambda: SimpleNamespace(id=1)
+        "gloam.loaders.buffers.get_worker_info", lambda: SimpleNamespace(id=1)
     )
     taken = [buffers.take((2, 6)) for _ in range(4)]
     assert [one and one.number for one in taken] == [3, 4, 5, None]

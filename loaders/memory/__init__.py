@@ -1,1 +1,0 @@
-"""Memory that batches are written to again and again."""
