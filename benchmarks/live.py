@@ -132,10 +132,11 @@ def giving(root: Path) -> None:
 def decoding(root: Path, seconds: float = 5.0) -> float:
     """Normals a second that are read and decoded, and nothing else."""
     from gloam.loaders.dali import pipelines
+    from gloam.loaders.read import EncodedSteps
 
     loader = gloam.PairLoader(root, "train", batch_size=256, device="cuda", live=True)
-    pipeline = pipelines.webdataset_normals(
-        *loader.contents.shards("normal"),
+    pipeline = pipelines.encoded_images(
+        EncodedSteps(loader.components, loader.steps_ahead(), available_cores(), False),
         loader.options,
         batch_size=256,
         num_threads=available_cores(),

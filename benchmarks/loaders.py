@@ -28,13 +28,12 @@ import numpy as np
 import skimage.data
 import torch
 from PIL import Image
-from recording import options_of
+from recording import options_of, shards_of
 
 from gloam.loaders import PairLoader
 from gloam.loaders.bench.pairs import Asked, bench_pairs
-from gloam.loaders.dali.pipelines import LOW, NORMAL, SIDE_BY_SIDE, pipeline_def
-from gloam.loaders.dali.transforms.operators import fn
-from gloam.loaders.index import contents_of
+from gloam.loaders.dali.operators import fn
+from gloam.loaders.dali.pipelines import SIDE_BY_SIDE, pipeline_def
 from gloam.loaders.ranks import usable_cores
 
 WAYS = ("readers", "decoder", "val", "alexnet", "unet", "waits")
@@ -174,7 +173,7 @@ def decoded(tars: list[str], indexes: list[str]) -> tuple[Any, ...]:
     _, low, normal = fn.readers.webdataset(
         paths=tars,
         index_paths=indexes,
-        ext=["json", LOW, NORMAL],
+        ext=["json", "low.png;low.jpg", "normal.jpg;normal.png"],
         random_shuffle=True,
         initial_fill=1024,
     )
@@ -206,7 +205,7 @@ def alexnet(shards: Path) -> None:
 
     device = torch.device("cuda")
     for batch_size in (256, 512):
-        tars, indexes = contents_of(shards, "train").shards()
+        tars, indexes = shards_of(shards)
         pipeline = decoded(
             tars,
             indexes,

@@ -85,3 +85,9 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+def shards_of(root: Path) -> tuple[list[str], list[str]]:
+    """Return the tars of a set's training split, and their indexes, as DALI's own readers want."""
+    tars = sorted((root / "shards").glob("train-*.tar"))
+    return [str(path) for path in tars], [str(path.with_suffix(".idx")) for path in tars]

@@ -108,7 +108,7 @@ def places(root: Path) -> tuple[float, int]:
 
     start = time.perf_counter()
     loader = TorchLoader(root, batch_size=256, size=192, workers=0, device="cpu")
-    batches = loader._places()
+    batches = iter(loader.batch_sampler)
     assert len([next(batches) for _ in range(100)]) == 100
     return time.perf_counter() - start, loader.contents.count
 

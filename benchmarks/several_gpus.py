@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
+from recording import shards_of
 
 from gloam.loaders import PairLoader
-from gloam.loaders.dali.pipelines import LOW, NORMAL, SIDE_BY_SIDE, pipeline_def
-from gloam.loaders.dali.transforms.operators import fn
+from gloam.loaders.dali.operators import fn
+from gloam.loaders.dali.pipelines import SIDE_BY_SIDE, pipeline_def
 from gloam.loaders.index import contents_of
 from gloam.loaders.ranks import usable_cores
 
@@ -109,11 +110,11 @@ def copies_to_gpu(alone: bool) -> float:
 
 
 def read(shards: Path) -> tuple[Any, Any]:
-    tars, indexes = contents_of(shards, "train").shards()
+    tars, indexes = shards_of(shards)
     _, low, normal = fn.readers.webdataset(
         paths=tars,
         index_paths=indexes,
-        ext=["json", LOW, NORMAL],
+        ext=["json", "low.png;low.jpg", "normal.jpg;normal.png"],
         random_shuffle=True,
         initial_fill=1024,
         shard_id=dist.get_rank(),

@@ -53,7 +53,7 @@ def _of_mixture(path: Path, second: Path | None, out: Path, options: dict[str, A
     if second is not None or options.pop("normals") is not None:
         raise ConfigError(f"{path}: a mixture is reported on alone; leave out what else is given")
     try:
-        from ..loaders.mixtures.report import report_mixture
+        from ..loaders.mixture_report import report_mixture
     except ImportError as error:
         what = f"gloam report of a mixture needs PyTorch: {error}; pip install 'gloam[torch]'"
         raise ConfigError(what) from error

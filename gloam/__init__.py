@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from .loaders import TorchLoader as TorchLoader
     from .loaders import mix as mix
     from .loaders import pairs_in as pairs_in
+    from .loaders.darkening import Darken as Darken
+    from .loaders.darkening import darken_batch as darken_batch
     from .loaders.doctor import doctor as doctor
     from .loaders.judging.judge import judge as judge
-    from .loaders.live.darkening import Darken as Darken
-    from .loaders.live.darkening import darken_batch as darken_batch
     from .manifests.real.real import real as real
     from .manifests.real.real import sets as sets
     from .manifests.sets.pair_set import open_set as open_set
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ClipLoader": ("loaders", "ClipLoader"),
-    "Darken": ("loaders.live.darkening", "Darken"),
+    "Darken": ("loaders.darkening", "Darken"),
     "ImageLoader": ("loaders", "ImageLoader"),
     "PairLoader": ("loaders", "PairLoader"),
     "TorchLoader": ("loaders", "TorchLoader"),
@@ -77,7 +77,7 @@ _HOMES = {
     "build": ("synth.building.from_options", "build"),
     "calibrate": ("synth.calibrating.calibrate", "calibrate"),
     "darken": ("synth.models", "darken"),
-    "darken_batch": ("loaders.live.darkening", "darken_batch"),
+    "darken_batch": ("loaders.darkening", "darken_batch"),
     "doctor": ("loaders.doctor", "doctor"),
     "errors": ("errors", ""),
     "export": ("synth.publishing.export", "export"),

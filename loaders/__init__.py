@@ -19,15 +19,14 @@ if TYPE_CHECKING:
     from .image_loader import ImageLoader
     from .index import pairs_in
     from .mixtures.mixture import mix
-    from .pair_loader import PairLoader
-    from .torch_loader import TorchLoader
+    from .pair_loader import PairLoader, TorchLoader
 
 __all__ = ["ClipLoader", "ImageLoader", "PairLoader", "TorchLoader", "mix", "pairs_in"]
 _HOMES = {
     "ClipLoader": "clips.clip_loader",
     "ImageLoader": "image_loader",
     "PairLoader": "pair_loader",
-    "TorchLoader": "torch_loader",
+    "TorchLoader": "pair_loader",
     "mix": "mixtures.mixture",
     "pairs_in": "index",
 }

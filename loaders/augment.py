@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from ..synth.kernels.arrays import Window
 from ..synth.parameters.keyed_bits import keyed_bits, uniform_of
-from .epoch_order import epoch_seed
 from .options import Options
+from .order import epoch_seed
 
 if TYPE_CHECKING:
     from ..synth.parameters.columns import KeyedColumns, Keys

@@ -57,6 +57,11 @@ class SetPairs:
     def __len__(self) -> int:
         return len(self.keys)
 
+    def images(self, number: int, *, normal_alone: bool) -> tuple[Extent, ...]:
+        """Return where a pair's images are, without its key: that takes half as long."""
+        normal = self.normals[number]
+        return (normal,) if normal_alone or self.lows is None else (self.lows[number], normal)
+
     def __getitem__(self, number: int) -> StoredPair:
         low = NOTHING if self.lows is None else self.lows[number]
         key = self.keys.extent(number) if isinstance(self.keys, TarKeys) else self.keys[number]
@@ -72,6 +77,11 @@ class GivenPairs:
 
     def __len__(self) -> int:
         return len(self.given)
+
+    def images(self, number: int, *, normal_alone: bool) -> tuple[Extent, ...]:
+        """Return where a pair's images are."""
+        pair = self[number]
+        return (pair.normal,) if normal_alone else (pair.low, pair.normal)
 
     def __getitem__(self, number: int) -> StoredPair:
         low, normal = map(_extent, self.given[number])

@@ -1,7 +1,4 @@
-"""Pairs one by one, decoded on the CPU.
-
-They are what a loader is a loader of, and what TorchLoader's processes make batches from.
-"""
+"""Pairs one by one, decoded on the CPU."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import ImageRefused, LoaderError
 from ..manifests.images.decode import decode_as_rgb, is_deep
@@ -19,8 +15,6 @@ from ..manifests.images.header import check_size
 from ..synth.kernels.arrays import Pixels
 from ..synth.kernels.png.decode import decode_png
 from .columns import StoredPair, read_extent, undecodable
-from .index import Contents
-from .live.lows import LiveLows, normal_of
 
 DECODERS = ("opencv", "pillow")
 
@@ -51,40 +45,6 @@ class NumberedSamples:
 
     def _decoded_at(self, place: int) -> Any:
         raise NotImplementedError
-
-
-class PairDataset(NumberedSamples):
-    """Pairs by number: the low and the normal of each."""
-
-    def __init__(
-        self, contents: Contents, decoder: str = "opencv", live: LiveLows | None = None
-    ) -> None:
-        self._contents, self._decoder, self._live = contents, decoder, live
-
-    def _decoded_at(self, place: int) -> Any:
-        return self.decoded(self._contents.pairs[place])
-
-    def decoded(self, pair: StoredPair, epoch: int = 0) -> tuple[Pixels, Pixels]:
-        """Return both images of a pair; a live low is that of an epoch."""
-        if self._live is None:
-            return decoded_pair(pair, self._decoder, self._contents.layout is not None)
-        normal = self.normal(pair)
-        return self._live.low(normal, pair.key, epoch), normal
-
-    def normal(self, pair: StoredPair) -> Pixels:
-        """Decode the normal of a pair, for its live low."""
-        return normal_of(pair, self._contents.layout is not None)
-
-
-class ImageDataset(PairDataset):
-    """Images by number, each with the number of its class, or -1."""
-
-    def __init__(self, contents: Contents, classes: npt.NDArray[np.int64]) -> None:
-        super().__init__(contents)
-        self._classes = classes
-
-    def _decoded_at(self, place: int) -> Any:
-        return self.normal(self._contents.pairs[place]), int(self._classes[place])
 
 
 def place_of(number: int, count: int) -> int:

@@ -111,6 +111,7 @@ def _findings() -> Iterator[Finding]:
     yield _dali()
     gpu = _gpu()
     yield gpu
+    yield _loaders(gpu)
     yield from _limits()
     yield _kernels()
     yield _lows("CPU", cpu_fault)
@@ -187,6 +188,15 @@ def _gpu() -> Finding:
         return Finding("GPU", "missing", f"not usable: {error}", remedy)
     there = "nvidia-smi is there, CUDA is not" if shutil.which("nvidia-smi") else "none"
     return Finding("GPU", "missing", f"{there} (lows and decoding on a GPU)", remedy)
+
+
+def _loaders(gpu: Finding) -> Finding:
+    """Say which backends loaders choose here by themselves."""
+    from .backend import choose_backend
+
+    device = {"device": "cuda" if gpu.state == "ok" else "cpu"}
+    alone, mixed = (choose_backend(device, mixture) for mixture in (False, True))
+    return Finding("loaders", "ok", f'backend="auto" is {alone}; of mixtures {mixed}')
 
 
 def _lows_of_gpu() -> str:

@@ -11,48 +11,102 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NoReturn, Self
+from copy import copy
+from typing import Any, NoReturn, Protocol, Self
 
 from ..errors import GloamWarning, LoaderError
 from . import accelerate
 from .brightness import BrightnessWatch, SaidSwapped
-from .dataset import ReadyBatch, first_batch
+from .components import OpenComponent
+from .dataset import ReadyBatch
 from .devices import converted, converter
 from .index import Contents
-from .live.lows import LiveLows
+from .lows import LiveLows
 from .options import Options
+from .order import Order, Share, Step
 from .ranks import Rank, find_rank, in_process_group
-from .states import STATE_VERSION, LoaderState, checked_epoch, read_state
+from .states import STATE_VERSION, checked_epoch
+
+
+class Backend(Protocol):
+    """Makes the batches of a loader: DALI in this process, or worker processes."""
+
+    name: str
+
+    @property
+    def num_workers(self) -> int:
+        """Processes that read beside this one."""
+
+    @property
+    def prefetch_factor(self) -> int | None:
+        """Batches that each of them makes ahead."""
+
+    @property
+    def worker_init_fn(self) -> Any:
+        """The function that each of them calls before its first sample."""
+
+    @property
+    def device(self) -> Any:
+        """The device of batches, as torch has it."""
+
+    def batches(self, loader: EpochLoader) -> Iterator[tuple[Any, ...]]:
+        """Yield the batches that are left of the running epoch."""
+
+    def batch_sampler(self, loader: EpochLoader) -> Any:
+        """Return an iterable that begins an epoch, for tools that skip batches."""
+
+    def collate_fn(self, loader: EpochLoader) -> Any:
+        """Return what makes a batch of an item of that."""
+
+    def moved(self) -> None:
+        """Drop what was made ahead: the place has changed."""
+
+    def abandoned(self, loader: EpochLoader, left: int) -> None:
+        """Drop it where the last epoch was left `left` batches before its end."""
+
+    def close(self) -> None:
+        """End threads and processes."""
 
 
 class EpochLoader:
-    """An iterable over batches of pairs; each pass is one epoch.
+    """An iterable over batches of samples; each pass is one epoch.
 
-    reader: name of the reader, as states record it.
-    live: LiveLows; recipe and draws of lows that are not stored.
+    components: what is loaded: one, or those of a mixture.
+    order: which samples come when.
+    sizes: dict of step to Options.
+    name: of what is loaded, for messages.
+    identity: changes when the samples change; states are tied to it.
+    backend: makes the batches.
+    dataset: the samples of all ranks; `dataset[i]` decodes one of them on the CPU.
     epoch: number of the epoch that is running, or of the next one.
     end_of_dataloader: True after the last batch of an epoch; Accelerate's `accumulate` reads it.
-    padded: number of pairs at the end of the latest batch that repeat pairs of this epoch: leave
+    padded: number of samples at the end of the latest batch that repeat those of this epoch: leave
       them out of metrics. See `Options.last_batch`.
     """
 
     # What a torch DataLoader has besides, and trainers look for.
     pin_memory = False
-    prefetch_factor: int | None = None  # of worker processes
     end_of_dataloader = False
     padded = 0
     _of_pairs = True  # whether a batch begins with lows and normals
 
+    backend: Backend
+    dataset: Any
+
     def __init__(
         self,
-        contents: Contents,
-        options: Options,
-        reader: str,
+        components: Sequence[OpenComponent],
+        order: Order,
+        sizes: Mapping[int, Options],
+        *,
+        name: str,
+        split: str,
+        identity: str,
         rank: int | None,
         world_size: int | None,
-        live: LiveLows | None = None,
     ) -> None:
-        self.contents, self._asked, self.reader, self.live = contents, options, reader, live
+        self.components, self.order, self.sizes = tuple(components), order, sizes
+        self.name, self.split, self._identity, self._asked = name, split, identity, sizes[0]
         self.epoch = 0
         self._given = None if rank is None and world_size is None else find_rank(rank, world_size)
         self._bound: Rank | None = None  # from the first batch on
@@ -61,11 +115,22 @@ class EpochLoader:
         self._pass: _Pass | None = None
         self._closed = False
         self._process: int | None = None  # whose threads or processes make batches
-        said = not self._of_pairs or isinstance(contents.given, SaidSwapped)
+        said = not self._of_pairs or isinstance(self.contents.given, SaidSwapped)
+        sources = len(self.components) + sum(one.bright is not None for one in self.components)
         levels = self._asked.levels_to_values
-        self._watch = None if said else BrightnessWatch(levels, len(self._sources()))
-        self._check_share(self.rank)
-        converter(options)  # refuses a framework whose library is missing
+        self._watch = None if said else BrightnessWatch(levels, sources)
+        self._check_share(self.share)
+        converter(self._asked)  # refuses a framework whose library is missing
+
+    @property
+    def contents(self) -> Contents:
+        """Contents of the first component; the only one, of what is no mixture."""
+        return self.components[0].contents
+
+    @property
+    def live(self) -> LiveLows | None:
+        """Recipe and draws of lows that are not stored, of the first component."""
+        return self.components[0].lows(0)
 
     @property
     def options(self) -> Options:
@@ -78,6 +143,11 @@ class EpochLoader:
         elif self._given is None and in_process_group():
             last_batch = "even"
         return self._asked.model_copy(update={"last_batch": last_batch})
+
+    @property
+    def share(self) -> Share:
+        """Rank and options: which part of the order this process has."""
+        return Share(self.rank, self.options)
 
     @property
     def rank(self) -> Rank:
@@ -102,7 +172,7 @@ class EpochLoader:
         """
         if self.options.last_batch != "padded":
             return 0
-        return self.contents.count % (self.rank.world * self.batch_size)
+        return self.order.count % (self.rank.world * self.batch_size)
 
     @property
     def sampler(self) -> Any:
@@ -119,12 +189,22 @@ class EpochLoader:
     @property
     def num_workers(self) -> int:
         """Processes that read beside this one."""
-        return 0
+        return self.backend.num_workers
 
     @property
-    def dataset(self) -> Any:
-        """The pairs of all ranks; `len` counts them."""
-        raise NotImplementedError
+    def prefetch_factor(self) -> int | None:
+        """Batches that each process makes ahead."""
+        return self.backend.prefetch_factor
+
+    @property
+    def worker_init_fn(self) -> Any:
+        """The function that each process calls before its first sample."""
+        return self.backend.worker_init_fn
+
+    @property
+    def device(self) -> Any:
+        """The device of batches, as torch has it."""
+        return self.backend.device
 
     @property
     def batch_sampler(self) -> Any:
@@ -132,20 +212,20 @@ class EpochLoader:
 
         It begins the epoch, and gives what `dataset` and `collate_fn` make the batches of.
         """
-        return ReadyBatches(self)
+        return self.backend.batch_sampler(self)
 
     @property
     def collate_fn(self) -> Any:
         """The function that makes a batch of an item of `batch_sampler`."""
-        return first_batch
+        return self.backend.collate_fn(self)
 
     def __len__(self) -> int:
         """Return the number of batches in an epoch of this rank."""
-        return self.rank.batches(self.contents.count, self.options)
+        return self.order.batches(self.epoch, self.share)
 
     def __getitem__(self, number: Any) -> Any:
         """Refuse indexing by LoaderError: a loader is no map-style dataset for a DataLoader."""
-        name = self._name
+        name = type(self).__name__
         raise LoaderError(
             f"{name} hands out batches by itself, `for batch in loader`: no DataLoader goes around"
             f" it, and one pair is {name}(...).dataset[number]"
@@ -164,11 +244,6 @@ class EpochLoader:
 
         The number of a state that was just loaded keeps the position in it. A running pass ends.
 
-        With DALI a jump builds a new pipeline (seconds, on a GPU), whose shuffling begins anew: the
-        order of the webdataset and file readers is a function of the seed, of the epoch that one
-        jumped to, and of the epochs since; that of the external reader and of backend="torch", of
-        (seed, epoch) alone. So does the epoch after one that was left before its end.
-
         Raises LoaderError when `epoch` is no whole number from 0 on.
         """
         epoch = checked_epoch(epoch)
@@ -177,7 +252,8 @@ class EpochLoader:
         if epoch == self.epoch and (self._loaded or not self._batch):
             return
         self.epoch, self._batch, self._loaded = epoch, 0, False
-        self._moved()
+        self.order.begin(epoch)
+        self.backend.moved()
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position, a small dict of JSON values; call it between batches.
@@ -185,27 +261,28 @@ class EpochLoader:
         A state taken right after an epoch's last batch resumes with the empty rest of that epoch;
         one taken after the pass has ended, with the next epoch.
         """
-        return {"fingerprint": self._fingerprint(), "epoch": self.epoch, "batch": self._batch}
+        place = self.order.state(self.epoch, self._batch, self.share)
+        return {"fingerprint": self._fingerprint(), **place}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume, with the next pass, the position of a loader of the same set, options and rank.
 
+        A mixture's goes on on any rank, of any number of them.
+
         Raises LoaderError when the state is of another set, of other options or of another rank,
         with what differs, or is not as `state_dict` gave it.
         """
-        found = read_state(LoaderState, state, self._fingerprint()).within(len(self))
-        self._pass = None
-        self.epoch, self._batch, self._loaded = found.epoch, found.batch, True
-        self._moved()
+        self.epoch, self._batch = self.order.load(state, self._fingerprint(), self.share)
+        self._pass, self._loaded = None, True
+        self.backend.moved()
 
     def close(self) -> None:
         """Free memory and end worker processes; the loader cannot be used afterwards."""
         self._closed, self._pass = True, None
         if self._process in (None, os.getpid()):
-            self._free()
-        for contents in self._sources():
-            if contents.cache is not None:
-                contents.cache.close()
+            self.backend.close()
+        for cache in self._caches():
+            cache.close()
 
     def __enter__(self) -> Self:
         return self
@@ -220,6 +297,8 @@ class EpochLoader:
         """
         begun = self.epoch or self._batch
         return self.__dict__ | {
+            "order": self.order.ahead(),
+            "backend": copy(self.backend),
             "_pass": None,
             "_process": None,
             "_bound": self._bound if begun else None,
@@ -228,87 +307,79 @@ class EpochLoader:
 
     def __repr__(self) -> str:
         return (
-            f"<{self._name} of {self.contents.name}: {self.contents.count:,} pairs in"
-            f" {self.contents.split}, {len(self):,} batches of {self.batch_size}, epoch"
-            f" {self.epoch}>"
+            f"<{type(self).__name__} of {self.name}: {self.order.count:,} {self._what} in"
+            f" {self.split}, {len(self):,} batches of {self.batch_size}, epoch {self.epoch}, by"
+            f" {self.backend.name}>"
         )
 
-    @property
-    def _name(self) -> str:
-        """Public class name, whatever the backend."""
-        return next(kind.__name__ for kind in type(self).__mro__ if kind.__name__[-6:] == "Loader")
+    _what = "pairs"
 
-    def _options(self, given: Mapping[str, Any], training: bool, live: bool) -> Options:
-        """Find the device, and validate the options that were given."""
+    def as_batch(self, rendered: Any) -> tuple[Any, ...]:
+        """Return a `RenderedStep` as it is handed out."""
         raise NotImplementedError
 
-    def _begin(self) -> Iterator[tuple[Any, ...]]:
-        """Return the batches from `_batch` of `epoch` on."""
-        raise NotImplementedError
+    def keys_of(self, step: Step) -> list[str]:
+        """Return the keys of a step's samples."""
+        contents = [one.contents for one in self.components]
+        return [contents[one.component].keys_of([one.number])[0] for one in step.positions]
 
-    def _copy_ahead(self) -> None:
+    def steps_ahead(self) -> Iterator[Step]:
+        """Return all steps from this place on, epoch after epoch.
+
+        Whoever takes them may be ahead of this loader, in another thread, and outlive it.
+        """
+        return _endless(self.order.ahead(), self.epoch, self._batch, self.share)
+
+    def copy_ahead(self) -> None:
         """Start copying shards out of a store if there is a cache folder."""
-        for contents in self._sources():
-            if contents.cache is not None:
-                contents.cache.begin()
+        for cache in self._caches():
+            cache.begin()
 
-    def _sources(self) -> Sequence[Contents]:
-        """Return all that batches are read from."""
-        return [self.contents]
+    def used(self) -> None:
+        """Note that threads or processes of this process make batches from now on."""
+        self._process = os.getpid()
 
-    def _sources_of(self, batch: int) -> Sequence[str]:
-        """Return what each pair of a batch is read from, as messages name it."""
-        name, given = self.contents.name, self.contents.given
-        first = given[0][0] if given and isinstance(given[0], tuple | list) else None
-        if isinstance(first, str | os.PathLike):
-            name = f"{name}, {os.fspath(first)} and others"
-        return [name] * self.batch_size
+    @property
+    def place(self) -> tuple[int, int]:
+        """Epoch and batch that come next."""
+        return self.epoch, self._batch
 
     def _look_at(self, batch: tuple[Any, ...], last: bool) -> None:
         """Warn, once, where lows and normals may be taken for one another."""
         assert self._watch is not None
-        said = self._watch.look(batch[:2], self._sources_of(self._batch - 1), last)
+        step = self.order.step(self.epoch, self._batch - 1, self.share)
+        sources = [self.components[one.component].shown_source for one in step.positions]
+        said = self._watch.look(batch[:2], sources, last)
         if self._watch.over:
             self._watch = None
         for line in said:
             warnings.warn(line, GloamWarning, stacklevel=3)
 
-    def _moved(self) -> None:
-        """Drop prefetched batches, if there are some: the position has changed."""
-
-    def _abandoned(self, left: int) -> None:
-        """Drop prefetched batches: the last epoch was left `left` batches before its end."""
-        self._moved()
-
-    def _free(self) -> None:
-        raise NotImplementedError
+    def _caches(self) -> list[Any]:
+        sources = (own for one in self.components for own in (one.contents, one.bright))
+        return [own.cache for own in sources if own is not None and own.cache is not None]
 
     def _fingerprint(self) -> dict[str, Any]:
         """Return the facts that two loaders must share for their states to be exchanged."""
-        contents, rank = self.contents, self.rank
         own = {
             "version": STATE_VERSION,
-            "data": contents.identity,
-            "split": contents.split,
-            "pairs": contents.count,
-            "reader": self.reader,
-            "rank": rank.rank,
-            "world_size": rank.world,
-            "options": self.options.fingerprint(),
+            "data": self._identity,
+            "split": self.split,
+            "pairs": self.order.count,
+            "size": {str(step): one.fingerprint()["size"] for step, one in self.sizes.items()},
+            **self.order.fingerprint(self.share),
         }
         return own | ({"live": self.live.fingerprint()} if self.live else {})
 
-    def _check_share(self, rank: Rank) -> None:
+    def _check_share(self, share: Share) -> None:
         """Check that each rank has a batch."""
-        count = self.contents.count
-        if count < rank.world and self.options.last_batch != "padded":
+        count, world = self.order.count, share.rank.world
+        if count < world and share.options.last_batch != "padded":
+            raise LoaderError.at(self.name, f"{count} pairs are fewer than {world} ranks")
+        if not self.order.batches(self.epoch, share):
             raise LoaderError.at(
-                self.contents.name, f"{count} pairs are fewer than {rank.world} ranks"
-            )
-        if not rank.batches(count, self.options):
-            raise LoaderError.at(
-                self.contents.name,
-                f"{count} pairs give {rank.world} ranks no full batch of"
+                self.name,
+                f"{count} pairs give {world} ranks no full batch of"
                 f" {self.batch_size}; take smaller batches or last_batch='partial'",
             )
 
@@ -316,7 +387,7 @@ class EpochLoader:
         """Refuse a process that was forked from the one whose threads or processes make batches."""
         if self._process not in (None, os.getpid()):
             raise LoaderError.at(
-                self.contents.name,
+                self.name,
                 "the loader was used before this process was forked: make a"
                 " loader in each process, or start processes by 'spawn'",
             )
@@ -326,12 +397,12 @@ class EpochLoader:
         found = self._given or find_rank()
         if self._bound is not None and found != self._bound:
             raise LoaderError.at(
-                self.contents.name,
+                self.name,
                 f"this was rank {self._bound.rank} of {self._bound.world} at"
                 f" the loader's first batch and is {found.rank} of {found.world} now; make a new"
                 " loader, or give rank= and world_size=",
             )
-        self._check_share(found)
+        self._check_share(Share(found, self.options))
         self._bound = found
 
     def _end_epoch(self) -> None:
@@ -346,21 +417,24 @@ class EpochLoader:
         if self._batch and not self._loaded:
             left = len(self) - self._batch
             self.epoch, self._batch = self.epoch + 1, 0
-            self._abandoned(left)
+            self.backend.abandoned(self, left)
         self._loaded = self.end_of_dataloader = False
-        return self._begin()
+        return self.backend.batches(self)
 
     def _count(self) -> bool:
         """Count a yielded batch; return True if it was the epoch's last one."""
-        places = self._places_of(self._batch)
-        self.padded = int((places >= self.contents.count).sum())
+        places = self.order.places(self.epoch, self._batch, self.share)
+        self.padded = int((places >= self.order.count).sum())
         self._batch += 1
         self.end_of_dataloader = self._batch == len(self)
         return self.end_of_dataloader
 
-    def _places_of(self, batch: int) -> Any:
-        """Return the places of a batch's pairs in the epoch's order; see `Rank.places`."""
-        return self.rank.places(self.contents.count, self.options, batch)
+
+def _endless(order: Order, epoch: int, batch: int, share: Share) -> Iterator[Step]:
+    while True:
+        for number in range(batch, order.batches(epoch, share)):
+            yield order.step(epoch, number, share)
+        epoch, batch = epoch + 1, 0
 
 
 class _Pass:

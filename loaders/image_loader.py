@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from ..errors import LoaderError, visible
+from ..errors import LoaderError
 from ..manifests.labels.labels import CLASS
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..storage.stores import as_path
-from .backend import check_backend, class_of
+from .backend import choose_backend, options_for
+from .components import OpenComponent
 from .epoch_loader import EpochLoader
 from .image_files import ImageFiles, images_given, images_in, images_listed
 from .index import Contents, cached_in, contents_of, refuse_clips, warn_enlarged
 from .labels import label_columns
 from .options import ImageOptions, check_names
+from .order import EpochOrder
+from .samples import Samples, collate, places_of
 
-_TIFF = re.compile(r"\.tiff?\Z", re.IGNORECASE).search
+if TYPE_CHECKING:
+    from .steps import RenderedStep
 
 
 class ImageLoader(EpochLoader):
@@ -67,15 +71,8 @@ class ImageLoader(EpochLoader):
     ((2, 3, 64, 64), [-1, -1])
     """
 
-    _backend = "dali"
+    _what = "images"
     _of_pairs = False
-
-    def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Choose the backend: a DaliImages or a TorchImages."""
-        if cls is not ImageLoader:
-            return super().__new__(cls)
-        made: Self = super().__new__(class_of("ImageLoader", options))
-        return made
 
     def __init__(
         self,
@@ -84,21 +81,12 @@ class ImageLoader(EpochLoader):
         **options: Unpack[ImageOptions],
     ) -> None:
         check_names(options, ImageOptions)
-        check_backend(options, self._backend)
+        given: dict[str, Any] = {**options, "crop": options.get("crop") or "resize"}
+        choice = choose_backend(given)
         images, contents = _found(data, split)
-        given = {**options, "crop": options.get("crop") or "resize"}
-        chosen = self._options(given, split == "train", False)
+        chosen, wanted = options_for(choice.backend, given, split == "train", False)
         warn_enlarged(data, contents, chosen.size)
         contents = cached_in(contents, options.get("cache"), options.get("cache_gb"))
-        # DALI shows some TIFFs otherwise: gloam reads lists of them.
-        tiffs = images is not None and any(map(_TIFF, images.paths))
-        reader = contents.reader if images is None or tiffs else "file"
-        if self._backend == "torch":
-            reader = "torch"
-        elif reader == "file" and images is not None:
-            _check_names(images.paths)
-        rank, world_size = options.get("rank"), options.get("world_size")
-        super().__init__(contents, chosen, reader, rank, world_size)
         if images is not None:
             self.classes, numbers = images.names, np.array(images.labels, np.int64)
         else:
@@ -110,28 +98,38 @@ class ImageLoader(EpochLoader):
                 if CLASS in columns.roles:
                     self.classes = columns.names
                     numbers = columns.numbers.astype(np.int64)
-        self._classes_of, self._paths = numbers, images.paths if images else []
-        self._set_up()
-
-    def _set_up(self) -> None:
-        """Set up what makes batches."""
-
-
-def _check_names(paths: Sequence[str]) -> None:
-    """Check that DALI can be told of paths. Raises LoaderError with one that is no UTF-8."""
-    odd = next((path for path in paths if not path.isascii() and _is_odd(path)), None)
-    if odd is not None:
-        raise LoaderError.at(
-            visible(odd), "DALI reads no name that is not UTF-8: rename it, or take backend='torch'"
+        component = OpenComponent("", contents, classes=numbers)
+        super().__init__(
+            (component,),
+            EpochOrder(contents.count, chosen.seed, chosen.shuffle),
+            {0: chosen},
+            name=contents.name,
+            split=split,
+            identity=contents.identity,
+            rank=options.get("rank"),
+            world_size=options.get("world_size"),
         )
+        self._numbers = numbers
+        self.dataset = Samples(self.components, self.sizes, "opencv", contents.count)
+        if choice.backend == "dali":
+            from .dali_backend import DaliBackend
+            from .render.host import enlarged
 
+            self.backend = DaliBackend(choice, wanted, fit=enlarged)
+            return
+        from .workers import WorkerBackend
 
-def _is_odd(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
+        make = partial(partial, collate)
+        self.backend = WorkerBackend(choice, wanted, chosen, places_of, make, shared=False)
+
+    def as_batch(self, rendered: RenderedStep) -> tuple[Any, ...]:
+        """Return a `RenderedStep` as it is handed out."""
+        import torch
+
+        (images,), positions = rendered.images, rendered.step.positions
+        numbers = torch.from_numpy(self._numbers[[one.number for one in positions]])
+        made = images, numbers.to(images.device, non_blocking=True)
+        return (*made, self.keys_of(rendered.step)) if self.options.keys else made
 
 
 def _found(

@@ -26,14 +26,13 @@ from ..errors import (
 )
 from ..manifests.images.decode import decode_small
 from ..manifests.images.header import read_header
-from ..manifests.images.png import SIGNATURE
 from ..manifests.real.pairing import Match, match_files
 from ..manifests.selection.measures import SIDE
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.layouts import layout_named
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys
-from ..manifests.sets.layouts.layout import Layout, list_path
-from ..manifests.sets.layouts.shard_writer import index_path, shard_path
+from ..manifests.sets.layouts.layout import Layout
+from ..manifests.sets.layouts.shard_writer import shard_path
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sets.shard_cache import ShardCache
 from ..manifests.sources.folders import check_partners, image_files, list_images
@@ -65,6 +64,7 @@ class Contents:
     live: whether lows are made when a pair is read: there are normals only then, and `root` and
       `layout` are those of the set that holds them.
     cache: of a set in a store: copies of its shards.
+    frames: of each sample.
     """
 
     name: str
@@ -80,6 +80,7 @@ class Contents:
     given: Sequence[Any] = ()
     live: bool = False
     cache: ShardCache | None = None
+    frames: int = 1
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -94,7 +95,7 @@ class Contents:
         return self.layout.reader
 
     @property
-    def far(self) -> bool:
+    def remote(self) -> bool:
         """True if any file is in an object store, which gloam reads by ranges."""
         return isinstance(self.root, StorePath) or isinstance(self.normal_root, StorePath)
 
@@ -102,15 +103,6 @@ class Contents:
     def two_sets(self) -> bool:
         """True if lows and normals are in different sets."""
         return self.root != self.normal_root
-
-    def shards(self, kind: str = "low") -> tuple[list[str], list[str]]:
-        """Return the paths of the tars with the lows or the normals, and of their indexes."""
-        root = self.root if kind == "low" else self.normal_root
-        # DALI keeps files open by their names: a relative one may be another file by now.
-        root = root if isinstance(root, StorePath) else Path(os.path.abspath(root))
-        return [str(shard_path(root, u)) for u in self.units], [
-            str(index_path(root, u)) for u in self.units
-        ]
 
     def nearest(self, extent: Extent) -> Extent:
         """Return the extent in a local copy of its shard, if there is one.
@@ -122,15 +114,15 @@ class Contents:
         unit = Path(extent.path).stem
         return replace(extent, path=str(shard_path(self.cache.root_of(unit), unit)))
 
+    def images(self, number: int, *, normal_alone: bool) -> tuple[Extent, ...]:
+        """Return where a pair's low and normal are nearest, or the normal alone."""
+        found = self.pairs.images(number, normal_alone=normal_alone)
+        return found if self.cache is None else tuple(map(self.nearest, found))
+
     def pair(self, number: int) -> StoredPair:
         """Return a pair, whose images are where they are nearest."""
         pair = self.pairs[number]
         return pair if self.cache is None else pair.moved(self.nearest)
-
-    @cached_property
-    def png_lows(self) -> bool:
-        """True if the first low is a PNG; the others of a set are what it is."""
-        return not self.live and read_extent(self.pairs[0].low).startswith(SIGNATURE)
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -160,7 +152,7 @@ class Contents:
         return SetPairs(low_keys, lows, normals)
 
     def keys_of(self, numbers: Iterable[int]) -> list[str]:
-        """Return the keys of pairs, by their numbers."""
+        """Return the keys of samples, by their numbers."""
         keys = self.pairs.keys
         return [keys[int(number)] for number in numbers]
 
@@ -171,11 +163,6 @@ class Contents:
         # Reading a key where it stands costs nothing locally, and a request in a store.
         held = self.two_sets or isinstance(root, StorePath)
         return layout.extents(root, self.split, self.units, names, held=held)
-
-    def list_path(self, kind: str) -> Path:
-        """Return where the list of lows or normals of a set in files is, for `fn.readers.file`."""
-        root = self.root if kind == "low" else self.normal_root
-        return list_path(root, f"{self.split}-{kind}")
 
 
 def open_data(
@@ -290,7 +277,7 @@ def warn_enlarged(held: Any, contents: Contents, size: tuple[int, int] | None) -
 
     held: what is loaded; a PairSet has records.
     """
-    if size is None or contents.far:
+    if size is None or contents.remote:
         return
     try:
         if contents.layout is not None:

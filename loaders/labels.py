@@ -190,7 +190,7 @@ class PairLabels(NamedTuple):
     roles: tuple[str, ...]
     mask: Extent | npt.NDArray[np.uint8] | None
 
-    def moved(self, crop: CropFlip, options: Options) -> PairLabels:
+    def transformed(self, crop: CropFlip, options: Options) -> PairLabels:
         """Read and move the mask, if there is one; boxes are moved with those of the batch."""
         if not isinstance(self.mask, Extent):
             return self

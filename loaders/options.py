@@ -91,7 +91,7 @@ class LoaderOptions(TypedDict, total=False):
         "dali" (NVIDIA DALI: reads, decodes and resizes, on a GPU or the CPU), "torch" (a DataLoader
         with processes that decode on the CPU), or "auto", the default: DALI where it is installed
         and knows the device; torch for mixtures and `give` on a CPU. Batches differ by decoder and
-        resizer alone, and by the order of DALI's own readers, see `reader`.
+        resizer alone.
     """
 
     batch_size: Required[int]
@@ -121,10 +121,7 @@ class ImageOptions(LoaderOptions, total=False):
     Attributes
     ----------
     shuffle_buffer : int
-        Samples among which the webdataset and file readers of DALI draw the next one, 4,096 by
-        default; shards are shuffled as a whole besides. (The external reader and backend="torch"
-        shuffle without limit.) No more than a rank has; and at most 8,190 of files, as Linux maps
-        no more of them at once.
+        Ignored, as loaders shuffle without limit; earlier states of gloam had it.
     hw_decoder_load : float
         Share of JPEGs that the GPU's hardware decoder takes, the rest goes to its cores: .9 by
         default, and 1 for live lows and where four processes or more of one host train together.
@@ -187,14 +184,13 @@ class PairOptions(ImageOptions, total=False):
     resident : bool or "auto"
         With DALI: keep this rank's pairs in memory, decoded once: the GPU's, or the host's for
         device="cpu"; normals alone where lows are live. Each rank keeps its own part, shuffled anew
-        in every epoch. "auto" does so where they fit, and reads them as the external reader does
-        otherwise. By default False.
+        in every epoch. "auto" does so where they fit, and reads them batch by batch otherwise. By
+        default False.
     resident_side : int
         Longer side of what stays in memory; longer images are made smaller.
     reader : str
-        DALI's: "webdataset" for shards, "file" for files, "external" for lists and for either (it
-        reads at offsets and shuffles without limit, in the order of backend="torch"); "auto", the
-        default, takes what fits; a mixture is always read as by "external".
+        Ignored, but that it must fit, as all are read alike; earlier states of gloam had
+        "webdataset" for shards, "file" for files, "external" for anything, "auto" for what fits.
     decoder : str
         With backend="torch": "opencv", the default, or "pillow".
     """
@@ -368,6 +364,7 @@ class Options(BaseModel):
         A state fits only the same.
         """
         ignored = {"device", "workers", "hw_decoder_load", "prefetch", "framework", "give"}
+        ignored.add("shuffle_buffer")  # which no reader has any more
         if not self.labels:  # as states were before there were any
             ignored.add("labels")
         return self.model_dump(mode="json", exclude=ignored)

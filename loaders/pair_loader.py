@@ -1,21 +1,32 @@
-"""PairLoader: batches of (low, normal) from a set, by either backend."""
+"""PairLoader and TorchLoader: batches of (low, normal) from a set, by either backend."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
-from .backend import check_backend, class_of
+from ..errors import LoaderError
+from .backend import Choice, check_backend, choose_backend, options_for
+from .components import OpenComponent, open_mixture, open_single
+from .dataset import DECODERS
+from .devices import Device
 from .epoch_loader import EpochLoader
-from .index import Contents, cached_in, contents_of, open_data, warn_enlarged
-from .labels import LabelColumns, label_columns
-from .live.lows import LiveLows, is_live, live_lows, stored_draws
-from .mixtures.mixture import Mixture, as_mixture
+from .index import warn_enlarged
+from .mixtures.mixture import Mixture, as_mixture, schedule
+from .mixtures.order import MixedOrder, MixedSampler
 from .options import Options, PairOptions, check_names
+from .order import EpochOrder, Order
 
 if TYPE_CHECKING:
     from ..manifests.sets.pair_set import PairSet
+    from .steps import RenderedStep
+
+READERS = ("webdataset", "file", "external")
+_OF_DALI = ("reader", "resident", "resident_side")
 
 
 class PairLoader(EpochLoader):
@@ -65,20 +76,7 @@ class PairLoader(EpochLoader):
     (2, 3, 64, 64) torch.float32
     """
 
-    _backend = "dali"
-    _columns: LabelColumns | None
-    _drawn: LiveLows | None  # how lows are or were drawn, where something of that is asked for
-
-    def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Choose the subclass: by backend, and for mixtures."""
-        chosen = cls
-        if "_backend" in vars(cls):  # neither a copy nor a mixture's already
-            data = args[0] if args else options.get("data")
-            kind = "PairLoader" if as_mixture(data, options) is None else "MixedLoader"
-            asked = options if cls is PairLoader else {**options, "backend": cls._backend}
-            chosen = class_of(kind, asked)
-        made: Self = super().__new__(chosen)
-        return made
+    _only: str | None = None  # the one backend of a class
 
     def __init__(
         self,
@@ -87,34 +85,181 @@ class PairLoader(EpochLoader):
         **options: Unpack[PairOptions],
     ) -> None:
         check_names(options, PairOptions)
-        check_backend(options, self._backend)
-        contents, chosen, lows = self._opened(data, split, options)
-        reader = self._reader(contents, options)
-        rank, world_size = options.get("rank"), options.get("world_size")
-        super().__init__(contents, chosen, reader, rank, world_size, lows)
-        self._set_up(options)
+        given: Mapping[str, Any] = options
+        if self._only is not None:
+            check_backend(given, self._only)
+            given = {**given, "backend": self._only}
+        mixture = as_mixture(data, given)
+        choice = choose_backend(given, mixture is not None)
+        _check_options(given, choice.backend, mixture)
+        sizes, wanted = _checked(given, split, choice.backend, mixture, data)
+        seed, resident = sizes[0].seed, given.get("resident", False)
+        order: Order
+        if mixture is None:
+            components = open_single(data, given, split, seed)
+            ((single,), name) = components, components[0].contents.name
+            warn_enlarged(data, single.contents, sizes[0].size)
+            identity = single.contents.identity
+            order = EpochOrder(single.count, seed, sizes[0].shuffle, own=bool(resident))
+            self.reader = _reader_of(given, single, choice.backend)
+        else:
+            first = {**given, "size": sizes[0].size}
+            components, name = open_mixture(mixture, first, split, seed), repr(mixture)
+            own = json.dumps([[part.name, part.fingerprint()] for part in components])
+            identity = hashlib.sha256(own.encode()).hexdigest()[:16]
+            order = _mixed_order(mixture, components, sizes[0])
+            self.reader = "torch" if choice.backend == "torch" else "external"
+        super().__init__(
+            components,
+            order,
+            sizes,
+            name=name,
+            split=split,
+            identity=identity,
+            rank=given.get("rank"),
+            world_size=given.get("world_size"),
+        )
+        self._set_up(choice, wanted, given, stored=mixture is None)
 
-    def _opened(
-        self, data: Any, split: str, given: Mapping[str, Any]
-    ) -> tuple[Contents, Options, LiveLows | None]:
-        """Open what is loaded; returns it, the options, and how lows are made."""
-        recipe: Any = given.get("recipe")
-        draws = given.get("draws")
-        held = open_data(data, given.get("normals"))
-        exact = given.get("exact") or None
-        live = is_live(held, given.get("live"), recipe=recipe, draws=draws, exact=exact)
-        chosen = self._options(given, split == "train", live)
-        contents = contents_of(held, split, live=live)
-        warn_enlarged(held, contents, chosen.size)
-        contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
-        lows = live_lows(held, recipe, draws, chosen.seed, split == "train") if live else None
-        self._columns = label_columns(held, contents) if chosen.labels else None
-        self._drawn = (lows or stored_draws(held)) if chosen.give else None
-        return contents, chosen, lows
+    def _set_up(
+        self, choice: Choice, wanted: Device, given: Mapping[str, Any], stored: bool
+    ) -> None:
+        """Set up what makes batches.
 
-    def _reader(self, contents: Contents, given: Mapping[str, Any]) -> str:
-        """Return what reads, as states know it."""
-        raise NotImplementedError
+        stored: whether DALI resizes stored pairs on a CPU; in mixtures gloam's kernels do.
+        """
+        from .samples import Samples, collate, places_of
 
-    def _set_up(self, given: Mapping[str, Any]) -> None:
-        """Set up what makes batches, if it is not built when the first one is wanted."""
+        decoder = given.get("decoder") or "opencv"
+        self.dataset = Samples(self.components, self.sizes, decoder, self.order.count)
+        if choice.backend == "dali":
+            from .dali_backend import DaliBackend
+
+            resident = given.get("resident", False)
+            self.backend = DaliBackend(choice, wanted, resident, by_dali=stored)
+            return
+        from .workers import WorkerBackend
+
+        make = partial(partial, collate)
+        self.backend = WorkerBackend(choice, wanted, self._asked, places_of, make, shared=True)
+
+    def as_batch(self, rendered: RenderedStep) -> tuple[Any, ...]:
+        """Return a `RenderedStep` as it is handed out."""
+        made: tuple[Any, ...] = rendered.images
+        if self.options.keys:
+            made = (*made, self.keys_of(rendered.step))
+        if rendered.labels is not None:
+            made = (*made, rendered.labels)
+        return made if rendered.extras is None else (*made, rendered.extras)
+
+
+class TorchLoader(PairLoader):
+    """PairLoader with backend="torch": OpenCV or Pillow decode, in worker processes.
+
+    For a seed it gives the pairs, in the order, and cuts the windows that every PairLoader does.
+    Batches are copied to the device ahead of their use, from pinned memory on a stream of its own.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> loader = gloam.TorchLoader("SET", "val", batch_size=2, size=64, workers=0, device="cpu")
+    >>> [tuple(normal.shape) for low, normal in loader]
+    [(2, 3, 64, 64)]
+    """
+
+    _only = "torch"
+
+
+def _checked(
+    given: Mapping[str, Any], split: str, backend: str, mixture: Mixture | None, data: Any
+) -> tuple[dict[int, Options], Device]:
+    """Return the checked options by step, and the device."""
+    try:
+        sizes = schedule(given.get("size"))
+    except ValueError as error:
+        raise LoaderError(f"size: {error}") from None
+    live = bool(given.get("live") or given.get("recipe") or given.get("draws"))
+    # Live or not: the same decoder is to decode a component whatever it is mixed with.
+    live = live or (mixture is not None and backend == "dali") or getattr(data, "live", False)
+    chosen = {
+        step: options_for(backend, {**given, "size": size}, split == "train", live)
+        for step, size in sizes.items()
+    }
+    return {step: options for step, (options, _) in chosen.items()}, chosen[0][1]
+
+
+def _check_options(given: Mapping[str, Any], backend: str, mixture: Mixture | None) -> None:
+    """Refuse options that do not go with the backend, or with a mixture.
+
+    Raises LoaderError.
+    """
+    resident, reader = given.get("resident", False), given.get("reader", "auto")
+    if mixture is not None:
+        for name in ("labels", "resident", "resident_side"):
+            if given.get(name):
+                raise LoaderError(f"{name} goes with one set, not with a mixture: leave it out")
+    if backend == "torch":
+        for name in _OF_DALI:
+            if given.get(name, "auto") not in ("auto", False, None):
+                raise LoaderError(f"{name} goes with backend='dali': leave it out")
+        if (given.get("decoder") or "opencv") not in DECODERS:
+            raise LoaderError(f"decoder {given['decoder']!r}: must be opencv or pillow")
+        return
+    if given.get("decoder") is not None:
+        raise LoaderError("decoder goes with backend='torch': leave it out")
+    if mixture is not None:
+        if reader not in ("auto", "external"):
+            raise LoaderError(f"reader {reader!r} reads one set alone, not a mixture: leave it out")
+        unknown = set(given.get("give") or ()) - {"component"}
+        if unknown:
+            raise LoaderError(
+                f"give {min(unknown)!r}: of mixtures backend='torch' gives it, which 'auto' takes"
+            )
+    if resident not in (True, False, "auto"):
+        raise LoaderError(f"resident {resident!r}: must be True, False or 'auto'")
+    if given.get("resident_side") is not None and not resident:
+        raise LoaderError("resident_side goes with resident=True")
+    if reader not in ("auto", *READERS):
+        raise LoaderError(f"reader {reader!r}: must be auto or one of {', '.join(READERS)}")
+
+
+def _reader_of(given: Mapping[str, Any], component: OpenComponent, backend: str) -> str:
+    """Return the name of what reads.
+
+    Raises LoaderError when what is asked for reads another layout.
+    """
+    if backend == "torch":
+        return "torch"
+    contents = component.contents
+    reader = "external" if given.get("resident", False) else given.get("reader", "auto")
+    if reader not in ("auto", contents.reader, "external"):
+        raise LoaderError(
+            f"reader {reader!r} cannot read {contents.name}; use reader={contents.reader!r}"
+        )
+    return contents.reader if reader == "auto" else str(reader)
+
+
+def _mixed_order(
+    mixture: Mixture, components: Sequence[OpenComponent], options: Options
+) -> MixedOrder:
+    sampler = MixedSampler(
+        [one.name for one in components],
+        [one.weight for one in components],
+        options.seed,
+        options.shuffle,
+    )
+    sizes = [(one.contents.count, one.bright.count if one.bright else 0) for one in components]
+    repeats = [mixture.components[one.name].repeat for one in components]
+    passes = [
+        (i, one.count * repeat)
+        for i, (one, repeat) in enumerate(zip(components, repeats, strict=True))
+        if one.weight[0]
+    ]
+    after = sampler.place_after
+    if isinstance(mixture.epoch, int):
+        count = mixture.epoch
+    elif mixture.epoch == "longest":
+        count = max(after(i, samples - 1) for i, samples in passes)
+    else:
+        count = min(after(i, samples) - 1 for i, samples in passes)
+    return MixedOrder(sampler, count, sizes)

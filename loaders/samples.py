@@ -1,8 +1,8 @@
-"""One pair as a sample, and samples as a batch: what TorchLoader's processes do."""
+"""Samples one by one, and as a batch: what a loader is a loader of, and what its processes do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -19,97 +19,195 @@ from ..synth.kernels.arrays import Pixels, Window
 from ..synth.kernels.resize import flip_normalize, normalize, resized
 from .augment import CropFlip, crop_numbers, draw_crop
 from .columns import StoredPair, fetched
-from .dataset import PairDataset, check_one_size
+from .components import OpenComponent
+from .dataset import ReadyBatch, check_one_size, decoded_pair, place_of
 from .devices import converted
-from .given import Known, Teller, batch_known, tellers
+from .extras import InfoFunction, SampleInfo, batch_extras, info_functions
 from .labels import PairLabels, together
-from .live.lows import LiveLows
+from .lows import normal_of
 from .memory.reused import ReusedMemory
 from .memory.shared_buffers import BufferHandle, SharedBufferPool, shared
+from .mixtures.mixture import at
 from .options import Options
+from .order import Position
 
 
 class Place(NamedTuple):
-    """All that a process needs to make one sample, so that none holds a list of the set."""
+    """All that a process needs to make one sample, so that none holds a list of the set.
 
+    component: number of the component.
+    step: number of the batch, for schedules.
+    epoch: pass over the component.
+    labels: of the pair; of a single image the number of its class.
+    bright: (pair, epoch); of unpaired pictures.
+    """
+
+    component: int
+    step: int
     pair: StoredPair
     epoch: int = 0
-    labels: PairLabels | None = None
-    bright: Place | None = None  # of unpaired pictures
-
-
-class Samples(PairDataset, Dataset[Any]):
-    """Pairs, transformed as the options ask for."""
-
-    def __init__(
-        self,
-        contents: Any,
-        options: Options,
-        decoder: str,
-        live: LiveLows | None = None,
-        drawn: LiveLows | None = None,
-    ) -> None:
-        super().__init__(contents, decoder, live)
-        self._options, self._drawn = options, live or drawn
-
-    def __getitems__(self, places: list[Any]) -> list[Any]:
-        """Return the samples of a batch of one epoch; out of a store they are read side by side."""
-        if not all(isinstance(place, Place) for place in places):
-            return [super(Samples, self).__getitem__(place) for place in places]
-        images = (one for place in places for one in (place.pair.low, place.pair.normal))
-        if self._contents.far and any(in_store(one.path) for one in images):  # and not in copies
-            with ThreadPoolExecutor(AT_ONCE) as pool:
-                read = list(pool.map(fetched, [place.pair for place in places]))
-            places = [place._replace(pair=pair) for place, pair in zip(places, read, strict=True)]
-        keys, epoch = [place.pair.key for place in places], places[0].epoch
-        maker = None if self._live is None else self._live.maker(keys, epoch)
-        known: Sequence[Teller | None] = tellers(self._options, self._drawn, keys, epoch, maker)
-        known = known or [None] * len(places)
-        return [
-            self._sample(place, numbers, None if maker is None else partial(maker.low, i), known[i])
-            for i, (place, numbers) in enumerate(
-                zip(places, crop_numbers(self._options, epoch, keys), strict=True)
-            )
-        ]
-
-    def __getitem__(self, place: Any) -> Any:
-        return self.__getitems__([place])[0]
-
-    def _sample(
-        self,
-        place: Place,
-        numbers: npt.NDArray[np.float64],
-        made: Callable[[Pixels, Window], Pixels] | None,
-        known: Teller | None,
-    ) -> Sample:
-        """Return the sample of a pair, whose low is made of its normal, or stored."""
-        pair = place.pair
-        if made is None:
-            low, normal = self.decoded(pair)
-            inner = crop = draw_crop(self._options, numbers, *low.shape[:2])
-        else:
-            normal = self.normal(pair)
-            crop = draw_crop(self._options, numbers, *normal.shape[:2])
-            low, inner = made(normal, crop.window), crop.within()
-        labels = None if place.labels is None else place.labels.moved(crop, self._options)
-        sizes = sized(low, inner, self._options), sized(normal, crop, self._options)
-        told = None if known is None else known(normal, crop)
-        return Sample(*sizes, crop, pair.key, labels, told)
+    labels: PairLabels | int | None = None
+    bright: tuple[StoredPair, int] | None = None
 
 
 class Sample(NamedTuple):
-    """A pair that has the size of its batch, but not its flips, layout and type yet.
+    """A sample that has the size of its batch, but not its flips, layout and type yet.
 
-    low, normal: uint8 arrays (H, W, 3).
+    images: low and normal, or one image; uint8 arrays (H, W, 3).
     crop: of which flips and turn are left to do.
     """
 
-    low: Pixels
-    normal: Pixels
+    images: tuple[Pixels, ...]
     crop: CropFlip
     key: str
-    labels: PairLabels | None = None
-    known: Known | None = None
+    labels: PairLabels | int | None = None
+    known: SampleInfo | None = None
+
+
+class Samples(Dataset[Any]):
+    """The samples of a loader, of all ranks: decoded, by number, or transformed, by `Place`.
+
+    sizes: dict of step to Options.
+    count: samples of an epoch.
+    """
+
+    def __init__(
+        self,
+        components: Sequence[OpenComponent],
+        sizes: Mapping[int, Options],
+        decoder: str,
+        count: int,
+    ) -> None:
+        self._components, self._sizes = components, sizes
+        self._decoder, self._count = decoder, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return a sample, decoded: its images are uint8 RGB (H, W, 3).
+
+        Raises LoaderError naming an image that cannot be read or decoded; IndexError beyond the
+        last sample.
+        """
+        if isinstance(place, ReadyBatch):
+            return place
+        if isinstance(place, Place):
+            return self.__getitems__([place])[0]
+        whole = sum(one.count for one in self._components)
+        left = place_of(place, whole if len(self._components) > 1 else self._count)
+        for component in self._components:
+            if left < component.contents.count:
+                return self._decoded_at(component, left)
+            left -= component.contents.count
+        raise IndexError(place)
+
+    def __getitems__(self, places: list[Any]) -> list[Any]:
+        """Return the samples of a batch; out of a store they are read side by side."""
+        if not all(isinstance(place, Place) for place in places):
+            return [self[place] for place in places]
+        remote = any(self._components[place.component].contents.remote for place in places)
+        images = (one for place in places for one in (place.pair.low, place.pair.normal))
+        if remote and any(in_store(one.path) for one in images):  # and not in copies
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                read = list(pool.map(fetched, [place.pair for place in places]))
+            places = [place._replace(pair=pair) for place, pair in zip(places, read, strict=True)]
+        groups: dict[tuple[int, int], list[int]] = {}
+        for i, one in enumerate(places):
+            groups.setdefault((one.component, one.epoch), []).append(i)
+        made: dict[int, Sample] = {}
+        for (component, epoch), own in groups.items():
+            samples = self._of_group(component, epoch, [places[i] for i in own])
+            made |= zip(own, samples, strict=True)
+        return [made[i] for i in range(len(places))]
+
+    def _of_group(self, number: int, epoch: int, places: Sequence[Place]) -> list[Sample]:
+        """Return samples of one component and pass; what they are drawn by is drawn together."""
+        component, step = self._components[number], places[0].step
+        options, keys = at(self._sizes, step), [place.pair.key for place in places]
+        live = component.lows(step)
+        maker = None if live is None else live.maker(keys, epoch)
+        told: Sequence[InfoFunction | None] = info_functions(
+            options, live or component.drawn, keys, epoch, maker
+        )
+        told = told or [None] * len(places)
+        drawn = crop_numbers(options, epoch, keys)
+        return [
+            self._sample(
+                component, place, numbers, None if maker is None else partial(maker.low, i), tell
+            )
+            for i, (place, numbers, tell) in enumerate(zip(places, drawn, told, strict=True))
+        ]
+
+    def _sample(
+        self,
+        component: OpenComponent,
+        place: Place,
+        numbers: npt.NDArray[np.float64],
+        made: Callable[[Pixels, Window], Pixels] | None,
+        tell: InfoFunction | None,
+    ) -> Sample:
+        """Return a sample, whose low is made of its normal, or stored, or another picture."""
+        pair, options = place.pair, at(self._sizes, place.step)
+        if place.bright is not None:
+            low, normal = (normal_of(one, component.of_set) for one in (pair, place.bright[0]))
+            other = crop_numbers(options, place.bright[1], [place.bright[0].key])[0]
+            other[4:] = numbers[4:]
+            inner = draw_crop(options, numbers, *low.shape[:2])
+            crop = draw_crop(options, other, *normal.shape[:2])
+        elif made is None and not component.single:
+            low, normal = decoded_pair(pair, self._decoder, component.of_set)
+            inner = crop = draw_crop(options, numbers, *low.shape[:2])
+        else:
+            normal = normal_of(pair, component.of_set)
+            crop = draw_crop(options, numbers, *normal.shape[:2])
+            if made is not None:
+                low, inner = made(normal, crop.window), crop.within()
+        labels, known = place.labels, None
+        if isinstance(labels, PairLabels):
+            labels = labels.transformed(crop, options)
+        images: tuple[Pixels, ...] = (sized(normal, crop, options),)
+        if not component.single:
+            images = sized(low, inner, options), *images
+        if tell is not None:
+            known = tell(normal, crop)._replace(component=component.name)
+        return Sample(images, crop, pair.key, labels, known)
+
+    def _decoded_at(self, component: OpenComponent, number: int) -> Any:
+        pair, of_set = component.contents.pair(number), component.of_set
+        if component.classes is not None:
+            return normal_of(pair, of_set), int(component.classes[number])
+        live = component.lows(0)
+        if live is not None:
+            normal = normal_of(pair, of_set)
+            return live.low(normal, pair.key, 0), normal
+        if component.bright is not None:
+            bright = component.bright.pair(number % component.bright.count)
+            return normal_of(pair, of_set), normal_of(bright, of_set)
+        return decoded_pair(pair, self._decoder, of_set)
+
+
+def places_of(loader: Any) -> Iterator[list[Place]]:
+    """Yield what is left of a loader's running epoch: batches of places."""
+    epoch, share = loader.epoch, loader.share
+    for batch in range(loader.place[1], len(loader)):
+        step = loader.order.step(epoch, batch, share)
+        yield [_place_of(loader.components, step.number, one) for one in step.positions]
+
+
+def _place_of(components: Sequence[OpenComponent], step: int, one: Position) -> Place:
+    component, bright = components[one.component], None
+    contents, columns = component.contents, component.labels
+    labels: PairLabels | int | None = None
+    if columns is not None:
+        mask = columns.mask(one.number)
+        mask = None if mask is None else contents.nearest(mask)
+        labels = PairLabels(columns.take([one.number]), columns.roles, mask)
+    elif component.classes is not None:
+        labels = int(component.classes[one.number])
+    if component.bright is not None and one.bright is not None:
+        bright = component.bright.pair(one.bright[0]), one.bright[1]
+    return Place(one.component, step, contents.pair(one.number), one.epoch, labels, bright)
 
 
 def sized(image: Pixels, crop: CropFlip, options: Options) -> Pixels:
@@ -132,7 +230,7 @@ class BatchTensors:
     shapes: sequence of (height, width); of the pairs, in order, once they are turned; see
       `turned_shape`.
     members: images of each: low and normal.
-    rooms: where they are written while there is room, else to memory of their own.
+    buffers: where they are written while one is free, else to memory of their own.
 
     Raises LoaderError when they differ, and nothing is said that makes them alike.
     """
@@ -142,7 +240,8 @@ class BatchTensors:
         options: Options,
         shapes: Sequence[tuple[int, int]],
         members: int = 2,
-        rooms: SharedBufferPool | None = None,
+        buffers: SharedBufferPool | None = None,
+        blank: float | None = None,
     ) -> None:
         if not options.pad:
             check_one_size(shapes)
@@ -153,13 +252,13 @@ class BatchTensors:
         self._shift, self._scale = map(np.float32, options.levels_to_values)
         kind = torch.uint8 if options.dtype == "uint8" else torch.float32
         wanted = (members, len(shapes), *form)
-        self._room = None if rooms is None else rooms.take(wanted)
-        if rooms is None or self._room is None:
+        self._buffer = None if buffers is None else buffers.take(wanted)
+        if buffers is None or self._buffer is None:
             self._made = _memory(wanted, kind)
         else:
-            self._made = rooms.open(self._room)
+            self._made = buffers.open(self._buffer)
         if padded:  # what lies beyond an image is level 0
-            self._made.fill_(float(-self._shift * self._scale))
+            self._made.fill_(float(-self._shift * self._scale) if blank is None else blank)
         self._into = self._made.numpy().reshape(members, len(shapes), -1)
         self._half = options.dtype == "float16"
 
@@ -174,18 +273,18 @@ class BatchTensors:
         cls,
         options: Options,
         samples: Sequence[tuple[Sequence[Pixels], CropFlip]],
-        rooms: SharedBufferPool | None = None,
+        buffers: SharedBufferPool | None = None,
     ) -> Self:
         """Write samples: the images of each, which have their size, and its crop."""
         shapes = [turned_shape(images[0].shape, crop) for images, crop in samples]
-        batch = cls(options, shapes, len(samples[0][0]), rooms)
+        batch = cls(options, shapes, len(samples[0][0]), buffers)
         for number, (images, crop) in enumerate(samples):
             batch.place(number, images, crop)
         return batch
 
     def made(self) -> tuple[BufferHandle] | tuple[torch.Tensor, ...]:
-        """Return the room with low and normal, or else both."""
-        return self.tensors() if self._room is None else (self._room,)
+        """Return the buffer with low and normal, or else both."""
+        return self.tensors() if self._buffer is None else (self._buffer,)
 
     def tensors(self) -> tuple[torch.Tensor, ...]:
         """Return low and normal, (N, 3, H, W) or (N, H, W, 3)."""
@@ -220,31 +319,35 @@ def _memory(shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:
     return torch.empty(shape, dtype=kind)
 
 
-def collate_pairs(
+def collate(
     options: Options,
-    rooms: SharedBufferPool | None,
+    buffers: SharedBufferPool | None,
     asked: Options,
     samples: Sequence[Sample],
 ) -> tuple[Any, ...]:
-    """Return a batch: (low, normal), or (low, normal, keys, labels, what is known), of tensors.
+    """Return a batch: (low, normal, keys, labels, extras) or (images, labels, keys), of tensors.
 
-    rooms: of a loader whose own processes it works in, and of uint8: a room is in place of low and
+    buffers: of a loader whose own processes it works in, and of uint8: one is in place of low and
       normal, while there is one.
     asked: options as they were given, where `options` are of levels that values are made of later.
     """
-    pairs = [((sample.low, sample.normal), sample.crop) for sample in samples]
-    made: tuple[Any, ...] = BatchTensors.of(options, pairs, rooms).made()
+    made: Any = BatchTensors.of(
+        options, [(sample.images, sample.crop) for sample in samples], buffers
+    ).made()
+    crops = [sample.crop for sample in samples]
+    labels = [one.labels for one in samples if isinstance(one.labels, PairLabels)]
+    known = [sample.known for sample in samples if sample.known is not None]
+    if isinstance(samples[0].labels, int):
+        made = (*made, torch.tensor([sample.labels for sample in samples]))
     if options.keys:
         made = (*made, [sample.key for sample in samples])
-    labels = [sample.labels for sample in samples if sample.labels is not None]
     if labels:
-        made = (*made, together(labels, [sample.crop for sample in samples], options))
-    known = [sample.known for sample in samples if sample.known is not None]
-    return (*made, batch_known(known, asked)) if known else made
+        made = (*made, together(labels, crops, options))
+    return (*made, batch_extras(known, asked)) if known else made
 
 
-class ToldSamples(Dataset[Any]):
-    """Samples in a process of a loader's own: a refusal is told in their place.
+class ErrorsAsItems(Dataset[Any]):
+    """Samples in a process of a loader's own: a refusal is handed over in their place.
 
     Raised there, it would come with all of the process's trace in its message.
     """
@@ -264,8 +367,8 @@ class ToldSamples(Dataset[Any]):
             return refusal
 
 
-def told_batch(collate: Callable[[Any], tuple[Any, ...]], samples: Any) -> Any:
-    """Return a batch of what `ToldSamples` gives, or a refusal.
+def batch_or_error(collate: Callable[[Any], tuple[Any, ...]], samples: Any) -> Any:
+    """Return a batch of what `ErrorsAsItems` gives, or a refusal.
 
     A batch that shared memory has no room for goes through a pipe, as NumPy's arrays do.
     """

@@ -6,9 +6,7 @@ kind of loader it is of, and places are compared with what the loader has.
 
 from __future__ import annotations
 
-import base64
 import operator
-import re
 from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
@@ -17,28 +15,18 @@ from ..errors import LoaderError
 from ..manifests.sets.info import differences
 from ..storage.untrusted import first_finding, shown
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 MOST_EPOCHS = 1 << 31
 _MOST_DIFFERENCES = 8
-_ITERATION = re.compile(rb'\{"iter": (\d{1,18}), "epoch_idx"')  # in DALI's own state
 
 
 def _listed(value: Any) -> Any:
-    """Return a list as the tuple that a strict model takes, and nothing of an empty one."""
-    return (tuple(value) or None) if isinstance(value, list) else value
-
-
-def _decoded(value: Any) -> Any:
-    """Decode base64. Raises ValueError when it is none."""
-    if not isinstance(value, str):
-        raise ValueError("must be base64")
-    return base64.b64decode(value, validate=True)
+    """Return a list as the tuple that a strict model takes."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 Epoch = Annotated[int, Field(ge=0, lt=MOST_EPOCHS)]
 Whole = Annotated[int, Field(ge=0, lt=1 << 62)]
-Encoded = Annotated[bytes, BeforeValidator(_decoded)]
-Start = Annotated[tuple[Whole, Encoded] | None, BeforeValidator(_listed)]
 Counts = Annotated[tuple[Whole, ...], BeforeValidator(_listed)]
 Segment = Annotated[tuple[Whole, Whole, Counts], BeforeValidator(_listed)]
 
@@ -60,40 +48,6 @@ class LoaderState(_Fingerprinted):
         if self.batch > length:
             raise damaged("batch", f"{self.batch} of an epoch of {length} batches")
         return self
-
-
-class DaliState(LoaderState):
-    """The same with what DALI says of its own place.
-
-    base: epoch that its pipeline was built for.
-    dali: its state; empty at the pipeline's beginning.
-    numbers: see `ReaderNumbers.start`; states of gloam before it had one crop have none.
-    """
-
-    base: Epoch
-    dali: Encoded
-    numbers: Start = None
-
-    def check_places(self, length: int, batches: int, kept: bool) -> None:
-        """Check that DALI's places are that of the state.
-
-        length: batches of an epoch.
-        batches: those that DALI has for it, which it has run to the end where the epoch ends.
-        kept: whether pairs may be in memory, whose places are numbers alone.
-
-        Raises LoaderError when they are not.
-        """
-        self.within(length)
-        if self.base > self.epoch:
-            raise damaged("base", f"{self.base} is after epoch {self.epoch}")
-        over = self.batch == length
-        done = (self.epoch - self.base) * batches + (batches if over else self.batch)
-        if not kept and done != _place("dali", self.dali):
-            raise damaged("dali", f"it is at another place than batch {self.batch} of its epoch")
-        if self.numbers is not None:
-            first, state = self.numbers
-            if first > done or first % batches or first != _place("numbers", state):
-                raise damaged("numbers", f"no epoch begins at batch {first}")
 
 
 class MixtureState(_Fingerprinted):
@@ -167,11 +121,3 @@ def checked_epoch(epoch: Any) -> int:
 
 
 _DAMAGED = "the state is damaged: {}; load one as state_dict() gave it"
-
-
-def _place(field: str, state: bytes) -> int:
-    """Return how many batches DALI had given. Raises LoaderError when a state is none of DALI's."""
-    found = _ITERATION.search(state)
-    if state and found is None:
-        raise damaged(field, "no state of DALI 2.2 or later")
-    return int(found[1]) if found else 0

@@ -39,7 +39,7 @@ _TOGETHER = {
     "/studio/test_page.py": "page",
 }
 _FOR_WORKERS = (
-    "gloam.loaders.torch_loader",
+    "gloam.loaders.workers",
     "gloam.loaders.clips.clip_samples",
     "gloam.loaders.clips.videos.processes",
     "av",

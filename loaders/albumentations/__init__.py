@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...synth.recipes.load import DEFAULT
-from ..live.darkening import Darken as _Darken
+from ..darkening import Darken as _Darken
 
 
 class Darken(albumentations.ImageOnlyTransform):  # type: ignore[misc]

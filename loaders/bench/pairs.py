@@ -19,8 +19,7 @@ from ...manifests.sets.pair_set import open_set
 from ..backend import is_installed
 from ..index import contents_of
 from ..mixtures.mixture import Mixture, at, mixture_in
-from ..pair_loader import PairLoader
-from ..torch_loader import TorchLoader
+from ..pair_loader import PairLoader, TorchLoader
 
 
 @dataclass(frozen=True)
@@ -112,8 +111,7 @@ def bench_pairs(asked: Asked) -> Bench:
     }
     live = open_set(root).live
     ways: list[tuple[str, dict[str, Any]]] = [
-        (f"DALI, {reader} reader{', live' if live else ''}", {"reader": reader})
-        for reader in dict.fromkeys((contents.reader, "external"))
+        ("DALI, live" if live else "DALI, stored", {}),
     ]
     if not live:
         ways.append(("DALI, live", {"live": True}))
@@ -144,7 +142,7 @@ def bench_mixture(asked: Asked) -> Bench:
     common: dict[str, Any] = {"batch_size": asked.batch_size, "size": asked.size, "device": device}
     common |= {"rank": 0, "world_size": 1}
     with TorchLoader(mixture, asked.split, **common) as loader:
-        machine = machine_facts(asked, "pairs", loader.contents.count)
+        machine = machine_facts(asked, "pairs", loader.order.count)
     weights = {name: at(one.weight, 0) for name, one in mixture.components.items()}
     ways: dict[str, Callable[..., Any]] = {
         f"{processes} workers": partial(TorchLoader, workers=processes)

@@ -6,7 +6,7 @@ from ...errors import ImageRefused, LoaderError
 from ...manifests.clips.video import probe_video
 from ...synth.models import model_of
 from ..backend import is_installed
-from ..live.lows import LiveLows
+from ..lows import LiveLows
 from ..options import Options
 from .clip_bytes import beyond_dali, has_videos
 from .stored_clips import ClipContents

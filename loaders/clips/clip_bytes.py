@@ -1,10 +1,11 @@
-"""Bytes of clips for DALI: the encoded frames of pictures, or parts of videos."""
+"""Encoded clips: the frames of pictures, or parts of videos."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,25 +16,74 @@ from ...manifests.clips.video import probe_video
 from ...manifests.clips.windows import frame_files
 from ...manifests.sources import Location
 from ...manifests.sources.containers import read
+from ...storage.stores import AT_ONCE
 from ..columns import read_extent, read_together
-from ..read_pool import Bytes
+from ..order import Step
+from ..read import BatchesAhead, Bytes, EncodedStep
+from .low_pixels import clip_lows
 from .stored_clips import ClipContents, StoredClip, by_video
 from .videos.order import VideoPart
 
 _PICTURES = (".jpg", ".jpeg", ".png")
 _LOOKING = 8  # threads that look into videos
+_AHEAD = 2  # steps that are read, and whose lows are decoded, before DALI takes them
 
 
-class Clip(NamedTuple):
-    """A stored clip, read by a thread.
+class ClipSource:
+    """The encoded frames of one step after the other: the function of DALI's external source.
 
-    lows: uint8 array (T, H, W, 3), or list; the array may be a part of its batch's; a list is of
-      encoded lows, or of decoded ones.
-    normals: list of uint8 arrays (N); encoded.
+    One call a clip keeps threads from waiting for the interpreter's lock.
+
+    steps: endless.
+    decode_lows: decode lows here, not by DALI.
     """
 
-    lows: Any
-    normals: list[Bytes]
+    def __init__(
+        self, contents: ClipContents, steps: Iterator[Step], threads: int, *, decode_lows: bool
+    ) -> None:
+        self.begun: deque[EncodedStep] = deque()  # those that were given, and not taken back yet
+        self._contents, self._steps, self._decode_lows = contents, steps, decode_lows
+        self._pool = ThreadPoolExecutor(max(threads, AT_ONCE if contents.remote else 1))
+        self._ahead, self._done = BatchesAhead(self._begin, _AHEAD), 0
+
+    def __call__(self) -> list[Bytes]:
+        """Return the frames of the next step: uint8 arrays of encoded bytes."""
+        step, tasks = self._ahead.of(self._done)
+        self._done += 1
+        nothing = np.zeros(0, np.int64)
+        self.begun.append(EncodedStep(step, [], nothing, nothing, list))  # if one is damaged
+        clips = [task.result() for task in tasks]
+        encoded: list[Bytes] = []
+        pixels: list[Any] = []
+        low: list[int] = []
+        normal: list[int] = []
+        for lows, normals in clips:
+            if self._decode_lows:
+                pixels += lows
+            else:
+                low += range(len(encoded), len(encoded) + len(lows))
+                encoded += lows
+            normal += range(len(encoded), len(encoded) + len(normals))
+            encoded += normals
+        if self._decode_lows:
+            low = [len(encoded) + i for i in range(len(pixels))]
+        places = np.array(low or normal), np.array(normal)
+        self.begun[-1] = EncodedStep(step, encoded, *places, lambda: pixels)
+        return encoded
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _begin(self, number: int) -> tuple[Step, list[Future[Any]]]:
+        step, clips = next(self._steps), self._contents.clips
+        return step, [self._pool.submit(self._one, clips[one.number]) for one in step.positions]
+
+    def _one(self, clip: StoredClip) -> tuple[Sequence[Any], list[Bytes]]:
+        """Read the lows of a clip, decoded or not, and its normals."""
+        read, count = read_frames(clip), len(clip.lows)
+        lows: Sequence[Any] = read[:count]
+        return clip_lows(read[:count]) if self._decode_lows else lows, read[count:]
 
 
 def read_frames(clip: StoredClip) -> list[Bytes]:

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ...errors import LoaderError
 from ...manifests.clips.windows import Windows
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...storage.stores import as_path
-from ..dataset import first_batch
-from ..epoch_loader import ReadyBatches
-from ..epoch_order import epoch_order
-from ..live.lows import is_live, live_lows
-from ..memory.shared_buffers import SharedBufferPool
+from ..backend import Choice, options_for
+from ..components import OpenComponent
+from ..epoch_loader import EpochLoader
+from ..lows import is_live, live_lows
 from ..options import ClipOptions, Options, check_names
-from ..worker_loader import WorkerLoader
+from ..order import EpochOrder
+from ..workers import WorkerBackend
 from .backend import choose_decoder
 from .clip_bytes import has_videos
 from .clip_samples import ClipPlace, ClipSamples, collate_clips
-from .stored_clips import ClipContents, clips_in, clips_of_pairs, clips_of_set
-from .videos.order import group_clips
+from .stored_clips import clips_in, clips_of_pairs, clips_of_set
+from .videos.order import VideoOrder, group_clips
+
+if TYPE_CHECKING:
+    from ..steps import RenderedStep
 
 
-class ClipLoader(WorkerLoader):
+class ClipLoader(EpochLoader):
     """Low and normal clips, (N, T, C, H, W) each: the same crop, resize and flips for all frames.
 
     Epochs, ranks and states are those of `PairLoader`. On a GPU, DALI decodes and gloam's kernels
@@ -111,101 +112,58 @@ class ClipLoader(WorkerLoader):
             contents = clips_of_set(held, split, live)
         else:
             contents = clips_in(data, windows)
-        chosen = self._options(options, training, live)
+        chosen, wanted = options_for("torch", options, training, live)
         lows = live_lows(held, recipe, draws, chosen.seed, training) if live else None
         self._groups = group_clips(contents.clips) if has_videos(contents) else None
-        order = "clips" if self._groups is None else "videos"
-        rank, world_size = options.get("rank"), options.get("world_size")
-        super().__init__(contents, chosen, order, rank, world_size, lows)
-        self._clips: ClipContents = contents
-        self._dataset = self._samples = ClipSamples(contents, chosen, lows)
-        self._ordered: dict[int, Any] = {}
-        self._dali: Any = None
+        drawn = contents.count, chosen.seed, chosen.shuffle
+        component = OpenComponent("", contents, live={} if lows is None else {0: lows})
+        super().__init__(
+            (component,),
+            EpochOrder(*drawn) if self._groups is None else VideoOrder(*drawn, self._groups),
+            {0: chosen},
+            name=contents.name,
+            split=split,
+            identity=contents.identity,
+            rank=options.get("rank"),
+            world_size=options.get("world_size"),
+        )
+        self._wanted = wanted
+        self.dataset = ClipSamples(contents, chosen, lows)
         backend, decoder = options.get("backend", "auto"), options.get("decoder")
         self._falls_back = backend == "auto" and decoder is None
-        self._begin_with(choose_decoder(backend, decoder, contents, chosen, lows))
+        reader = choose_decoder(backend, decoder, contents, chosen, lows)
+        self.begin_with(reader, "it can read them" if self._falls_back else "as asked")
 
-    def _begin_with(self, reader: str) -> None:
-        """Say who decodes from now on."""
-        if self._dali is not None:
-            self._dali.close()
-            self._dali = None
+    _what = "clips"
+
+    def begin_with(self, reader: str, why: str) -> None:
+        """Say who decodes from now on: "dali", "pyav" or "workers"."""
+        choice = Choice("torch" if reader == "workers" else reader, why)
+        self.backend: Any
         if reader == "workers":
-            self._prepare()
+            own = choice, self._wanted, self._asked, places_of, _collate
+            self.backend = WorkerBackend(*own, shared=False)
             return
-        from .dali_clips import DaliClips
+        from .clip_backend import ClipBackend
 
-        self._dali = DaliClips(
-            self._clips, self.options, self.live, self._samples, self._batch_places, self.__len__,
-            groups=self._groups, by_dali=reader == "dali",
-        )  # fmt: skip
+        self.backend = ClipBackend(
+            choice, self._wanted, self.dataset, groups=self._groups, falls_back=self._falls_back
+        )
 
-    @property
-    def num_workers(self) -> int:
-        """Processes that make batches; 0 if this one does."""
-        return super().num_workers if self._dali is None else 0
+    def as_batch(self, rendered: RenderedStep) -> tuple[Any, ...]:
+        """Return a `RenderedStep` as it is handed out."""
+        positions = rendered.step.positions
+        made = (one.reshape(len(positions), -1, *one.shape[1:]) for one in rendered.images)
+        return (*made, self.keys_of(rendered.step)) if self.options.keys else tuple(made)
 
-    @property
-    def batch_sampler(self) -> Any:
-        """An iterable that begins an epoch; where DALI decodes, of ready batches."""
-        return super().batch_sampler if self._dali is None else ReadyBatches(self)
 
-    @property
-    def collate_fn(self) -> Any:
-        """The function that makes a batch of the samples of `dataset`."""
-        return super().collate_fn if self._dali is None else first_batch
+def _collate(options: Options, buffers: Any, asked: Options) -> Any:
+    return partial(collate_clips, options)
 
-    def _collate(self, options: Options, rooms: SharedBufferPool | None) -> Any:
-        return partial(collate_clips, options)
 
-    def _begin(self) -> Iterator[tuple[Any, ...]]:
-        if self._dali is None:
-            yield from super()._begin()
-            return
-        from .dali_clips import DaliFailed
-
-        self._process = os.getpid()
-        device_id = self._wanted.current() if self.options.device == "gpu" else None
-        try:
-            for low, normal, keys in self._dali.batches(self.epoch, self._batch, device_id):
-                yield (low, normal, keys) if self.options.keys else (low, normal)
-        except DaliFailed as failure:
-            if not self._falls_back:
-                raise
-            pyav = self._dali.by_dali and self._groups is not None
-            print(
-                f"{failure}; {'PyAV decodes' if pyav else 'processes decode'} from here on",
-                file=sys.stderr,
-            )
-            self._begin_with("pyav" if pyav else "workers")
-            yield from self._begin()
-
-    def _free(self) -> None:
-        super()._free()
-        if self._dali is not None:
-            self._dali.close()
-
-    def _places(self) -> Iterator[list[Any]]:
-        """Yield what is left of the running epoch: batches of clips."""
-        epoch = self.epoch
-        for batch in range(self._batch, len(self)):
-            yield self._batch_places(epoch, batch)
-
-    def _batch_places(self, epoch: int, batch: int) -> list[ClipPlace]:
-        """Return the clips of a batch."""
-        order = self._order(epoch)
-        numbers = order[self._places_of(batch) % len(order)].tolist()
-        return [ClipPlace(self._clips.clips[n], epoch, n) for n in numbers]
-
-    def _order(self, epoch: int) -> Any:
-        """Return the numbers of all ranks' clips in an epoch's order."""
-        held = self._ordered  # threads that make batches ahead ask for other epochs
-        if epoch not in held:
-            drawn = self.options.seed, epoch, self.options.shuffle
-            if self._groups is None:
-                order = epoch_order(self.contents.count, *drawn)
-            else:
-                order = self._groups.order(*drawn)
-            held = {**dict(list(held.items())[-2:]), epoch: order}
-            self._ordered = held
-        return held[epoch]
+def places_of(loader: Any) -> Iterator[list[ClipPlace]]:
+    """Yield what is left of a loader's running epoch: batches of clips."""
+    epoch, share, clips = loader.epoch, loader.share, loader.contents.clips
+    for batch in range(loader.place[1], len(loader)):
+        positions = loader.order.step(epoch, batch, share).positions
+        yield [ClipPlace(clips[one.number], epoch, one.number) for one in positions]

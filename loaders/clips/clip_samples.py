@@ -18,7 +18,7 @@ from ...synth.kernels.arrays import Pixels
 from ..augment import CropFlip, crop_numbers, draw_crop
 from ..columns import StoredPair, read_extent, undecodable
 from ..dataset import NumberedSamples
-from ..live.lows import LiveLows
+from ..lows import LiveLows
 from ..options import Options
 from ..samples import BatchTensors, sized
 from .low_pixels import low_pixels

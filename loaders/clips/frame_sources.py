@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from torch.utils.dlpack import from_dlpack
 
 from ...errors import ImageRefused, LoaderError
 from ...manifests.clips.video import decode_frames
 from ...synth.kernels.arrays import Pixels
+from ..dali.failures import last_words
+from ..order import Step
+from ..steps import DecodedStep
 from .videos.order import Runs, VideoPart
 
 Check = Callable[[VideoPart, Sequence[Pixels]], None]
@@ -38,31 +42,56 @@ class Frames(NamedTuple):
     held: Any = None
 
 
-class Pictures:
-    """Frames that are images.
+class DecodingFailed(LoaderError):
+    """A decoder fails at clips that another one may decode."""
 
-    pipeline: whose first output they are, a batch at a time.
+
+class _At(NamedTuple):
+    """A frame on a GPU, by its address alone."""
+
+    address: int
+
+    def data_ptr(self) -> int:
+        return self.address
+
+
+class VideoDecoder:
+    """Decodes steps of clips of videos.
+
+    by: who decodes, for messages.
     """
 
-    def __init__(self, pipeline: Any, on_gpu: bool) -> None:
-        self._pipeline, self._on_gpu = pipeline, on_gpu
+    ahead = 0
 
-    def next(self, stream: Any = None) -> Frames:
-        """Return the frames of the next batch."""
-        if not self._on_gpu:
-            decoded = self._pipeline.run()[0]
-            return _on_host([np.asarray(decoded.at(i)) for i in range(len(decoded))])
-        decoded = self._pipeline.run(stream)[0]
-        at = np.array([decoded[i].data_ptr() for i in range(len(decoded))], np.uint64)
-        return Frames([], np.array(decoded.shape(), np.int64)[:, :2], at, decoded)
+    def __init__(self, videos: Videos, steps: Iterator[Step], by: str) -> None:
+        self._videos, self._steps, self._by = videos, steps, by
+
+    def next(self, stream: Any = None) -> DecodedStep:
+        """Return the next step.
+
+        Raises LoaderError naming the video that is damaged, or DecodingFailed.
+        """
+        step = next(self._steps)
+        try:
+            frames = self._videos.next(stream)
+        except Exception as error:  # RuntimeError of DALI, or whatever a source raised
+            name = self._videos.name
+            words = f"{name}: {self._by}: {last_words(error)}"
+            raise self._videos.damage() or DecodingFailed(words, path=name) from error
+        images: Any = frames.images or [_At(int(one)) for one in frames.at]
+        normal = np.arange(len(frames.sizes))
+        return DecodedStep(step, images, frames.sizes, normal, normal, frames.held)
+
+    def close(self) -> None:
+        """End what decodes."""
+        self._videos.close()
 
 
 class Videos:
     """Frames of parts of videos, which are decoded once and stay while batches want them.
 
-    pipelines: sequence of DALI pipelines, or of DecodingThreads; whose first output are sequences
-      of frames (F, H, W, 3): the parts of one run after the other's. Several ones take turns at the
-      runs.
+    decoders: functions of a stream, each of which returns the sequences of frames (F, H, W, 3) of
+      its next run, part after part: arrays, or tensors on a GPU. Several ones take turns at runs.
     check: function of a part and its frames; called with the first part: raises an error if they
       are not its frames.
     name: name of what they are read from.
@@ -71,7 +100,7 @@ class Videos:
 
     def __init__(
         self,
-        pipelines: Sequence[Any],
+        decoders: Sequence[Callable[[Any], Sequence[Any]]],
         on_gpu: bool,
         runs: Runs,
         check: Check | None = None,
@@ -79,8 +108,8 @@ class Videos:
         name: str = "",
         end: Callable[[], None] | None = None,
     ) -> None:
-        self._pipelines, self._on_gpu, self._runs = pipelines, on_gpu, runs
-        self._check, self._name, self._end = check, name, end
+        self._decoders, self._on_gpu, self._runs = decoders, on_gpu, runs
+        self._check, self.name, self._end = check, name, end
         self._held: dict[int, Any] = {}  # by run: sequences of frames
         self._made = self._done = 0
 
@@ -98,7 +127,7 @@ class Videos:
         if not self._on_gpu:
             chosen = zip(parts, places, strict=True)
             return _on_host([run[n][i] for (run, n), (*_, own) in chosen for i in own])
-        shapes = [tuple(run.shape()[number]) for run, number in parts]
+        shapes = [_shape_of(run[number]) for run, number in parts]
         begins = [int(run[number].data_ptr()) for run, number in parts]
         sizes, at = frame_places(shapes, begins, [own for *_, own in places])
         return Frames([], sizes, at, [run for run, _ in parts])
@@ -115,24 +144,24 @@ class Videos:
                 decode_frames(part.video, part.times)
             except ImageRefused as refusal:
                 name = part.video.member
-                words = f"{self._name}: {name}: {refusal}; gloam build passes such clips"
+                words = f"{self.name}: {name}: {refusal}; gloam build passes such clips"
                 return LoaderError(f"{words} over, and ClipLoader reads the set", key=name)
         return None
 
     def _decode(self, stream: Any) -> None:
-        pipeline = self._pipelines[self._made % len(self._pipelines)]
-        if self._on_gpu:
-            made = pipeline.run(stream)[0]
-        else:  # DALI's are copies of its outputs
-            decoded = pipeline.run()[0]
-            made = [np.asarray(decoded.at(i)) for i in range(len(decoded))]
+        made = self._decoders[self._made % len(self._decoders)](stream)
         if self._check is not None:
-            first = np.asarray(made[0].as_cpu()) if self._on_gpu else made[0]
+            first = np.asarray(from_dlpack(made[0]).cpu()) if self._on_gpu else made[0]
             schedule, run = self._runs.of_run(self._made)
             self._check(schedule.parts(run)[0], list(first))
             self._check = None
         self._held[self._made] = made
         self._made += 1
+
+
+def _shape_of(sequence: Any) -> tuple[int, ...]:
+    shape = sequence.shape  # a method, of DALI's tensors
+    return tuple(shape() if callable(shape) else shape)
 
 
 def frame_places(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+
+import numpy as np
 
 from ...synth.decode import decode_image
 from ...synth.kernels.arrays import Pixels
@@ -19,19 +21,16 @@ def low_pixels(data: Pixels) -> Pixels:
     return decode_image(encoded, "png" if encoded.startswith(SIGNATURE) else "jpg")
 
 
-def clip_lows(
-    lows: list[Pixels], room: Callable[[tuple[int, int]], Pixels]
-) -> Pixels | list[Pixels]:
-    """Decode the lows of a clip, to RGB (T, H, W, 3); a list of frames where others wrote them.
+def clip_lows(lows: Sequence[Pixels]) -> list[Pixels]:
+    """Decode the lows of a clip, each to RGB (H, W, 3).
 
-    lows: list of uint8 arrays (N).
-    room: function of height and width; returns the array to fill.
+    lows: uint8 arrays (N).
 
     Raises ImageRefused when one is damaged.
     """
     size = png_size(lows[0])
     if size is not None:
-        made = room(size)
-        if decode_pngs(lows, made):
-            return made
+        made = np.empty((len(lows), *size, 3), np.uint8)
+        if decode_pngs(list(lows), made):
+            return list(made)
     return [low_pixels(low) for low in lows]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -43,12 +43,7 @@ class StoredClip(NamedTuple):
 
 @dataclass(frozen=True)
 class ClipContents(Contents):
-    """The clips of one split; see `Contents`.
-
-    frames: number in each clip.
-    """
-
-    frames: int = 0
+    """The clips of one split; see `Contents`."""
 
     @cached_property
     def clips(self) -> Sequence[StoredClip]:
@@ -67,6 +62,10 @@ class ClipContents(Contents):
             lows = () if self.live else places[: self.frames]
             made.append(StoredClip(keys[number], lows, places[-self.frames :]))
         return made
+
+    def keys_of(self, numbers: Iterable[int]) -> list[str]:
+        """Return the keys of clips, by their numbers."""
+        return [self.clips[int(number)].key for number in numbers]
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "clips"}
@@ -91,7 +90,7 @@ def clips_of_set(pairs: PairSet, split: str, live: bool) -> ClipContents:
             ),
             path=root,
         )
-    return ClipContents(**vars(contents_of_set(pairs, split, live)), frames=frames)
+    return ClipContents(**vars(contents_of_set(pairs, split, live)) | {"frames": frames})
 
 
 def clips_of_pairs(pairs: Sequence[Any], split: str, windows: Windows) -> ClipContents:

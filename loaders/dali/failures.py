@@ -1,67 +1,82 @@
 """Which image DALI failed at.
 
-It does not say, so the pairs of its next batches are found out and decoded here.
+It does not say, so the samples of the steps that it was at are decoded here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 from ...errors import LoaderError
-from ..columns import read_extent
+from ..columns import StoredPair, read_extent
+from ..components import OpenComponent
 from ..dataset import decoded_pair
-from ..index import Contents
-from ..live.lows import normal_of
+from ..lows import normal_of
 from ..options import Options
+from ..order import Step
+
+Suspect = tuple[StoredPair, tuple[str, ...], bool]
+"""A pair, those of its members that were to be decoded, and whether it is a set's."""
 
 
 def explained(
-    error: Exception,
     name: str,
     options: Options,
-    suspects: Iterable[tuple[Contents, Sequence[int]]],
+    components: Sequence[OpenComponent],
+    error: Exception,
+    steps: Sequence[Step],
 ) -> LoaderError:
     """Return the error to raise in place of DALI's.
 
-    It names the pair that DALI failed at, where that can be told.
+    It names the image that DALI failed at, where that can be told.
 
     error: DALI's.
     name: of what is loaded.
-    options: the loader's.
-    suspects: numbers of the pairs that DALI was at.
+    steps: those that DALI was at.
     """
-    for contents, numbers in suspects:
-        with ThreadPoolExecutor(options.workers) as pool:
-            # Unnamed, so that those behind the first that is found are not looked at.
-            found = next(filter(None, pool.map(partial(_damage, contents), numbers)), None)
-        found = found or _first_unknown(contents, options, numbers)
-        if found is not None:
-            return LoaderError.at(contents.name, str(found))
+    pairs = list(_suspects(components, steps))
+    with ThreadPoolExecutor(max(options.workers, 1)) as pool:
+        # Unnamed, so that those behind the first that is found are not looked at.
+        found = next(filter(None, pool.map(_damage, pairs)), None)
+    found = found or _first_unknown(options, pairs)
     # As where the machine has no memory left: what DALI says is all there is.
-    return LoaderError.at(name, f"DALI: {last_words(error)}")
+    return LoaderError.at(name, str(found) if found else f"DALI: {last_words(error)}")
 
 
-def _damage(contents: Contents, number: int) -> LoaderError | None:
+def _suspects(components: Sequence[OpenComponent], steps: Sequence[Step]) -> Iterator[Suspect]:
+    """Yield what the steps hold, each sample once."""
+    seen = set()
+    for one in dict.fromkeys(one for step in steps for one in step.positions):
+        component = components[one.component]
+        for contents, number in (
+            (component.contents, one.number),
+            (component.bright, -1 if one.bright is None else one.bright[0]),
+        ):
+            if contents is None or number < 0 or (id(contents), number) in seen:
+                continue
+            seen.add((id(contents), number))
+            members = ("normal",) if contents.live else ("low", "normal")
+            yield contents.pair(number), members, contents.layout is not None
+
+
+def _damage(suspect: Suspect) -> LoaderError | None:
+    pair, members, of_set = suspect
     try:
-        if contents.live:
-            normal_of(contents.pairs[number], contents.layout is not None)
+        if members == ("normal",):
+            normal_of(pair, of_set)
         else:
-            decoded_pair(contents.pairs[number], "pillow", contents.layout is not None)
+            decoded_pair(pair, "pillow", of_set)
     except LoaderError as error:
         return error
     return None
 
 
-def _first_unknown(
-    contents: Contents, options: Options, numbers: Iterable[int]
-) -> LoaderError | None:
+def _first_unknown(options: Options, suspects: Sequence[Suspect]) -> LoaderError | None:
     """Return which of the pairs, all of which gloam decodes, DALI does not, one by one."""
     from .pipelines import one_by_one
 
-    members = ("normal",) if contents.live else ("low", "normal")
-    images = [(contents.pairs[number], member) for number in numbers for member in members]
+    images = [(pair, member) for pair, members, _ in suspects for member in members]
     pipeline = one_by_one(
         (read_extent(getattr(pair, member)) for pair, member in images),
         options.model_copy(update={"device": "cpu"}),

@@ -1,6 +1,6 @@
 """The DALI pipeline of a server: it transforms an image as `PairLoader` does.
 
-It is `decoded`, a resize and `normalised` of `dali.transforms.operators`, written out for servers.
+It is `decoded`, a resize and `normalised` of `dali.operators`, written out for servers.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from torchvision import tv_tensors
 from torchvision.transforms import v2
 
 from ...synth.recipes.load import DEFAULT, Recipe
-from ..live.darkening import Darken as _Darken
+from ..darkening import Darken as _Darken
 
 
 class Darken(v2.Transform):  # type: ignore[misc]

@@ -224,7 +224,10 @@ def _pairs_of(job: _Job) -> _Made:
     places = dict(zip(kept, align([greys[path] for path in kept]), strict=True))
     notes |= {path: "cannot be aligned" for path in kept if np.isnan(places[path]).any()}
     kept = [path for path in kept if path not in notes]
-    while len(kept) >= FEWEST:
+    most = max(1, len(kept) // 3)  # where more stand out, all of the scene moves
+    for _ in range(most):
+        if len(kept) < FEWEST:
+            break
         first = places[kept[len(kept) // 2]]
         window = _window([places[path] - first for path in kept], greys[kept[0]].shape)
         aligned = [move_to(pixels[path], places[path] - first)[window] for path in kept]

@@ -22,7 +22,7 @@ Single = npt.NDArray[np.float32]
 
 FEWEST = 3
 """Frames of a bracket; of two nobody can tell which one something moved in."""
-_ALIKE, _NEARLY = 0.65, 0.45
+_ALIKE, _NEARLY = 0.65, 0.3
 """Least likeness of neighbours in a bracket; and where EXIF says that they were taken together."""
 _TOGETHER = 10.0  # seconds between the exposures of two frames that were
 _SAME_EV = 0.1

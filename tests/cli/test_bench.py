@@ -25,7 +25,7 @@ def test_bench_measures_every_way(finished):
     table = json.loads(result.stdout)
     names = [speed["name"] for speed in table["speeds"]]
     assert {speed["note"] for speed in table["speeds"]} == {""}
-    for way in ("webdataset reader", "DALI, live", "resident in", "DataLoader, live", "in memory"):
+    for way in ("DALI, stored", "DALI, live", "resident in", "DataLoader, live", "in memory"):
         assert any(way in name for name in names), way
     assert table["advice"].removeprefix("fastest here: ") in names
     assert all(speed["pairs_a_second"] > 0 for speed in table["speeds"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import copy
 
 import pytest
@@ -92,11 +91,8 @@ def test_no_value_of_any_field_ends_in_a_traceback(make, good):
     with make() as loader:
         assert all(refused(loader, value) for value in ODD)
         for field in good:
-            taken = [value for value in ODD if not refused(loader, {**good, field: value})]
-            # States of gloam before it had one crop have no numbers.
-            assert not taken or (field == "numbers" and taken == [None, []])
-            without = {name: value for name, value in good.items() if name != field}
-            assert refused(loader, without) or field == "numbers"
+            assert all(refused(loader, {**good, field: value}) for value in ODD)
+            assert refused(loader, {name: one for name, one in good.items() if name != field})
         for field in good["fingerprint"]:
             for value in ODD:
                 state = copy.deepcopy(good)
@@ -108,21 +104,25 @@ def test_no_value_of_any_field_ends_in_a_traceback(make, good):
 
 def test_a_place_that_the_epoch_does_not_have_is_refused(make, good):
     with make() as loader:
-        for field in {"batch", "taken", "step", "begun", "base"} & set(good):
+        for field in {"batch", "taken", "step", "begun"} & set(good):
             assert refused(loader, {**good, field: 10**9})
-        if "dali" in good and not loader._resident:
-            for changes in ({"batch": 3}, {"epoch": 1}, {"dali": ""}, {"numbers": [1, ""]}):
-                assert refused(loader, {**good, **changes})
+
+
+SAME = (  # kinds that have one order, whoever makes the batches
+    {"torch", "webdataset", "external", "resident"},
+    {"images", "torch images"},
+    {"mixture"},
+    {"dali mixture"},
+    {"live"},
+)
 
 
 def test_a_state_of_another_kind_is_refused_with_what_differs(shards):
     loaders = {name: make(shards) for name, make in KINDS.items()}
-    same_order = {("external", "resident"), ("resident", "external")}  # on one rank
     for name, loader in loaders.items():
         for other, given in loaders.items():
-            if name == other or {name, other} == {"mixture", "dali mixture"}:
-                continue
-            assert refused(loader, given.state_dict()) or (name, other) in same_order
+            alike = any({name, other} <= kinds for kinds in SAME)
+            assert refused(loader, given.state_dict()) != alike, (name, other)
 
 
 def test_a_state_of_clips_ends_where_the_epoch_ends(tmp_path):
@@ -134,18 +134,6 @@ def test_a_state_of_clips_ends_where_the_epoch_ends(tmp_path):
         assert refused(loader, {**loader.state_dict(), "batch": batch})
     loader.load_state_dict({**loader.state_dict(), "batch": len(loader)})
     assert list(loader) == []
-
-
-def test_a_damaged_state_of_dali_is_refused_at_the_first_batch(shards):
-    make = KINDS["webdataset"]
-    with make(shards) as loader:
-        next(iter(loader))
-        good = loader.state_dict()
-    raw = base64.b64decode(good["dali"])
-    for place in (5, len(raw) // 2):
-        data = raw[:place] + bytes([raw[place] ^ 0xFF]) + raw[place + 1 :]
-        with pytest.raises(LoaderError):
-            go_on(make(shards), {**good, "dali": base64.b64encode(data).decode()})
 
 
 def test_pairs_in_memory_have_another_order_on_several_ranks(shards):

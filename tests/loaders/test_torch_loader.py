@@ -140,23 +140,23 @@ def test_rooms_are_written_to_again_and_no_batch_changes(root, dtype):
             for batch, expected in zip(kept, plain, strict=False):
                 assert all(map(torch.equal, batch, expected))
             assert epoch % 2 or len(kept) == len(plain) > 6
-        assert loader._rooms is not None
+        assert loader.backend._buffers is not None
 
 
-def test_rooms_that_are_taken_are_not_given_out(monkeypatch):
-    rooms = SharedBufferPool(12, workers=2, prefetch=1)
+def test_buffers_that_are_taken_are_not_given_out(monkeypatch):
+    buffers = SharedBufferPool(12, workers=2, prefetch=1)
     monkeypatch.setattr(
         "gloam.loaders.memory.shared_buffers.get_worker_info", lambda: SimpleNamespace(id=1)
     )
-    taken = [rooms.take((2, 6)) for _ in range(4)]
-    assert [room and room.number for room in taken] == [3, 4, 5, None]
-    rooms.open(taken[1])[:] = 7
-    rooms.give_back(taken[1])
-    assert rooms.take((2, 7)) is None  # too small
-    assert rooms.take((3, 4)) == (4, (3, 4))
-    assert rooms.open(BufferHandle(4, (12,))).tolist() == [7] * 12
-    rooms.begin()
-    assert rooms.take((1,)).number == 3
+    taken = [buffers.take((2, 6)) for _ in range(4)]
+    assert [one and one.number for one in taken] == [3, 4, 5, None]
+    buffers.open(taken[1])[:] = 7
+    buffers.give_back(taken[1])
+    assert buffers.take((2, 7)) is None  # too small
+    assert buffers.take((3, 4)) == (4, (3, 4))
+    assert buffers.open(BufferHandle(4, (12,))).tolist() == [7] * 12
+    buffers.begin()
+    assert buffers.take((1,)).number == 3
 
 
 @pytest.mark.parametrize("batches", [1, None], ids=["abandoned", "ended"])
@@ -164,7 +164,7 @@ def test_processes_of_a_loader_that_is_dropped_end_by_themselves(shards, batches
     """They are told to: not waited for, and stopped by a signal after five seconds each."""
     loader = TorchLoader(shards, batch_size=4, size=24, device="cpu", workers=2)
     assert list(itertools.islice(loader, batches))
-    processes = loader._loader._iterator._workers
+    processes = loader.backend._loader._iterator._workers
     assert all(process.is_alive() for process in processes)
     del loader
     gc.collect()
@@ -258,7 +258,7 @@ def test_sizes_and_damage_are_named(root, tmp_path):
 
 
 def processes_of(loader) -> list:
-    return loader._loader._iterator._workers
+    return loader.backend._loader._iterator._workers
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
@@ -344,7 +344,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which `nohup` ignores
 loader = TorchLoader(sys.argv[1], batch_size=4, size=24, device="cpu", workers=2)
 passing = iter(loader)
 next(passing)
-print(*(process.pid for process in loader._loader._iterator._workers), flush=True)
+print(*(process.pid for process in loader.backend._loader._iterator._workers), flush=True)
 time.sleep(600)
 """
 

@@ -1,4 +1,4 @@
-"""Decode parts of videos with PyAV, ahead of use, behind the interface of a DALI pipeline."""
+"""Decode parts of videos with PyAV, ahead of use."""
 
 from __future__ import annotations
 
@@ -19,21 +19,7 @@ _AHEAD = 2  # runs that are decoded while others are used: a window of shuffled 
 _MOST_AHEAD = 3 << 30  # bytes of more runs, where a run has fewer parts than there are processes
 
 
-class OnGpu(list[Any]):
-    """Tensors of torch on a GPU, with the `shape` of DALI's lists."""
-
-    def shape(self) -> list[tuple[int, ...]]:
-        """Return the shape of each."""
-        return [tuple(one.shape) for one in self]
-
-
-class OnHost(list[npt.NDArray[np.uint8]]):
-    """Arrays on the host, with the `at` of DALI's lists."""
-
-    at = list.__getitem__
-
-
-class DecodedParts:
+class PyavParts:
     """Sequences of frames of parts of videos, run by run, decoded by PyAV.
 
     groups: groups of the clips.
@@ -52,7 +38,7 @@ class DecodedParts:
         self._processes = VideoProcesses(workers, int(groups.sizes.max())) if workers else None
         self._locked = None if device_id is None else _Locked(device_id)
 
-    def run(self, stream: Any = None) -> tuple[Any]:
+    def __call__(self, stream: Any = None) -> list[Any]:
         """Return the next run's sequences (F, H, W, 3).
 
         Raises ImageRefused when a frame cannot be decoded; LoaderError when a decoding process
@@ -66,7 +52,7 @@ class DecodedParts:
                 ]
         made = [one.result() for one in self._begun.pop(self._done)]
         self._done += 1
-        return (OnHost(made) if self._device is None else OnGpu(made),)
+        return made
 
     def close(self) -> None:
         """End the threads and processes."""

@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy.typing as npt
 from ....errors import ImageRefused
 from ....manifests.clips.video import list_key_frames
 from ....manifests.sources import Location
-from ...epoch_order import epoch_order, epoch_seed
+from ...order import EpochOrder, epoch_order, epoch_seed
 from ..stored_clips import StoredClip, by_video
 
 Numbers = npt.NDArray[np.int64]
@@ -60,6 +61,20 @@ class Groups:
         window[shuffled] = (np.cumsum(sizes) - sizes) // _WINDOW
         drawn = epoch_order(count, seed, epoch, shuffle)
         return np.lexsort((drawn, window[self.of_clip]))
+
+
+class VideoOrder(EpochOrder):
+    """The order of clips of videos: shuffled by groups, and within windows of them."""
+
+    kind = "shuffled by groups of videos"
+
+    def __init__(self, count: int, seed: int, shuffle: bool, groups: Groups) -> None:
+        super().__init__(count, seed, shuffle)
+        self._of_groups = partial(groups.order, seed, shuffle=shuffle)
+
+    def numbers(self, epoch: int, first: int, last: int) -> Numbers:
+        """Return the numbers in an epoch's order."""
+        return self._of_groups(epoch)
 
 
 def group_clips(clips: Sequence[StoredClip]) -> Groups:

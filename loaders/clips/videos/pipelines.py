@@ -11,7 +11,7 @@ from typing import Any
 
 from nvidia.dali import fn, pipeline_def
 
-from ...dali.transforms.operators import BATCHES
+from ...dali.operators import BATCHES
 from ...options import Options
 from .order import Runs, VideoPart
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ....manifests.clips.segments import Segments
 from ...dali.forks import built
+from ...options import Options
 from ..clip_bytes import bytes_of
 from ..frame_sources import PIPELINES, Videos, check_against_pyav
 from ..stored_clips import ClipContents
-from .decoding import DecodedParts
+from .decoding import PyavParts
 from .order import Groups, Runs, Schedule
 from .processes import VideoProcesses
 
@@ -49,33 +52,52 @@ def decode_by_pyav(wanted: Wanted, workers: int, device_id: int | None) -> Video
     Raises LoaderError when they cannot be started.
     """
     runs = wanted.runs(wanted.groups.at_once)
-    parts = DecodedParts(runs, wanted.groups, workers, device_id)
+    parts = PyavParts(runs, wanted.groups, workers, device_id)
     on_gpu, name = device_id is not None, wanted.contents.name
     return Videos([parts], on_gpu, runs, name=name, end=parts.close)
 
 
 def decode_by_dali(
-    wanted: Wanted, workers: int, segments: Segments, pool: Executor, common: dict[str, Any]
+    wanted: Wanted, options: Options, segments: Segments, pool: Executor, device_id: int | None
 ) -> Videos:
-    """Let DALI decode the segments that worker processes cut.
+    """Let DALI decode the segments that worker processes cut; with 0 workers this one cuts.
 
-    workers: processes; with 0 this one cuts.
-    segments: what was cut, also for pipelines before.
+    segments: what was cut.
     pool: threads that wait for the processes.
-    common: options of all pipelines; see `pipelines.pipelines_of`.
 
     Raises LoaderError with what DALI says; also when processes cannot be started.
     """
+    from ...dali.pipelines import SIDE_BY_SIDE
     from .pipelines import pipelines_of
 
-    on_gpu, name = common["device_id"] is not None, wanted.contents.name
+    on_gpu, name, workers = device_id is not None, wanted.contents.name, options.workers
     count = PIPELINES if on_gpu else 1
     at_once = -(-wanted.groups.at_once // count)
     runs = wanted.runs(at_once)
     processes = VideoProcesses(workers, 0) if workers else None
     cut = None if processes is None else partial(processes.cut, margins=on_gpu)
     given = partial(bytes_of, segments=segments, cut=cut)
-    made = pipelines_of(runs, count, pool, given, **common | {"batch_size": at_once})
-    pipelines = [built(one, name) for one in made]
-    end = None if processes is None else processes.close
-    return Videos(pipelines, on_gpu, runs, check_against_pyav, name=name, end=end)
+    common: dict[str, Any] = {
+        "options": options,
+        "batch_size": at_once,
+        "num_threads": max(workers, 1),
+        "device_id": device_id,
+    }
+    made = pipelines_of(runs, count, pool, given, **common | (SIDE_BY_SIDE if on_gpu else {}))
+    decoders = [partial(_run, built(one, name)) for one in made]
+
+    def end() -> None:
+        pool.shutdown(wait=False, cancel_futures=True)
+        if processes is not None:
+            processes.close()
+
+    return Videos(decoders, on_gpu, runs, check_against_pyav, name=name, end=end)
+
+
+def _run(pipeline: Any, stream: Any) -> Sequence[Any]:
+    """Return the sequences of a pipeline's next run: arrays, or DALI's list on a GPU."""
+    if stream is not None:
+        sequences: Sequence[Any] = pipeline.run(stream)[0]
+        return sequences
+    (decoded,) = pipeline.run()
+    return [np.asarray(decoded[i]) for i in range(len(decoded))]

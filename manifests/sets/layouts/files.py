@@ -186,13 +186,20 @@ class Files:
     def extents(
         self, root: Path, split: str, units: Sequence[str], names: Sequence[str], *, held: bool
     ) -> tuple[Keys, list[Extents]]:
-        """Find the keys of a split, and where its members lie, by its lists."""
+        """Find the keys of a split, and where its members lie, by its lists.
+
+        Raises SetError when the lists do not name the same samples in the same order.
+        """
         columns = []
         for name in names:
             lines = read_list(list_path(root, f"{split}-{name}"))
             columns.append([line.rpartition(" ")[0] for line in lines])
-        keys = Texts(Path(path).stem for path in columns[0])
-        return keys, [Filed(str(root), Texts(paths)) for paths in columns]
+        keys, *others = ([Path(path).stem for path in paths] for paths in columns)
+        if any(own != keys for own in others):
+            raise SetError.at(
+                root, f"the lists of {' and '.join(names)} are out of step; gloam verify the set"
+            )
+        return Texts(keys), [Filed(str(root), Texts(paths)) for paths in columns]
 
 
 def _refuse_links(root: Path, folder: str) -> None:

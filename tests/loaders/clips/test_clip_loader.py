@@ -15,8 +15,10 @@ from torch.utils.data import DataLoader
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import LoaderError
-from gloam.loaders.clips import backend, clip_bytes, dali_clips
+from gloam.loaders.clips import backend, clip_bytes
+from gloam.loaders.clips.frame_sources import DecodingFailed
 from gloam.loaders.clips.videos import reading
+from gloam.loaders.dali import decoder
 from gloam.loaders.options import Options
 from gloam.manifests.clips.video import decode_frames
 from gloam.manifests.clips.windows import video_and_times
@@ -179,14 +181,14 @@ def test_an_interrupt_leaves_keys_in_step(made):
     options = {"size": 32, "batch_size": 1} | WAYS["dali"]
     whole = list(loader(made, **options))
     hurt = loader(made, **options)
-    run = hurt._dali._run
+    run = hurt.backend._run
 
     def interrupted(*place):
         run(*place)
-        hurt._dali._run = run
+        hurt.backend._run = run
         raise KeyboardInterrupt
 
-    hurt._dali._run = interrupted
+    hurt.backend._run = interrupted
     with pytest.raises(KeyboardInterrupt):
         next(iter(hurt))
     hurt.set_epoch(0)
@@ -313,15 +315,15 @@ def test_frames_that_are_not_those_of_pyav_are_noticed(videos, monkeypatch, caps
 
     monkeypatch.setattr(reading, "bytes_of", bytes_of)
     options = {"frames": 4, "size": 32} | WAYS["dali"]
-    with pytest.raises(dali_clips.DaliFailed, match="are not those that PyAV decodes"):
+    with pytest.raises(DecodingFailed, match="are not those that PyAV decodes"):
         list(loader(videos, **options))
     falling = loader(videos, **options)
-    falling._falls_back = True  # as of backend="auto" on a GPU
+    falling.backend._falls_back = True  # as of backend="auto" on a GPU
     assert falling.num_workers == 0
     for one, other in zip(whole, falling, strict=True):
         assert one[2] == other[2]
         assert torch.equal(one[1], other[1])
-    assert not falling._dali.by_dali
+    assert not falling.backend.by_dali
     said = capsys.readouterr().err
     assert "DALI: " in said
     assert "; PyAV decodes from here on" in said
@@ -373,12 +375,12 @@ def test_a_pipeline_that_cannot_be_built_is_no_end(made, capsys, monkeypatch):
     def broken(pipeline, name):
         raise LoaderError(f"{name}: DALI: libnvcuvid.so.1 is missing")
 
-    monkeypatch.setattr(dali_clips, "built", broken)
+    monkeypatch.setattr(decoder, "built", broken)
     options = {"size": 32, "batch_size": 1} | WAYS["dali, live"]
     with pytest.raises(LoaderError, match="DALI: libnvcuvid"):
         list(loader(made, **options))
     falling = loader(made, **options)
-    falling._falls_back = True
+    falling.backend._falls_back = True
     assert len(list(falling)) == len(falling)
     assert "libnvcuvid.so.1 is missing; processes decode" in capsys.readouterr().err
     falling.close()
@@ -388,14 +390,14 @@ def test_a_failure_amid_an_epoch_goes_on_by_processes(made, capsys):
     options = {"size": 32, "batch_size": 1} | WAYS["dali, live"]
     whole = list(loader(made, **options))
     hurt = loader(made, **options)
-    hurt._falls_back = True
+    hurt.backend._falls_back = True
     running = iter(hurt)
     taken = [next(running)]
 
     def broken(*args):
         raise RuntimeError("no such device")
 
-    hurt._dali._lows.run = broken
+    hurt.backend._renderer.next = broken
     taken += running
     for one, other in zip(whole, taken, strict=True):
         assert one[2] == other[2]

@@ -1,4 +1,4 @@
-"""DALI's JAX iterator over the same pipelines. Runs where JAX is installed."""
+"""PairLoader's batches as JAX arrays. Runs where JAX is installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytest.importorskip("jax")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("layout", ["shards", "files"])
 def test_batches_are_those_of_pair_loader(layout, request):
-    from gloam.loaders.dali.jax_loader import jax_iterator
+    from gloam.loaders.jax_loader import jax_iterator
 
     root = request.getfixturevalue(layout)
     options = {

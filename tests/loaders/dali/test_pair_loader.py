@@ -10,7 +10,8 @@ import pytest
 
 from gloam.errors import LoaderError, SetError
 from gloam.loaders import PairLoader
-from gloam.loaders.index import Contents, contents_of
+from gloam.loaders.index import contents_of
+from gloam.manifests.sets.layouts.shards import Shards
 
 from ..numbered import TRAIN, VAL, epoch_numbers, mixed_sizes, numbered, numbers
 
@@ -198,7 +199,7 @@ def test_lists_out_of_step_are_noticed(files, tmp_path):
     names.write_text("\n".join([*lines[1:], lines[0]]) + "\n")
     with (
         PairLoader(root, batch_size=4, **PLAIN) as loader,
-        pytest.raises(LoaderError, match="out of step"),
+        pytest.raises(SetError, match="out of step"),
     ):
         list(loader)
 
@@ -234,13 +235,13 @@ def test_a_set_of_lows_only_wants_its_own_normals(shards, files, shard_lows, fil
 
 
 def test_lows_and_normals_out_of_step_are_noticed(shards, shard_lows, monkeypatch):
-    honest = Contents.shards
+    honest = Shards.extents
 
-    def reversed_normals(self, kind="low"):
-        tars, indexes = honest(self, kind)
-        return (tars[::-1], indexes[::-1]) if kind == "normal" else (tars, indexes)
+    def reversed_normals(self, root, split, units, names, *, held):
+        units = units[::-1] if "normal" in names else units
+        return honest(self, root, split, units, names, held=held)
 
-    monkeypatch.setattr(Contents, "shards", reversed_normals)
+    monkeypatch.setattr(Shards, "extents", reversed_normals)
     loader = PairLoader(shard_lows, "val", normals=shards, batch_size=4, **PLAIN)
-    with loader, pytest.raises(LoaderError, match="out of step"):
+    with loader, pytest.raises(SetError, match="gloam verify both"):
         list(loader)

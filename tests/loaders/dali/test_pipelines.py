@@ -19,7 +19,7 @@ PLAIN = {"device": "cpu", "workers": 2, "size": (40, 56)}
 @pytest.fixture
 def decoders(monkeypatch) -> list[dict[str, Any]]:
     """Return what decoders are asked for, by pipelines of a GPU too: decoding stays on the CPU."""
-    from gloam.loaders.dali.transforms import operators
+    from gloam.loaders.dali import operators
 
     asked = []
     real = operators.fn
@@ -38,40 +38,37 @@ def decoders(monkeypatch) -> list[dict[str, Any]]:
     return asked
 
 
-def on_gpu(shards):
+def decoded_on(shards, device):
+    from gloam.loaders.dali import pipelines
+
     options = PairLoader(shards, batch_size=2, **PLAIN, crop="resize").options
-    return options.model_copy(update={"device": "gpu"})
+    pairs = contents_of(shards, "train").pairs
+    data = [np.frombuffer(pairs[i].normal.read(), np.uint8) for i in range(12)]
+    batches = [data[i : i + 4] for i in range(0, 12, 4)] * 9
+    pipeline = pipelines.encoded_images(
+        lambda: batches.pop(0),
+        options.model_copy(update={"device": device}),
+        batch_size=4,
+        num_threads=2,
+        device_id=None,
+    )
+    pipeline.build()
+    return [np.array(batch[i]) for (batch,) in [pipeline.run() for _ in range(3)] for i in range(4)]
 
 
 def test_jpegs_are_decoded_on_a_gpu_as_libjpeg_turbo_does(shards, decoders):
     """With fancy upsampling: seen in the pipeline's own description."""
-    from gloam.loaders.dali import pipelines
-
-    paths = contents_of(shards, "train").shards()
-    pipelines.webdataset_pairs(
-        *paths, on_gpu(shards), batch_size=2, num_threads=1, device_id=None
-    ).build()
+    decoded_on(shards, "gpu")
     assert {asked["device"] for asked in decoders} == {"mixed"}
     assert all(asked["jpeg_fancy_upsampling"] for asked in decoders)
 
 
-def test_two_decoders_of_a_gpu_share_what_becomes_lows(shards, decoders):
-    from gloam.loaders.dali import pipelines
-
-    paths = contents_of(shards, "train").shards("normal")
+def test_two_decoders_of_a_gpu_share_the_images(shards, decoders):
     made = []
-    for options, count in (
-        (on_gpu(shards), 2),
-        (on_gpu(shards).model_copy(update={"device": "cpu"}), 1),
-    ):
+    for device, count in (("gpu", 2), ("cpu", 1)):
         decoders.clear()
-        pipeline = pipelines.webdataset_normals(
-            *paths, options, batch_size=4, num_threads=2, device_id=None
-        )
-        pipeline.build()
+        made.append(decoded_on(shards, device))
         assert len(decoders) == count
-        images = [pipeline.run()[0] for _ in range(3)]
-        made.append([np.array(batch.at(i)) for batch in images for i in range(4)])
     for one, other in zip(*made, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -90,21 +87,3 @@ def test_where_many_train_together_the_hardware_decodes_everything(
         PairLoader(shards, batch_size=2, hw_decoder_load=0.5, **PLAIN).options.hw_decoder_load
         == 0.5
     )
-
-
-@pytest.mark.parametrize("layout", ["shards", "files"])
-def test_numbers_go_on_from_the_beginning_of_an_epoch(layout, request):
-    """Found again from the first batch on, the place of a long training would take minutes."""
-    with PairLoader(request.getfixturevalue(layout), batch_size=4, backend="dali", **PLAIN) as one:
-        builder, batches = one._builder, one._builder.epoch_batches()
-        first = builder.source_numbers(0)
-        numbers = [first(done) for done in range(3 * batches)]
-        start = first.start(2 * batches + 1)
-        assert start[0] == 2 * batches
-        assert first.start(batches - 1) is None
-        other = builder.source_numbers(0, start)
-        assert [other(done) for done in range(2 * batches + 1, 3 * batches)] == numbers[
-            2 * batches + 1 :
-        ]
-        assert other(0) == numbers[0]
-        assert sorted(n for batch in numbers[:batches] for n in batch[:4])[0] == 0

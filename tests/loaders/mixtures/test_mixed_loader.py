@@ -322,6 +322,6 @@ def test_a_file_names_recipes_and_pairs_relative_to_itself(tmp_path, photos, mon
         "  pairs: {data: [[low.png, normal.png]], weight: 1}\n"
     )
     loader = TorchLoader(tmp_path / "mix.yaml", **PLAIN)
-    names = loader.parts[0].live[5].recipe.mixture.keys()
+    names = loader.components[0].live[5].recipe.mixture.keys()
     assert {Path(name).stem for name in names} == {"even", "own"}
     assert len(next(iter(loader))[0]) == 4

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from gloam.loaders.mixtures.course import Course, SteppedRank
+from gloam.loaders.mixtures.order import MixedSampler, SteppedRank
 from gloam.loaders.mixtures.shares import Shares
 from gloam.loaders.options import Options
 
@@ -25,7 +25,7 @@ def test_any_thousand_samples_hold_each_share_to_within_one(weights):
         assert np.abs(before[1000:] - before[:-1000] - wanted).max() < 1
         for place in (0, 999, 1000, 4321, count):
             assert shares.before(place)[component] == before[place]
-        course = Course("abcdefgh"[: len(weights)], [{0: one} for one in weights], 0, True)
+        course = MixedSampler("abcdefgh"[: len(weights)], [{0: one} for one in weights], 0, True)
         for number in {0, 1, before[-1] // 2, before[-1] - 1}:
             place = np.flatnonzero(found == component)[number] + 1
             assert course.place_after(component, int(number)) == place

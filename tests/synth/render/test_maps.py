@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gloam.loaders.augment import CropFlip
-from gloam.loaders.given import moved
+from gloam.loaders.extras import transformed
 from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.batch import chroma_noise_steps as chroma
 from gloam.synth.kernels.batch import chroma_steps, level_steps, map_steps, noise_steps
@@ -142,7 +142,7 @@ def test_maps_of_a_batch_are_those_of_its_images(photograph, size):
         wanted["mask"] = emitter_mask(normal, drawn, crop.window).astype(np.float32)
         wanted["emitter-light"] = emitter_light(normal, drawn, crop.window)
         for name, first in spec.first_planes.items():
-            one = moved(wanted[name], crop, size or crop.window[2:]).transpose(2, 0, 1)
+            one = transformed(wanted[name], crop, size or crop.window[2:]).transpose(2, 0, 1)
             own = found[i, first : first + MAP_CHANNELS[name]]
             near = {"rtol": 2e-4, "atol": 2e-5, "err_msg": f"{name} of {i}"}
             np.testing.assert_allclose(own[:, : one.shape[1], : one.shape[2]], one, **near)

@@ -7,7 +7,7 @@ import pytest
 
 from gloam.errors import ImageRefused
 from gloam.loaders.clips.stored_clips import clips_in
-from gloam.loaders.clips.videos.decoding import DecodedParts, runs_ahead
+from gloam.loaders.clips.videos.decoding import PyavParts, runs_ahead
 from gloam.loaders.clips.videos.order import Groups, Runs, Schedule, group_clips
 from gloam.manifests.clips.video import decode_frames
 from gloam.manifests.clips.windows import Windows
@@ -38,10 +38,10 @@ def runs_of(clips, groups, at_once=3):
 def test_runs_come_one_after_the_other(clips, workers, device_id):
     groups = group_clips(clips)
     runs = runs_of(clips, groups)
-    parts = DecodedParts(runs, groups, workers, device_id)
+    parts = PyavParts(runs, groups, workers, device_id)
     for run in range(12):  # through epochs
         schedule, own = runs.of_run(run)
-        (made,) = parts.run()
+        made = parts()
         assert len(made) == len(schedule.parts(own))
         for part, frames in zip(schedule.parts(own), made, strict=True):
             found = frames if device_id is None else frames.cpu().numpy()
@@ -59,9 +59,9 @@ def test_damage_is_raised_with_its_run(clips, workers):
         file.seek(size // 3)
         file.write(bytes(size - size // 3))
     runs = runs_of(clips, groups)
-    parts = DecodedParts(runs, groups, workers)
+    parts = PyavParts(runs, groups, workers)
     with pytest.raises(ImageRefused):
-        list(iter(parts.run, None))  # on and on
+        list(iter(parts, None))  # on and on
     parts.close()
 
 

@@ -1,0 +1,229 @@
+"""Clips decoded in this process by DALI or PyAV, on a GPU or a CPU.
+
+A frame is an image of a step as any other; those of one clip have one crop. On a GPU a few small
+batches are made at once: they take little longer than one.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from ...errors import GloamError, ImageRefused, LoaderError
+from ...manifests.clips.segments import Segments
+from ...manifests.images.header import read_header
+from ...manifests.images.png import SIGNATURE
+from ...storage.stores import AT_ONCE
+from ..backend import Choice
+from ..columns import read_extent
+from ..dali.failures import last_words
+from ..dali_backend import DaliBackend
+from ..devices import Device
+from ..epoch_loader import EpochLoader
+from ..order import Order, Share, Step
+from ..steps import Decoder, RenderedStep, Renderer
+from .clip_bytes import ClipSource, read_first_normal
+from .clip_samples import ClipPlace, ClipSamples
+from .frame_sources import DecodingFailed, VideoDecoder
+from .stored_clips import ClipContents, StoredClip
+from .videos.order import Groups
+from .videos.reading import Wanted, decode_by_dali, decode_by_pyav
+
+_FRAMES = 512
+"""Frames that are made at once: on an H200 and 16 cores, clips of 8 frames of 192 x 192 come at
+2,500 a second in batches of 64, and at 1,900 in batches of 16 made one by one."""
+_BYTES = 1 << 29
+"""Bytes of their lows and normals as float32: they are prefetched to the GPU's memory."""
+_LOOKS = 16  # clips whose frames are measured
+
+
+class ClipBackend(DaliBackend):
+    """The backend of clips that this process makes batches of.
+
+    samples: what decodes the clips of a batch that DALI failed at, to name the frame.
+    groups: those of the clips of videos.
+    falls_back: let other decoders go on where this one fails.
+    """
+
+    def __init__(
+        self,
+        choice: Choice,
+        wanted: Device,
+        samples: ClipSamples,
+        *,
+        groups: Groups | None = None,
+        falls_back: bool = False,
+    ) -> None:
+        super().__init__(choice, wanted, by_dali=True)
+        self.by_dali, self._samples = choice.backend == "dali", samples
+        self._groups, self._falls_back = groups, falls_back
+        self._largest: int | None = None  # pixels of a frame
+        self._ready: deque[RenderedStep] = deque()  # batches made at once that were not taken yet
+
+    def batches(self, loader: EpochLoader) -> Iterator[tuple[Any, ...]]:
+        """Yield the batches that are left of the running epoch.
+
+        DALI takes some damaged JPEGs that processes refuse; `gloam verify` finds them.
+
+        Raises LoaderError naming the clip and frame that cannot be read or decoded; DecodingFailed
+        when it fails at what processes decode, and no others may go on.
+        """
+        try:
+            yield from super().batches(loader)
+        except DecodingFailed as failure:
+            if not self._falls_back:
+                raise
+            pyav = self.by_dali and self._groups is not None
+            print(
+                f"{failure}; {'PyAV decodes' if pyav else 'processes decode'} from here on",
+                file=sys.stderr,
+            )
+            why = f"{'DALI' if self.by_dali else 'PyAV'} failed"
+            loader.begin_with("pyav" if pyav else "workers", why)  # type: ignore[attr-defined]
+            yield from loader.backend.batches(loader)
+
+    def moved(self) -> None:
+        """Drop what was made ahead."""
+        super().moved()
+        self._ready.clear()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_ready": deque()}
+
+    def _run(self, renderer: Renderer) -> Any:
+        if not self._ready:
+            try:
+                self._ready.extend(split(super()._run(renderer)))
+            except GloamError:
+                raise
+            except Exception as error:  # of a GPU, say
+                words = f"{'DALI' if self.by_dali else 'PyAV'}: {last_words(error)}"
+                raise DecodingFailed(words) from error
+        return self._ready.popleft()
+
+    def _decoder(self, loader: EpochLoader, device_id: int | None) -> Decoder:
+        contents, options = loader.contents, loader.options
+        assert isinstance(contents, ClipContents)
+        try:
+            if self._groups is not None:
+                return self._videos(loader, contents, device_id)
+            from ..dali.decoder import DaliDecoder
+
+            own = options.batch_size * contents.frames
+            together = self._together(loader, own, device_id)
+            self._most = together * options.batch_size
+            decoded = not contents.live and read_extent(contents.clips[0].lows[0])
+            source = ClipSource(
+                contents,
+                grouped(loader.order.ahead(), *loader.place, loader.share, together),
+                options.workers,
+                decode_lows=bool(decoded and decoded.startswith(SIGNATURE)),
+            )
+            few = options.model_copy(update={"prefetch": min(options.prefetch, 3)})
+            explain = partial(self._explained, contents)
+            count = 2 * together * own
+            return DaliDecoder(source, explain, few, count, device_id, loader.name)
+        except LoaderError as error:
+            raise DecodingFailed(str(error), path=loader.name) from error
+
+    def _videos(
+        self, loader: EpochLoader, contents: ClipContents, device_id: int | None
+    ) -> Decoder:
+        assert self._groups is not None
+        order, share, options = loader.order.ahead(), loader.share, loader.options
+
+        def numbers_of(epoch: int, batch: int) -> list[list[int]]:
+            steps = (order.step(epoch, n, share) for n in range(batch, order.batches(epoch, share)))
+            return [[one.number for one in step.positions] for step in steps]
+
+        wanted = Wanted(contents, self._groups, loader.place, numbers_of)
+        if not self.by_dali:
+            frames = decode_by_pyav(wanted, options.workers, device_id)
+            return VideoDecoder(frames, loader.steps_ahead(), "PyAV")
+        pool = ThreadPoolExecutor(max(options.workers, AT_ONCE if contents.remote else 1))
+        segments = Segments(margins=device_id is not None)
+        frames = decode_by_dali(wanted, options, segments, pool, device_id)
+        return VideoDecoder(frames, loader.steps_ahead(), "DALI")
+
+    def _together(self, loader: EpochLoader, frames: int, device_id: int | None) -> int:
+        """Return how many batches of so many frames are made at once."""
+        size, contents = loader.options.size, loader.contents
+        if device_id is None or size is None:  # batches may differ in size
+            return 1
+        assert isinstance(contents, ClipContents)
+        if self._largest is None:  # looked for once, not for every pipeline
+            try:
+                self._largest = largest_of(contents.clips)
+            except (LoaderError, ImageRefused):  # told when it comes
+                return 1
+        return batches_at_once(frames, max(self._largest, math.prod(size)))
+
+    def _explained(
+        self, contents: ClipContents, error: Exception, steps: Sequence[Step]
+    ) -> LoaderError:
+        """Return what is wrong with a clip of some steps, or that DALI alone fails at them."""
+        for one in (one for step in steps for one in step.positions):
+            try:
+                self._samples[ClipPlace(contents.clips[one.number], one.epoch, one.number)]
+            except LoaderError as found:
+                return found
+        words = f"{contents.name}: DALI: {last_words(error)}"
+        return DecodingFailed(words, path=contents.name)
+
+
+def grouped(order: Order, epoch: int, batch: int, share: Share, together: int) -> Iterator[Step]:
+    """Yield steps of several batches each, epoch after epoch; none goes on in the next epoch."""
+    while True:
+        count = order.batches(epoch, share)
+        while batch < count:
+            end = min((batch // together + 1) * together, count)
+            steps = [order.step(epoch, number, share) for number in range(batch, end)]
+            positions = [one for step in steps for one in step.positions]
+            counts = tuple(len(step.positions) for step in steps)
+            yield Step(steps[0].number, positions, counts)
+            batch = end
+        epoch, batch = epoch + 1, 0
+
+
+def split(rendered: RenderedStep) -> list[RenderedStep]:
+    """Return the batches of a step that is several.
+
+    They are copied, so that keeping one, or changing it in place, affects no other.
+    """
+    step = rendered.step
+    if len(step.counts) < 2:
+        return [rendered]
+    frames = len(rendered.images[0]) // len(step.positions)
+    cuts = [frames * count for count in step.counts]
+    images = [[part.clone() for part in one.split(cuts)] for one in rendered.images]
+    made, begin = [], 0
+    for count, own in zip(step.counts, zip(*images, strict=True), strict=True):
+        positions = step.positions[begin : begin + count]
+        made.append(RenderedStep(Step(step.number, positions), own))
+        begin += count
+    return made
+
+
+def largest_of(clips: Sequence[StoredClip]) -> int:
+    """Return the number of pixels of the largest frame among some of the clips.
+
+    Raises ImageRefused, LoaderError when one cannot be read.
+    """
+    some = clips[:: max(len(clips) // _LOOKS, 1)]
+    headers = [read_header(read_first_normal(clip).tobytes()) for clip in some]
+    return max(header.height * header.width for header in headers)
+
+
+def batches_at_once(frames: int, pixels: int) -> int:
+    """Return the number of batches to make at once.
+
+    frames: number of frames in a batch.
+    pixels: number of pixels in a frame.
+    """
+    fit = _BYTES // (2 * 3 * 4 * pixels)
+    return max(min(_FRAMES, fit) // frames, 1)

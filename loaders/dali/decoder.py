@@ -1,0 +1,109 @@
+"""Steps whose images DALI decodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.dlpack import from_dlpack
+
+from ...errors import LoaderError
+from ...synth.kernels.arrays import Pixels
+from ..options import Options
+from ..order import Step
+from ..read import Source
+from ..steps import DecodedStep
+from .forks import built
+from .pipelines import DECODERS_ALONE, SIDE_BY_SIDE, encoded_images, resized_windows
+
+
+class DaliDecoder:
+    """Decodes all images of a step by one decoder, on the CPU or a GPU.
+
+    It has no state: what it gives depends on the steps alone.
+
+    source: of the encoded images.
+    explain: function of DALI's error and the steps that it was at; returns what to raise instead.
+    images: at most so many in a step.
+    device_id: number of the GPU.
+    name: of what is loaded, for messages.
+    side: on a GPU, to what longer side longer images are made smaller.
+    """
+
+    ahead = 0
+
+    def __init__(
+        self,
+        source: Source,
+        explain: Callable[[Exception, Sequence[Step]], LoaderError],
+        options: Options,
+        images: int,
+        device_id: int | None,
+        name: str,
+        side: int | None = None,
+    ) -> None:
+        self._source, self._explain, self._device = source, explain, device_id
+        alone = DECODERS_ALONE if side is None else SIDE_BY_SIDE
+        pipeline = encoded_images(
+            source,
+            options,
+            side,
+            batch_size=images,
+            num_threads=max(options.workers, 1),
+            device_id=device_id,
+            prefetch_queue_depth=options.prefetch,
+            enable_conditionals=device_id is not None,
+            **(alone if device_id is not None else {}),
+        )
+        self._pipeline = built(pipeline, name)
+
+    def next(self, stream: Any = None) -> DecodedStep:
+        """Return the next step; on a GPU, for a stream of torch.
+
+        Raises LoaderError naming the image that cannot be read or decoded.
+        """
+        try:
+            (decoded,) = self._pipeline.run(*([] if self._device is None else [stream]))
+        except LoaderError:
+            raise
+        except Exception as error:  # DALI raises RuntimeError and whatever a source raised
+            raise self._explain(error, [one.step for one in self._source.begun]) from error
+        own = self._source.begun.popleft()
+        beside: list[Any] = own.pixels()
+        sizes = np.array(decoded.shape(), np.int64).reshape(-1, 3)[:, :2]
+        if beside:
+            sizes = np.concatenate([sizes, [image.shape[:2] for image in beside]])
+        images: Any = decoded
+        if self._device is None:
+            images = [np.asarray(decoded[i]) for i in range(len(decoded))] + beside
+        elif beside:
+            images = [from_dlpack(decoded[i]) for i in range(len(decoded))]
+            with torch.cuda.stream(stream):
+                images += [torch.from_numpy(one).to(images[0].device) for one in beside]
+        return DecodedStep(own.step, images, sizes, own.low, own.normal, (decoded, own.encoded))
+
+    def close(self) -> None:
+        """End the threads that read."""
+        self._source.close()
+
+
+class DaliResizer:
+    """Resizes windows of stored pairs on the CPU as DALI does: see `pipelines.resized_windows`."""
+
+    def __init__(self, options: Options, images: int) -> None:
+        self._pipeline = resized_windows(
+            options,
+            batch_size=images,
+            num_threads=max(options.workers, 1),
+            device_id=None,
+            prefetch_queue_depth=1,
+        )
+        self._pipeline.build()
+
+    def __call__(self, windows: Sequence[Pixels]) -> Sequence[Pixels]:
+        """Return the windows, in the size that is asked for."""
+        self._pipeline.feed_input("window", list(windows))
+        (made,) = self._pipeline.run()
+        return [np.asarray(made[i]) for i in range(len(made))]

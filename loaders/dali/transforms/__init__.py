@@ -1,1 +1,0 @@
-"""Transforms of decoded pairs: live lows, resident pairs, and crops, resizes and flips by DALI."""

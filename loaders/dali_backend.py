@@ -1,0 +1,253 @@
+"""DALI's backend: batches that this process makes, ahead of the loader, from epoch to epoch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from ..errors import LoaderError
+from .backend import Choice
+from .dali.failures import explained
+from .dataset import decoded_pair, first_batch
+from .devices import Device
+from .epoch_loader import EpochLoader, ReadyBatches
+from .lows import normal_of
+from .order import EpochOrder, Step
+from .read import EncodedSteps
+from .render.host import HostRenderer
+from .resident.decoder import CudaResident, HostResident
+from .resident.host_pool import DoesNotFit, decode_all, shrunk
+from .samples import sized
+from .steps import Decoder, Fit, Renderer
+
+_FEW = 64  # batches, which a GPU makes in a second
+_OTHER_ORDER = (
+    "the state is of a loader that kept its pairs in memory, and this one does not: their orders"
+    " differ; say resident=True or False, as there"
+)
+_FILLING = 128  # images that are decoded at once into a GPU's memory
+
+
+class DaliBackend:
+    """Decodes by DALI, and renders by threads or on a GPU.
+
+    It has no state: a batch is a function of its step. What it has made ahead is dropped where the
+    loader's place changes.
+
+    resident: keep what is decoded in memory: True, False or "auto".
+    fit: how windows are cut on a CPU.
+    by_dali: let DALI resize stored pairs there.
+    """
+
+    num_workers = 0
+    prefetch_factor: int | None = None
+    worker_init_fn: Any = None
+
+    def __init__(
+        self,
+        choice: Choice,
+        wanted: Device,
+        resident: bool | str = False,
+        fit: Fit = sized,
+        by_dali: bool = False,
+    ) -> None:
+        self.name, self._wanted, self._resident = str(choice), wanted, resident
+        self._fit, self._by_dali = fit, by_dali
+        self._pools: dict[str, Any] = {}  # what is in memory, decoded
+        self._renderer: Renderer | None = None
+        self._next: tuple[int, int] | None = None  # place of its next batch; none while one is made
+        self._skipped = 0  # batches of an epoch that was left
+        self._most = 0  # samples of a step, where it is several batches
+
+    @property
+    def device(self) -> Any:
+        """The device of batches."""
+        import torch
+
+        on_gpu = self._wanted.kind == "gpu"
+        return torch.device("cuda", self._wanted.current()) if on_gpu else torch.device("cpu")
+
+    def batches(self, loader: EpochLoader) -> Iterator[tuple[Any, ...]]:
+        """Yield the batches that are left of the running epoch."""
+        loader.copy_ahead()
+        epoch, first = loader.place
+        if first >= len(loader):
+            return
+        if self._next != loader.place:
+            self.moved()  # something, Ctrl-C say, came before a batch was handed out
+        loader.used()
+        if self._renderer is None:
+            self._renderer = self._built(loader)
+        for _ in range(self._skipped):
+            self._run(self._renderer)
+        self._skipped = 0
+        for batch in range(first, len(loader)):
+            self._next = None
+            made = loader.as_batch(self._run(self._renderer))
+            over = batch + 1 == len(loader)
+            self._next = (epoch + 1, 0) if over else (epoch, batch + 1)
+            yield made
+
+    def batch_sampler(self, loader: EpochLoader) -> Any:
+        """Return an iterable of ready batches."""
+        return ReadyBatches(loader)
+
+    def collate_fn(self, loader: EpochLoader) -> Any:
+        """Return what takes one out of its list."""
+        return first_batch
+
+    def moved(self) -> None:
+        """Drop what was made ahead."""
+        if self._renderer is not None:
+            self._renderer.close()
+        self._renderer, self._next, self._skipped = None, None, 0
+
+    def abandoned(self, loader: EpochLoader, left: int) -> None:
+        """Run to the end of an epoch that little is left of: a new pipeline takes a second or two.
+
+        Training leaves an epoch once in hours: its order is shuffled, validation's is not.
+        """
+        epoch, _ = loader.place
+        here = self._next == (epoch - 1, len(loader) - left)
+        if not here or loader.options.shuffle or left > _FEW:
+            self.moved()
+            return
+        self._skipped += left
+        self._next = epoch, 0
+
+    def close(self) -> None:
+        """End the threads."""
+        self.moved()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_pools": {}, "_renderer": None, "_next": None, "_skipped": 0}
+
+    def _run(self, renderer: Renderer) -> Any:
+        try:
+            return renderer.next()
+        except Exception:
+            self.moved()
+            raise
+
+    def _built(self, loader: EpochLoader) -> Renderer:
+        """Begin to decode and render from the loader's place on.
+
+        Raises LoaderError when what is to stay in memory does not fit, or is not each rank's own.
+        """
+        components, sizes, options = loader.components, loader.sizes, loader.options
+        device_id = self._wanted.current() if options.device == "gpu" else None
+        span = self._span(loader) if self._resident else (0, None)
+        decoder = self._decoder(loader, device_id)
+        if device_id is not None:
+            from .render.cuda import CudaRenderer
+
+            first, last = span
+            return CudaRenderer(decoder, components, sizes, device_id, first, last, self._most)
+        resizer, as_dali = None, self._by_dali and not self._resident and not components[0].live
+        if as_dali and options.size is not None:
+            from .dali.decoder import DaliResizer
+
+            resizer = DaliResizer(options, 2 * options.batch_size * components[0].contents.frames)
+        blank = 0.0 if as_dali and options.value_range[0] == 0 else None
+        return HostRenderer(decoder, components, sizes, self._fit, resizer, blank)
+
+    def _decoder(self, loader: EpochLoader, device_id: int | None) -> Decoder:
+        """Return what decodes, from the loader's place on."""
+        if self._resident:
+            try:
+                return self._held(loader, device_id)
+            except DoesNotFit as error:
+                if self._resident != "auto":
+                    raise
+                print(f"{error}; loading it batch by batch", file=sys.stderr)
+                if loader.rank.world > 1 and loader.place != (0, 0):
+                    raise LoaderError.at(loader.name, _OTHER_ORDER) from error
+                self._resident = False
+                assert isinstance(loader.order, EpochOrder)
+                loader.order.own = False
+        return self._reader(loader, device_id, loader.steps_ahead())
+
+    def _reader(
+        self,
+        loader: EpochLoader,
+        device_id: int | None,
+        steps: Iterator[Step],
+        most: int = 0,
+        side: int | None = None,
+    ) -> Decoder:
+        from .dali.decoder import DaliDecoder
+
+        components, options = loader.components, loader.options
+        source = EncodedSteps(components, steps, options.workers, device_id is None)
+        images = 2 * (most or options.batch_size)
+        explain = partial(explained, loader.name, options, components)
+        return DaliDecoder(source, explain, options, images, device_id, loader.name, side)
+
+    def _span(self, loader: EpochLoader) -> tuple[int, int]:
+        if loader.options.last_batch == "padded":
+            raise LoaderError(
+                f"{loader.name}: resident pairs are each rank's own, and last_batch='padded'"
+                " gives them in turn: leave resident out, or take last_batch='partial'"
+            )
+        return loader.rank.slice(loader.order.count)
+
+    def _held(self, loader: EpochLoader, device_id: int | None) -> Decoder:
+        """Return what takes images out of memory, which they are decoded into the first time.
+
+        Raises DoesNotFit when memory is too small.
+        """
+        (component,), options = loader.components, loader.options
+        first, last = self._span(loader)
+        if device_id is not None:
+            if "gpu" not in self._pools:
+                self._pools["gpu"] = self._filled(loader, device_id, first, last)
+            return CudaResident(self._pools["gpu"], first, loader.steps_ahead())
+        of_set, side = component.of_set, options.resident_side
+
+        def decoded(pair: Any) -> tuple[Any, ...]:
+            if component.live:
+                return (shrunk(normal_of(pair, of_set), side),)
+            return tuple(shrunk(one, side) for one in decoded_pair(pair, "opencv", of_set))
+
+        if "host" not in self._pools:
+            own, pairs = range(first, last), component.contents.pairs
+            self._pools["host"] = decode_all(pairs, own, decoded, options.workers, loader.name)
+        return HostResident(self._pools["host"], loader.steps_ahead())
+
+    def _filled(self, loader: EpochLoader, device_id: int, first: int, last: int) -> Any:
+        """Decode this rank's samples into the GPU's memory."""
+        import torch
+
+        from .dali.pipelines import release_memory
+        from .order import Position
+        from .resident.cuda_pool import CudaPool
+
+        (component,) = loader.components
+        count = last - first
+        steps = (
+            Step(0, [Position(0, n, 0) for n in range(i, min(i + _FILLING, last))])
+            for i in range(first, last, _FILLING)
+        )
+        side = loader.options.resident_side
+        decoder = self._reader(loader, device_id, _endless(steps), _FILLING, side)
+        kinds = ("normal",) if component.live else ("low", "normal")
+        with torch.cuda.device(device_id):
+            decoded = (decoder.next(torch.cuda.current_stream()) for _ in range(0, count, _FILLING))
+            pool = CudaPool(decoded, kinds, count, loader.name)
+        decoder.close()
+        del decoder, decoded
+        release_memory()
+        return pool
+
+
+def _endless(steps: Iterator[Step]) -> Iterator[Step]:
+    """Yield steps, and the last one for ever: DALI asks ahead."""
+    step = next(steps)
+    yield step
+    for following in steps:
+        step = following
+        yield step
+    while True:
+        yield step

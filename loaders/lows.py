@@ -1,0 +1,156 @@
+"""Lows that a loader makes when a pair is read: of which recipe, and with which draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..errors import ImageRefused, LoaderError
+from ..manifests.images.decode import decode, decode_as_rgb
+from ..manifests.images.header import read_header
+from ..manifests.sets.pair_set import PairSet
+from ..storage.atomic import sha256_bytes
+from ..synth.kernels.arrays import Pixels, Window
+from ..synth.models import (
+    MODEL,
+    Draw,
+    DrawColumns,
+    LowMaker,
+    draw,
+    draw_columns,
+    low_maker,
+)
+from ..synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_yaml, recorded_recipe
+from .columns import StoredPair, read_extent, undecodable
+from .order import epoch_seed
+
+Draws = Literal["fresh", "set"]
+_PNG = b"\x89PNG"
+
+
+@dataclass(frozen=True)
+class LiveLows:
+    """How lows are made.
+
+    draws: "set" draws for each pair what its set has, or would have, stored: the same in every
+      epoch; "fresh" draws anew in each.
+    seed: of the set's lows, or of the loader.
+    """
+
+    recipe: Recipe
+    draws: Draws
+    seed: int
+
+    def seed_of(self, epoch: int) -> int:
+        """Return the seed that an epoch's draws have."""
+        return self.seed if self.draws == "set" else epoch_seed(self.seed, epoch, "lows")
+
+    def draw(self, key: str, epoch: int) -> Draw:
+        """Draw the parameters of a pair's low: a function of recipe, seed, epoch and key."""
+        return draw(self.recipe, self.seed_of(epoch), key)
+
+    def columns_of(self, keys: Sequence[str], epoch: int) -> list[DrawColumns]:
+        """Draw the parameters of several pairs, as columns; see `draw`."""
+        return list(draw_columns(self.recipe, self.seed_of(epoch), keys))
+
+    def low(self, normal: Pixels, key: str, epoch: int, window: Window | None = None) -> Pixels:
+        """Make the low of a normal, or a window of it; uint8 arrays (H, W, 3)."""
+        return self.maker([key], epoch).low(0, normal, window)
+
+    def maker(self, keys: Sequence[str], epoch: int) -> LowMaker:
+        """Return what makes the lows of some pairs; see `synth.models.low_maker`."""
+        return low_maker(self.recipe, self.seed_of(epoch), keys)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what decides the lows besides the normals."""
+        recipe = sha256_bytes(recipe_yaml(self.recipe))[:16]
+        return {"draws": self.draws, "seed": self.seed, "recipe": recipe, "model": MODEL}
+
+
+def is_live(data: PairSet | Sequence[Any], live: bool | None, **options: object) -> bool:
+    """Find out whether a loader makes lows.
+
+    live: by default sets that hold no lows are live.
+    **options: those that go with live lows alone; None where they were not given.
+
+    Raises LoaderError when the set holds no lows and `live` is False, or an option goes with live
+    lows alone.
+    """
+    holds_none = isinstance(data, PairSet) and data.live
+    if live is None:
+        live = holds_none
+    if holds_none and not live and isinstance(data, PairSet):
+        raise LoaderError(
+            f"{data.root}: holds no lows, as it was built with --low-codec none: leave out"
+            " live=False, or gloam export it",
+            path=data.root,
+        )
+    for name, value in options.items():
+        if value is not None and not live:
+            raise LoaderError(f"{name} goes with live=True: the lows of the set are stored")
+    return live
+
+
+def live_lows(
+    data: PairSet | Sequence[Any],
+    recipe: Recipe | str | None,
+    draws: Draws | None,
+    seed: int,
+    training: bool,
+) -> LiveLows:
+    """Say how a loader makes lows.
+
+    recipe: by default the set's own; "uneven" for lists.
+    draws: by default "fresh" for training, "set" for validation.
+    seed: that of the loader.
+
+    Raises LoaderError when the set's recipe is not known to this gloam, `draws` is none, or the
+    set's lows are of another model; ConfigError when the given recipe is wrong.
+    """
+    chosen = ("fresh" if training else "set") if draws is None else draws
+    if chosen not in ("fresh", "set"):
+        raise LoaderError(f"draws {draws!r}: must be fresh or set")
+    if not isinstance(data, PairSet):
+        return LiveLows(load_recipe(DEFAULT if recipe is None else recipe), chosen, seed)
+    build = data.info.build
+    if recipe is not None:
+        own = load_recipe(recipe)
+    else:
+        own = recorded_recipe(build.request.recipe, f"recipe of {data.root}")
+        made_by = build.versions.get("model", "1")
+        if chosen == "set" and made_by != str(MODEL):
+            raise LoaderError(
+                f"{data.root}: its lows were made by model {made_by}, this gloam has model {MODEL}:"
+                " draws='fresh' makes new ones",
+                path=data.root,
+            )
+    return LiveLows(own, chosen, data.info.seed if chosen == "set" else seed)
+
+
+def stored_draws(pairs: Any) -> LiveLows | None:
+    """Return how a set's stored lows were drawn; None of lists, and where gloam draws otherwise."""
+    if not isinstance(pairs, PairSet) or pairs.live:
+        return None
+    build = pairs.info.build
+    if build.versions.get("model", "1") != str(MODEL):
+        return None
+    recipe = recorded_recipe(build.request.recipe, f"recipe of {pairs.root}")
+    return LiveLows(recipe, "set", pairs.info.seed)
+
+
+def normal_of(pair: StoredPair, of_set: bool) -> Pixels:
+    """Decode a pair's normal as lows are made from it: with libjpeg-turbo, exactly.
+
+    of_set: whether it is a set's normal, or a photograph as it comes.
+
+    Raises LoaderError naming the image that cannot be read or decoded.
+    """
+    data = read_extent(pair.normal)
+    try:
+        if of_set:
+            return decode(data, "png" if data[:4] == _PNG else "jpg")
+        read_header(data)  # refuses what is too large
+        return decode_as_rgb(data, colours=False)  # as DALI does
+    except ImageRefused as refusal:
+        raise undecodable(pair, "normal", refusal.detail, of_set) from None

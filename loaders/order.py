@@ -1,0 +1,176 @@
+"""Orders: which samples come when, as functions of seed and epoch, and the positions in them."""
+
+from __future__ import annotations
+
+import hashlib
+from copy import copy
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from .options import Options
+from .ranks import Rank
+from .states import LoaderState, read_state
+
+Whole = npt.NDArray[np.int64]
+
+
+def epoch_seed(seed: int, epoch: int, purpose: str) -> int:
+    """Return a 31-bit seed for one purpose of one epoch."""
+    digest = hashlib.blake2b(
+        f"{seed}\0{epoch}\0{purpose}".encode(), digest_size=8, person=b"gloam load"
+    ).digest()
+    return int.from_bytes(digest, "little") & 0x7FFFFFFF
+
+
+def epoch_order(count: int, seed: int, epoch: int, shuffle: bool) -> Whole:
+    """Return the numbers 0 to count - 1, shuffled or not; equal on all ranks."""
+    if not shuffle:
+        return np.arange(count)
+    return np.random.Generator(np.random.Philox(key=epoch_seed(seed, epoch, "order"))).permutation(
+        count
+    )
+
+
+class Position(NamedTuple):
+    """One sample of an order.
+
+    component: number of the component that it is of.
+    number: number of the sample in its component.
+    epoch: pass over the component, which crops and new lows are drawn by.
+    bright: (number, epoch); the same of the other list of unpaired pictures.
+    """
+
+    component: int
+    number: int
+    epoch: int
+    bright: tuple[int, int] | None = None
+
+
+class Step(NamedTuple):
+    """A batch that is to be made.
+
+    number: counted from the training's first, for schedules.
+    counts: samples of each batch, where it is several at once.
+    """
+
+    number: int
+    positions: list[Position]
+    counts: tuple[int, ...] = ()
+
+
+class Share(NamedTuple):
+    """A process's share of an order, which is known when the first batch is asked for."""
+
+    rank: Rank
+    options: Options
+
+
+class Order(Protocol):
+    """Says which samples come when.
+
+    count: samples of an epoch, of all ranks.
+    """
+
+    count: int
+
+    def batches(self, epoch: int, share: Share) -> int:
+        """Return how many batches an epoch has."""
+
+    def places(self, epoch: int, batch: int, share: Share) -> Whole:
+        """Return the places of a batch's samples in the epoch; beyond `count` of repetitions."""
+
+    def step(self, epoch: int, batch: int, share: Share) -> Step:
+        """Return a batch's samples."""
+
+    def state(self, epoch: int, batch: int, share: Share) -> dict[str, Any]:
+        """Return where a loader is that has given `batch` batches of an epoch: JSON values."""
+
+    def load(self, state: Any, own: dict[str, Any], share: Share) -> tuple[int, int]:
+        """Return the epoch and batch to go on from.
+
+        own: fingerprint of the loader.
+
+        Raises LoaderError when the state is of another loader, or damaged.
+        """
+
+    def fingerprint(self, share: Share) -> dict[str, Any]:
+        """Return what two loaders must have in common for their states to be exchanged."""
+
+    def begin(self, epoch: int) -> None:
+        """Let an epoch begin at its first sample, whatever state was loaded before."""
+
+    def ahead(self) -> Order:
+        """Return the same for whoever asks ahead of the loader, from another thread."""
+
+
+class EpochOrder:
+    """An order in which all samples come once an epoch; ranks have parts of it.
+
+    Its state is the number of batches that were given.
+
+    own: each rank has samples of its own, shuffled by themselves.
+    """
+
+    kind = "shuffled"
+
+    def __init__(self, count: int, seed: int, shuffle: bool, own: bool = False) -> None:
+        self.count, self.own = count, own
+        self._drawn = partial(epoch_order, seed=seed, shuffle=shuffle)
+        self._orders: dict[tuple[int, int, int], Whole] = {}
+
+    def numbers(self, epoch: int, first: int, last: int) -> Whole:
+        """Return the numbers from `first` to `last` in an epoch's order."""
+        return first + self._drawn(last - first, epoch=epoch)
+
+    def batches(self, epoch: int, share: Share) -> int:
+        """Return how many batches an epoch has."""
+        return share.rank.batches(self.count, share.options)
+
+    def places(self, epoch: int, batch: int, share: Share) -> Whole:
+        """Return the places of a batch's samples in the epoch; see `Rank.places`."""
+        return share.rank.places(self.count, share.options, batch)
+
+    def step(self, epoch: int, batch: int, share: Share) -> Step:
+        """Return a batch's samples."""
+        places = self.places(epoch, batch, share) % self.count
+        first, last = share.rank.slice(self.count) if self.own else (0, self.count)
+        held, key = self._orders, (epoch, first, last)
+        if key not in held:  # replaced whole: threads ask for other epochs
+            self._orders = held = dict(list(held.items())[-2:]) | {
+                key: self.numbers(epoch, first, last)
+            }
+        numbers = held[key][places - first].tolist()
+        number = epoch * self.batches(epoch, share) + batch
+        return Step(number, [Position(0, one, epoch) for one in numbers])
+
+    def state(self, epoch: int, batch: int, share: Share) -> dict[str, Any]:
+        """Return where a loader is."""
+        return {"epoch": epoch, "batch": batch}
+
+    def load(self, state: Any, own: dict[str, Any], share: Share) -> tuple[int, int]:
+        """Return the epoch and batch to go on from."""
+        found = read_state(LoaderState, state, own)
+        found.within(self.batches(found.epoch, share))
+        return found.epoch, found.batch
+
+    def fingerprint(self, share: Share) -> dict[str, Any]:
+        """Return what two loaders must have in common: the rank and its batches, too."""
+        return {
+            "order": "each rank's own" if self.own and share.rank.world > 1 else self.kind,
+            "rank": share.rank.rank,
+            "world_size": share.rank.world,
+            "options": share.options.fingerprint(),
+        }
+
+    def begin(self, epoch: int) -> None:
+        """Let an epoch begin at its first sample."""
+
+    def ahead(self) -> EpochOrder:
+        """Return the same order."""
+        return copy(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_orders": {}}

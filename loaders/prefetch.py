@@ -1,0 +1,98 @@
+"""Making batches ahead, on a thread and a CUDA stream of its own.
+
+The host's part of a live batch (keys, draws, launches) is done while the GPU trains on the last
+one.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import torch
+
+from .devices import converted
+
+
+class PrefetchedBatch(NamedTuple):
+    """A batch that was made, ready once `event` has passed on its GPU; or what went wrong."""
+
+    made: Any = None
+    event: Any = None
+    error: BaseException | None = None
+
+
+class CudaPrefetcher:
+    """Batches of a function, a few of them made ahead once the first one is asked for.
+
+    make: method of a CUDA stream; returns the next `RenderedStep`, whose tensors of torch are on
+      that stream.
+    depth: batches made ahead.
+    device: number of the GPU.
+    """
+
+    def __init__(self, make: Any, depth: int, device: int) -> None:
+        self._made: queue.Queue[PrefetchedBatch] = queue.Queue(depth)
+        self._stop = threading.Event()
+        self._device = device
+        # The thread holds no reference to whoever makes, or to this object: dropping them ends it.
+        arguments = weakref.WeakMethod(make), self._made, self._stop, device
+        self._begin: Callable[[], None] | None = threading.Thread(
+            target=_work, args=arguments, daemon=True
+        ).start
+
+    def next(self) -> Any:
+        """Return the next batch, on torch's current stream.
+
+        Raises what went wrong when it was made.
+        """
+        begin, self._begin = self._begin, None
+        if begin is not None:
+            begin()
+        made, event, error = self._made.get()
+        if error is not None:
+            raise error
+        current = torch.cuda.current_stream(self._device)
+        current.wait_event(event)
+        converted((*made.images, made.extras), lambda one: one.record_stream(current))
+        return made
+
+    def close(self) -> None:
+        """End the thread."""
+        self._stop.set()
+        with suppress(queue.Empty):
+            while True:
+                self._made.get_nowait()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _work(
+    reference: weakref.WeakMethod[Callable[[Any], Any]],
+    made: queue.Queue[PrefetchedBatch],
+    stop: threading.Event,
+    device: int,
+) -> None:
+    torch.cuda.set_device(device)
+    stream = torch.cuda.Stream(device)
+    while not stop.is_set():
+        make = reference()
+        if make is None:
+            return
+        try:
+            with torch.cuda.stream(stream):
+                one = PrefetchedBatch(make(stream), stream.record_event())
+        except BaseException as error:  # raised where the batch is taken
+            one = PrefetchedBatch(error=error)
+        del make
+        while not stop.is_set():
+            with suppress(queue.Full):
+                made.put(one, timeout=0.2)
+                break
+        if one.error is not None:
+            return

@@ -1,0 +1,1 @@
+"""Decoded images made into batches: by a CPU's threads, or on a GPU."""

@@ -1,0 +1,284 @@
+"""Batches that threads of this process make of decoded images, on the CPU."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any, Protocol
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from ...synth.clips import frame_maker
+from ...synth.kernels.arrays import Pixels
+from ...synth.models import DrawColumns
+from ..augment import CropFlip
+from ..components import OpenComponent
+from ..extras import (
+    InfoFunction,
+    SampleInfo,
+    batch_extras,
+    draw_extras,
+    drawn_columns,
+    info_functions,
+)
+from ..labels import batch_labels, move_mask
+from ..lows import LiveLows
+from ..mixtures.mixture import at
+from ..options import Options
+from ..samples import BatchTensors, sized, turned_shape
+from ..steps import DecodedStep, Decoder, Fit, Group, RenderedStep, draw_crops_of, groups_of
+
+
+class Resizer(Protocol):
+    """Resizes windows of a batch all at once."""
+
+    def __call__(self, windows: Sequence[Pixels]) -> Sequence[Pixels]:
+        """Return the windows, in the size that is asked for."""
+
+
+class HostBatch:
+    """A batch that threads are making.
+
+    crops: int array (N, 7); see `augment.draw_crops`.
+    made: function of an image's number and its CropFlip; returns what the batch holds of it, each
+      in the size that is asked for.
+    members: how many those are.
+    told: function of the same; returns what is known of the sample.
+    blank: value of what is padded; by default level 0, which is -0.0 where values begin at 0.
+
+    Raises LoaderError when images of one batch have different sizes, and nothing is said that makes
+    them alike.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        pool: Executor,
+        crops: npt.NDArray[np.int32],
+        made: Callable[[int, CropFlip], Sequence[Pixels]],
+        members: int = 2,
+        told: Callable[[int, CropFlip], SampleInfo] | None = None,
+        blank: float | None = None,
+    ) -> None:
+        self._options, self._made, self._told = options, made, told
+        drawn = [CropFlip(*crop) for crop in crops.tolist()]
+        shapes = [options.size or turned_shape((one.height, one.width), one) for one in drawn]
+        self._batch = BatchTensors(options, shapes, members, blank=blank)
+        self._tasks: list[Future[SampleInfo | None]] = [
+            pool.submit(self._one, i, crop) for i, crop in enumerate(drawn)
+        ]
+
+    def images(self) -> tuple[Any, ...]:
+        """Wait for the batch; return its members, tensors (N, 3, H, W) or (N, H, W, 3)."""
+        for task in self._tasks:
+            task.result()
+        return self._batch.tensors()
+
+    def known(self) -> list[SampleInfo]:
+        """Wait for the batch; return what is known of its samples, where that is asked for."""
+        return [one for task in self._tasks if (one := task.result()) is not None]
+
+    def _one(self, i: int, crop: CropFlip) -> SampleInfo | None:
+        self._batch.place(i, self._made(i, crop), crop)
+        return None if self._told is None else self._told(i, crop)
+
+
+def _frame_lows(
+    decoded: DecodedStep, live: LiveLows, keys: Sequence[str], group: Group
+) -> dict[int, Callable[..., Pixels]]:
+    """Return what makes the lows of clips, by the numbers of their frames; lit as their first."""
+    count, maker = (
+        decoded.frames,
+        frame_maker([live.draw(key, group.epoch) for key in keys], decoded.frames),
+    )
+    made: dict[int, Callable[..., Pixels]] = {}
+    for i, row in enumerate(group.rows.tolist()):
+        first = decoded.images[decoded.normal[row * count]]
+        for frame in range(count):
+            made[row * count + frame] = partial(maker.low, i * count + frame, lit_as=first)
+    return made
+
+
+class HostRenderer:
+    """Makes batches of decoded steps: lows that are made, windows, resizing, flips.
+
+    sizes: dict of step to Options.
+    fit: see `Fit`.
+    resizer: resizes in place of `fit`.
+    blank: see `HostBatch`.
+    """
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        components: Sequence[OpenComponent],
+        sizes: Mapping[int, Options],
+        fit: Fit = sized,
+        resizer: Resizer | None = None,
+        blank: float | None = None,
+    ) -> None:
+        self._decoder, self._components, self._sizes = decoder, components, sizes
+        self._fit, self._resizer, self._blank = fit, resizer, blank
+        self._pool = ThreadPoolExecutor(max(sizes[0].workers, 1))
+        self._begun: deque[Callable[[], RenderedStep]] = deque()
+
+    def next(self) -> RenderedStep:
+        """Make the next batch."""
+        while len(self._begun) <= self._decoder.ahead:
+            self._begun.append(self._begin(self._decoder.next()))
+        return self._begun.popleft()()
+
+    def close(self) -> None:
+        """End the threads that decode and make batches."""
+        self._decoder.close()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _begin(self, decoded: DecodedStep) -> Callable[[], RenderedStep]:
+        """Begin a batch; return what waits for it."""
+        options, step = at(self._sizes, decoded.step.number), decoded.step
+        groups = groups_of(step)
+        keys = [self._components[one.component].contents.keys_of(one.numbers) for one in groups]
+        low_crops, crops = draw_crops_of(decoded, groups, keys, self._components, options)
+        asked = options.model_copy(update={"give": options.maps})
+        lows: dict[int, Callable[..., Pixels]] = {}
+        told: dict[int, InfoFunction] = {}
+        for group, own in zip(groups, keys, strict=True):
+            component = self._components[group.component]
+            live = component.lows(step.number)
+            maker = None
+            if live is not None and decoded.frames == 1:
+                maker = live.maker(own, group.epoch)
+            rows = group.rows.tolist()
+            if live is not None and decoded.frames > 1:
+                lows |= _frame_lows(decoded, live, own, group)
+            elif maker is not None:
+                lows |= {row: partial(maker.low, i) for i, row in enumerate(rows)}
+            told |= zip(
+                rows,
+                info_functions(asked, live or component.drawn, own, group.epoch, maker),
+                strict=False,
+            )
+        resized = self._resized(decoded, (low_crops, crops), lows, options)
+        single = self._components[0].single
+
+        def fitted(i: int, number: int, crop: CropFlip) -> Pixels:
+            found = resized.get((i, number))
+            return self._fit(decoded.images[number], crop, options) if found is None else found
+
+        def made(i: int, crop: CropFlip) -> Sequence[Pixels]:
+            normal = fitted(i, int(decoded.normal[i]), crop)
+            if single:
+                return (normal,)
+            if i in lows:
+                whole = lows[i](decoded.images[decoded.normal[i]], crop.window)
+                return self._fit(whole, crop.within(), options), normal
+            return fitted(i, int(decoded.low[i]), CropFlip(*low_crops[i].tolist())), normal
+
+        def known(i: int, crop: CropFlip) -> SampleInfo:
+            return told[i](decoded.images[decoded.normal[i]], crop)
+
+        batch = HostBatch(
+            options, self._pool, crops, made, 2 - single, known if told else None, self._blank
+        )
+        labels = labels_of(self._components[0], step.positions, crops, options, self._pool)
+
+        def finished() -> RenderedStep:
+            images, maps = batch.images(), batch.known()
+            extras = None
+            if options.give:
+                extras = batch_extras(maps, asked) if maps else {}
+                parts, names = draws_of(self._components, step.number, groups, keys, options)
+                extras |= draw_extras(options, parts, len(names)) | {"component": names}
+                extras = {name: extras[name] for name in options.give}
+            return RenderedStep(step, images, labels(), extras)
+
+        return finished
+
+    def _resized(
+        self,
+        decoded: DecodedStep,
+        crops: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]],
+        lows: Mapping[int, Any],
+        options: Options,
+    ) -> dict[tuple[int, int], Pixels]:
+        """Return windows of stored images that a resizer resizes, by row and image."""
+        if self._resizer is None or options.size is None:
+            return {}
+        windows: dict[tuple[int, int], Pixels] = {}
+        for own, (low, normal) in enumerate(zip(*crops, strict=True)):
+            for number, crop in ((decoded.low[own], low), (decoded.normal[own], normal)):
+                top, left, height, width = crop[:4].tolist()
+                if (height, width) != options.size and own not in lows:
+                    image = decoded.images[number][top : top + height, left : left + width]
+                    windows[own, int(number)] = np.ascontiguousarray(image)
+        if not windows:
+            return {}
+        return dict(zip(windows, self._resizer([*windows.values()]), strict=True))
+
+
+def labels_of(
+    component: OpenComponent,
+    positions: Sequence[Any],
+    crops: npt.NDArray[Any],
+    options: Options,
+    pool: Executor,
+) -> Callable[[], dict[str, Any] | None]:
+    """Begin to read the masks of a step; return what waits for its labels."""
+    columns = component.labels
+    if columns is None:
+        return lambda: None
+    numbers = [one.number for one in positions]
+    masks: list[Future[Any]] = []
+    if columns.masks is not None:
+        nearest = component.contents.nearest
+        masks = [
+            pool.submit(move_mask, nearest(columns.masks[number]), crop, options)
+            for number, crop in zip(numbers, crops, strict=True)
+        ]
+    roles = columns.roles
+
+    def finished() -> dict[str, Any]:
+        read = [mask.result() for mask in masks]
+        return batch_labels(columns.take(numbers), crops, read, roles, options)
+
+    return finished
+
+
+def draws_of(
+    components: Sequence[OpenComponent],
+    step: int,
+    groups: Sequence[Group],
+    keys: Sequence[Sequence[str]],
+    options: Options,
+) -> tuple[list[DrawColumns], list[str]]:
+    """Return the draws of a step's samples, where somebody asks, and their components' names."""
+    parts: list[DrawColumns] = []
+    names = [""] * sum(len(group.rows) for group in groups)
+    for group, own in zip(groups, keys, strict=True):
+        component = components[group.component]
+        for row in group.rows.tolist():
+            names[row] = component.name
+        drawn = component.lows(step) or component.drawn
+        columns = drawn_columns(options, drawn, own, group.epoch)
+        parts += [part._replace(places=group.rows[part.places]) for part in columns]
+    return parts, names
+
+
+def enlarged(image: Pixels, crop: CropFlip, options: Options) -> Pixels:
+    """Return the window of an image that is kept, in the size that is asked for.
+
+    OpenCV enlarges it where it grows along both sides, within a level of `samples.sized`.
+    """
+    height, width = options.size or (0, 0)
+    if crop.height > height or crop.width > width:
+        return sized(image, crop, options)
+    top, left = crop.top, crop.left
+    window = image[top : top + crop.height, left : left + crop.width]
+    if (height, width) == (crop.height, crop.width):
+        return np.ascontiguousarray(window)
+    larger: Pixels = np.asarray(cv2.resize(window, (width, height), interpolation=cv2.INTER_LINEAR))
+    return larger

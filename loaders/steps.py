@@ -1,0 +1,167 @@
+"""Steps on their way from who decodes to who renders, and from there to a loader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import LoaderError
+from ..synth.parameters.columns import Keys
+from .augment import crop_numbers, crops_of, group_numbers
+from .components import OpenComponent
+from .dataset import check_one_shape
+from .options import Options
+from .order import Step, Whole
+
+Crops = npt.NDArray[np.int32]
+
+
+class DecodedStep(NamedTuple):
+    """A step whose images are decoded.
+
+    images: by number: uint8 arrays (H, W, 3); on a GPU, tensors of DALI or torch.
+    sizes: int64 array (M, 2); height and width of each image.
+    low, normal: int64 arrays (N); which images each sample has, or each frame of it. They are one
+      where its low is made of its normal, or it is one image.
+    held: what keeps the images' memory.
+    """
+
+    step: Step
+    images: Any
+    sizes: Whole
+    low: Whole
+    normal: Whole
+    held: Any = None
+
+    @property
+    def frames(self) -> int:
+        """Frames of each sample."""
+        return len(self.normal) // len(self.step.positions)
+
+
+class RenderedStep(NamedTuple):
+    """A finished batch.
+
+    images: tensors; low and normal, or images alone.
+    labels, extras: dicts; those of a set, and what draws know; None where nobody asks.
+    """
+
+    step: Step
+    images: tuple[Any, ...]
+    labels: dict[str, Any] | None = None
+    extras: dict[str, Any] | None = None
+
+
+class Decoder(Protocol):
+    """Decodes one step after the other.
+
+    ahead: steps that are rendered while one is used.
+    """
+
+    ahead: int
+
+    def next(self, stream: Any = None) -> DecodedStep:
+        """Return the next step; on a GPU, for a stream of torch."""
+
+    def close(self) -> None:
+        """End its threads."""
+
+
+class Renderer(Protocol):
+    """Makes a batch of each step that a decoder gives."""
+
+    def next(self) -> RenderedStep:
+        """Make the next batch."""
+
+    def close(self) -> None:
+        """End its threads, and the decoder."""
+
+
+class Group(NamedTuple):
+    """Samples of a step that are of one component and pass.
+
+    rows: where they are in the step.
+    numbers: those of the samples in the component.
+    """
+
+    component: int
+    epoch: int
+    rows: Whole
+    numbers: Whole
+
+
+def groups_of(step: Step) -> list[Group]:
+    """Return the samples of a step by component and pass."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for row, one in enumerate(step.positions):
+        found.setdefault((one.component, one.epoch), []).append(row)
+    positions = step.positions
+    return [
+        Group(*own, np.array(rows), np.array([positions[row].number for row in rows]))
+        for own, rows in found.items()
+    ]
+
+
+def draw_crops_of(
+    decoded: DecodedStep,
+    groups: Sequence[Group],
+    keys: Sequence[Sequence[str] | Keys],
+    components: Sequence[OpenComponent],
+    options: Options,
+) -> tuple[Crops, Crops]:
+    """Return the crops (N, 7) of lows and of normals: of unpaired pictures other windows.
+
+    The frames of a sample have the same.
+
+    keys: those of each group's samples.
+
+    Raises LoaderError when the images of a sample differ in size.
+    """
+    check_sizes(decoded, components)
+    frames = decoded.frames
+    rows = np.concatenate([group.rows for group in groups])
+    random = np.empty((len(rows), 7))
+    columns = [one for one in keys if isinstance(one, Keys)]
+    if len(columns) == len(keys):
+        epochs = [group.epoch for group in groups]
+        random[rows] = group_numbers(options, list(zip(epochs, columns, strict=True)))
+    else:
+        for group, own in zip(groups, keys, strict=True):
+            random[group.rows] = crop_numbers(options, group.epoch, own)
+    lows = crops_of(random, options, decoded.sizes[decoded.low[::frames]])
+    normals = lows.copy()
+    for row, one in enumerate(decoded.step.positions):
+        bright = components[one.component].bright
+        if one.bright is not None and bright is not None:
+            number, epoch = one.bright
+            own_numbers = crop_numbers(options, epoch, bright.keys_of([number]))
+            size = decoded.sizes[decoded.normal[row]]
+            normals[row, :4] = crops_of(own_numbers, options, size)[0, :4]
+    return np.repeat(lows, frames, axis=0), np.repeat(normals, frames, axis=0)
+
+
+def check_sizes(decoded: DecodedStep, components: Sequence[OpenComponent]) -> None:
+    """Check that images that are cut alike have one size.
+
+    Raises LoaderError naming the sample.
+    """
+    frames, sizes, positions = decoded.frames, decoded.sizes, decoded.step.positions
+    firsts = np.repeat(sizes[decoded.normal[::frames]], frames, axis=0)
+    for own in (decoded.low, decoded.normal):
+        for row in np.flatnonzero((sizes[own] != firsts).any(axis=1)).tolist():
+            one = positions[row // frames]
+            contents = components[one.component].contents
+            if one.bright is not None:
+                continue
+            if frames > 1:
+                (key,) = contents.keys_of([one.number])
+                raise LoaderError(f"{key}: its frames differ in size", key=key)
+            shapes = [tuple(sizes[which[row]].tolist()) for which in (decoded.low, decoded.normal)]
+            check_one_shape(contents.pair(one.number), shapes[0], shapes[1])
+
+
+Fit = Callable[[npt.NDArray[np.uint8], Any, Options], npt.NDArray[np.uint8]]
+"""Function of an image, its CropFlip and options: cuts its window, resized as is asked for."""

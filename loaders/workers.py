@@ -1,0 +1,285 @@
+"""Batches that worker processes make: a torch DataLoader, for machines without DALI."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing.util
+import os
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader
+
+from ..engines.forkserver import prepare_workers
+from ..engines.process import (
+    begin_child,
+    main_left_alone,
+    may_have_children,
+    prepare_own_process,
+)
+from ..errors import GloamError, GloamWarning, LoaderError
+from ..storage.store_requests import environment, take_environment
+from .backend import Choice
+from .devices import Device, converted
+from .epoch_loader import EpochLoader, ReadyBatches
+from .memory.reused import ReusedMemory
+from .memory.shared_buffers import BufferHandle, SharedBufferPool
+from .options import Options
+from .samples import ErrorsAsItems, batch_or_error, values_of
+
+Collate = Callable[[Options, SharedBufferPool | None, Options], Any]
+"""Function of options, buffers and the options that were asked for: returns what makes a batch."""
+
+
+class WorkerBackend:
+    """Worker processes: a torch DataLoader that persists over epochs.
+
+    workers: number of the processes.
+    places: method of the loader's class: yields what is left of the running epoch, each batch a
+      list of indices into the loader's dataset.
+    collate: see `Collate`.
+    shared: send batches of one size through shared buffers.
+    """
+
+    def __init__(
+        self,
+        choice: Choice,
+        wanted: Device,
+        options: Options,
+        places: Callable[[Any], Iterator[list[Any]]],
+        collate: Collate,
+        shared: bool,
+    ) -> None:
+        self.name, self._wanted = str(choice), wanted
+        self._workers, self._prefetch = options.workers, options.prefetch
+        self.places, self._collate, self._shared = places, collate, shared
+        self._loader: DataLoader[Any] | None = None
+        self._buffers: SharedBufferPool | None = None  # of its processes
+        self._ending: Any = None  # what ends them
+        # Imports the modules of worker processes beside what follows here.
+        prepare_workers([__name__], self.num_workers + 1)
+
+    @property
+    def num_workers(self) -> int:
+        """Processes that decode; none where this one is a daemon, which may have none."""
+        return self._workers if may_have_children() else 0
+
+    @property
+    def worker_init_fn(self) -> Any:
+        """The function that each process calls before its first sample."""
+        return partial(_prepare_worker, environment())
+
+    @property
+    def prefetch_factor(self) -> int | None:
+        """Batches that each process makes ahead."""
+        return self._prefetch if self.num_workers else None
+
+    @property
+    def device(self) -> torch.device:
+        """The device of batches."""
+        return (
+            torch.device("cuda", self._wanted.current())
+            if self._wanted.kind == "gpu"
+            else torch.device(self._wanted.kind)
+        )
+
+    def batch_sampler(self, loader: EpochLoader) -> Any:
+        """Return an iterable of what the loader's dataset takes in place of numbers."""
+        return _FreshEpochs(loader, self.places)
+
+    def collate_fn(self, loader: EpochLoader) -> Any:
+        """Return what makes a batch of the samples of the loader's dataset."""
+        return self._collate(loader.options, None, loader.options)
+
+    def batches(self, loader: EpochLoader) -> Iterator[tuple[Any, ...]]:
+        """Yield the batches that are left of the running epoch, on their device."""
+        loader.copy_ahead()
+        options, device = loader.options, self.device
+        stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+        ahead: tuple[Any, ...] | None = None
+        memory = ReusedMemory()
+        for batch in self._made(loader, device):
+            buffer = batch[0] if isinstance(batch[0], BufferHandle) else None
+            if self._buffers is not None and buffer is not None:
+                batch = (*self._buffers.open(buffer), *batch[1:])
+            with torch.cuda.stream(stream):
+                images = (one.to(device, non_blocking=True) for one in batch[:2])
+                copied = (*(values_of(one, options, memory) for one in images), *batch[2:])
+                if options.give:
+                    copied = (*copied[:-1], converted(copied[-1], lambda one: one.to(device)))
+            if self._buffers is not None and buffer is not None:
+                self._buffers.give_back(buffer)
+            if ahead is not None:
+                yield _handed_out(ahead, stream)
+            ahead = copied
+        if ahead is not None:
+            yield _handed_out(ahead, stream)
+
+    def moved(self) -> None:
+        """Nothing is made ahead of a pass."""
+
+    def abandoned(self, loader: EpochLoader, left: int) -> None:
+        """Nothing is made ahead of a pass."""
+
+    def close(self) -> None:
+        """End the processes and free the shared memory."""
+        if self._ending is not None:
+            self._ending()
+        self._loader, self._buffers, self._ending = None, None, None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_loader": None, "_buffers": None, "_ending": None}
+
+    def _made(self, loader: EpochLoader, device: torch.device) -> Iterator[Any]:
+        """Yield what processes make of the rest of the epoch.
+
+        They are let go when one has ended, or when anything but a refusal came between: the next
+        pass begins with new ones.
+        """
+        try:
+            with main_left_alone():
+                processes = self._processes(loader, device)
+                if self._buffers is not None:
+                    self._buffers.begin()
+                batches = iter(processes)
+            for batch in batches:
+                if isinstance(batch, GloamError):
+                    raise batch
+                if isinstance(batch[0], np.ndarray):
+                    batch = converted(batch, torch.from_numpy)
+                yield batch
+        except (GloamError, GeneratorExit):
+            raise
+        except BaseException as error:
+            lost = isinstance(error, ConnectionError | EOFError) or (
+                self._lost() and isinstance(error, RuntimeError | OSError)
+            )
+            self.close()
+            if lost:
+                raise LoaderError.at(
+                    loader.name,
+                    "a process that makes batches ended, perhaps because"
+                    " memory ran out: take fewer workers or smaller batches; the next pass over the"
+                    " loader starts new ones",
+                ) from error
+            raise
+
+    def _lost(self) -> bool:
+        """Return whether one of the processes has ended."""
+        iterator: Any = None if self._loader is None else self._loader._iterator
+        workers = getattr(iterator, "_workers", ())
+        return not all(process.is_alive() for process in workers)
+
+    def _processes(self, loader: EpochLoader, device: torch.device) -> DataLoader[Any]:
+        """Return the DataLoader, whose processes live from epoch to epoch."""
+        if self._lost():
+            self.close()
+        if self._loader is None:
+            workers, collate = self.num_workers, self.collate_fn(loader)
+            if workers < self._workers:
+                warnings.warn(
+                    "this process is a daemon, such as a worker of another DataLoader, and may"
+                    " start no workers: it decodes by itself, as with workers=0",
+                    GloamWarning,
+                    stacklevel=2,
+                )
+            dataset: Any = loader.dataset
+            if workers:  # bytes on their way: a quarter of the shared memory, and of what is copied
+                loader.used()
+                options = loader.options
+                self._buffers = self._shared_buffers(loader, device)
+                levels = options.model_copy(update={"dtype": "uint8"})
+                collate = self._collate(levels, self._buffers, options)
+                dataset, collate = ErrorsAsItems(dataset), partial(batch_or_error, collate)
+            self._loader = DataLoader(
+                dataset,
+                batch_sampler=_RestOfEpoch(loader, self.places),
+                num_workers=workers,
+                pin_memory=device.type == "cuda",
+                persistent_workers=workers > 0,
+                prefetch_factor=self.prefetch_factor,
+                collate_fn=collate,
+                worker_init_fn=self.worker_init_fn,
+                multiprocessing_context=(
+                    prepare_workers([__name__], workers + 1) if workers else None
+                ),
+            )
+            self._ending = weakref.finalize(self, _end_processes, self._loader, os.getpid())
+            self._ending.atexit = False  # multiprocessing ends them then
+        return self._loader
+
+    def _shared_buffers(self, loader: EpochLoader, device: torch.device) -> SharedBufferPool | None:
+        """Return buffers for batches of one size that values are made of, as those are copies."""
+        options, sides = loader.options, [one.size for one in loader.sizes.values()]
+        if not self._shared or options.dtype == "uint8" or device.type != "cpu" or not all(sides):
+            return None
+        size = 2 * options.batch_size * 3 * max(math.prod(side) for side in sides if side)
+        try:
+            return SharedBufferPool(size, self.num_workers, options.prefetch)
+        except RuntimeError:  # of torch: /dev/shm is small, as in containers; `batch_or_error`
+            return None
+
+
+def _handed_out(batch: tuple[Any, ...], stream: Any) -> tuple[Any, ...]:
+    if stream is not None:
+        current = torch.cuda.current_stream(batch[0].device)
+        current.wait_stream(stream)
+        converted(batch, lambda one: one.record_stream(current) if one.is_cuda else None)
+    return batch
+
+
+def _prepare_worker(variables: dict[str, str], number: int) -> None:
+    """Prepare a worker process: one thread, and an exit without C++ destructors.
+
+    Processes give the parallelism. Destructors can abort in a worker that is stopped in mid-batch.
+    The worker ignores Ctrl-C and ends with the loader's process.
+    """
+    prepare_own_process()
+    begin_child()
+    take_environment(variables)
+    multiprocessing.util.Finalize(None, os._exit, (0,), exitpriority=-100)
+
+
+def _end_processes(loader: DataLoader[Any], parent: int) -> None:
+    iterator: Any = loader._iterator  # None where there are no processes
+    if iterator is not None and os.getpid() == parent:  # and not forked from it
+        iterator._shutdown_workers()
+
+
+class _RestOfEpoch:
+    """Batch sampler of the rest of the loader's epoch.
+
+    It holds a weak reference to the loader, whose DataLoader holds it: freed as one cycle, queues
+    would close before processes are told to end, and each would be waited for 5 seconds.
+    """
+
+    def __init__(self, loader: EpochLoader, places: Callable[[Any], Iterator[list[Any]]]) -> None:
+        self._loader: EpochLoader = weakref.proxy(loader)
+        self._places = places
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return self._places(self._loader)  # not a method of what is kept then
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+
+class _FreshEpochs(ReadyBatches):
+    """The same of places, whose samples that DataLoader makes; each iteration is a pass."""
+
+    def __init__(self, loader: EpochLoader, places: Callable[[Any], Iterator[list[Any]]]) -> None:
+        super().__init__(loader)
+        self._places = places
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        self._loader._pass = None
+        self._loader._begin_pass()  # which makes nothing before its first batch is taken
+        for places in self._places(self._loader):
+            self._loader._count()
+            yield places
+        self._loader._end_epoch()
