@@ -195,7 +195,7 @@ class Pools(Section):
 class SceneLight(Section):
     """Light by place and by the photograph's own luminance: a bilateral grid (Chen et al. 2007).
 
-    Where it is used, no light is above that of the photograph.
+    No light is above that of the photograph then.
     """
 
     undone: Annotated[

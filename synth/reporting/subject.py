@@ -29,6 +29,8 @@ DRAWN = {
     "draw_isp_contrast": ("contrast", False),
     "draw_illumination_smooth_sigma_ev": ("smooth field, EV", False),
     "draw_illumination_lights_count": ("pools of light", False),
+    "draw_illumination_scene_light_pools_count": ("pools of light that stop at edges", False),
+    "draw_illumination_scene_light_grid_sigma_ev": ("light by place and lightness, EV", False),
     "draw_isp_chroma_strength": ("chroma noise reduction", False),
     "draw_curve_gamma": ("gamma", False),
     "draw_noise_deviation": ("deviation of noise", False),
