@@ -68,6 +68,8 @@ class GloamError(Exception):
         value: Any = None,
         allowed: Any = None,
     ) -> None:
+        if path is not None and not str(path).isprintable():  # a message is one line
+            message = message.replace(str(path), visible(path))
         super().__init__(without_secrets(message))
         self.path, self.key, self.value, self.allowed = path, key, value, allowed
 
@@ -79,7 +81,7 @@ class GloamError(Exception):
     @property
     def what(self) -> str:
         """The message without the path that the message begins with."""
-        begin = without_secrets(f"{self.path}: ")
+        begin = without_secrets(f"{visible(self.path)}: ")
         return str(self) if self.path is None else str(self).removeprefix(begin)
 
 

@@ -56,23 +56,18 @@ class Image(NamedTuple):
             return Image(curve(self.samples))
         return Image(self.samples, curve(self.table))
 
-    def mean(self, curve: Callable[[Values], Values] = np.asarray) -> float:
-        """Return the mean of a curve of all values."""
+    def distinct(self) -> tuple[Values, npt.NDArray[np.int64]]:
+        """Return values, and how many samples have each."""
         if self.table is None:
-            return float(curve(self.samples).mean())
-        return float(self._counts() @ curve(self.table)) / self.samples.size
+            return self.samples.ravel(), np.ones(self.samples.size, np.int64)
+        counts = np.zeros(len(self.table), np.int64)
+        for rows in _rows(self):
+            counts += np.bincount(self.samples[rows].ravel(), minlength=len(counts))
+        return self.table, counts
 
     def levels(self) -> Pixels:
         """Return the nearest levels of 8 bits; only of an image that has its own levels."""
         return to_8_bit(self.samples) if self.samples.dtype == np.uint16 else self.samples
-
-    def _counts(self) -> npt.NDArray[np.int64]:
-        """Count the samples of each level."""
-        assert self.table is not None
-        counts = np.zeros(len(self.table), np.int64)
-        for rows in _rows(self):
-            counts += np.bincount(self.samples[rows].ravel(), minlength=len(counts))
-        return counts
 
 
 def image_of(samples: npt.NDArray[np.uint8 | np.uint16]) -> Image:
@@ -150,7 +145,8 @@ def one_gain(made: Image, normal: Image) -> Image:
     """Return an output times the gain in linear light that brings it nearest to the normal."""
     light, wanted = made.through(srgb_to_linear), normal.through(srgb_to_linear)
     both = sum(float((light.part(rows) * wanted.part(rows)).sum()) for rows in _rows(normal))
-    gain = both / max(light.mean(np.square) * normal.samples.size, 1e-12)
+    values, counts = light.distinct()
+    gain = both / max(float((counts * values * values).sum()), 1e-12)
     return light.through(lambda light: linear_to_srgb(np.clip(gain * light, 0, 1)))
 
 
@@ -170,12 +166,13 @@ def gt_mean(made: Image, normal: Image) -> Image:
 def blind_gain(low: Image) -> Image:
     """Return a low whose linear light is scaled until its mean, encoded, is .45."""
     light, least, most = low.through(srgb_to_linear), 1.0, 4096.0
+    values, counts = light.distinct()
 
     def brightened(light: Values, gain: float) -> Values:
         return linear_to_srgb(np.minimum(light * gain, 1))
 
     for _ in range(30):
         gain = math.sqrt(least * most)
-        bright = light.mean(lambda light, gain=gain: brightened(light, gain)) > GREY
+        bright = float((brightened(values, gain) * counts).sum()) > GREY * low.samples.size
         least, most = (least, gain) if bright else (gain, most)
     return light.through(lambda light: brightened(light, most))

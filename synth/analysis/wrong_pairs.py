@@ -18,7 +18,7 @@ _BY = 1.2
 """Times its normal's mean (sRGB-encoded) that a low's is, from which on it is the brighter one."""
 MOST_BRIGHTER = 0.1
 """Share of a set's pairs whose low may be brighter than its normal, as of black pictures."""
-_NAMED = 50
+_NAMED, _LISTED = 50, 5
 
 
 def brightness(low: Pixels, normal: Pixels) -> tuple[float, float]:
@@ -67,6 +67,12 @@ def swapped_warning(where: object, means: Any) -> str:
         f"{where}: {found.sum()} of the first {len(found)} lows are {BRIGHTER}: are the two taken"
         " for one another? Name the lows first"
     )
+
+
+def damage_line(damaged: Sequence[str]) -> str:
+    """Name images that were passed over: each of `damaged` is a path with what is wrong."""
+    more = f"; and {len(damaged) - _LISTED:,} more" if len(damaged) > _LISTED else ""
+    return f"images left out, {len(damaged):,}: {'; '.join(damaged[:_LISTED])}{more}"
 
 
 def mismatch_line(mismatched: Mapping[str, str], count: int) -> str:
