@@ -70,6 +70,8 @@ class GloamError(Exception):
     ) -> None:
         if path is not None and not str(path).isprintable():  # a message is one line
             message = message.replace(str(path), visible(path))
+        if not message.isprintable():  # names of files may hold whatever moves a terminal
+            message = "\n".join(map(visible, message.split("\n")))
         super().__init__(without_secrets(message))
         self.path, self.key, self.value, self.allowed = path, key, value, allowed
 

@@ -47,6 +47,7 @@ def test_a_message_is_one_line_whatever_the_name() -> None:
     for error in (
         errors.SourceError.at("a\nb\x1b.png", "is damaged"),
         errors.SourceError("a\nb\x1b.png: is damaged", path="a\nb\x1b.png"),
+        errors.SourceError("a\\nb\x1b.png: is damaged", path="a\nb\x1b.png"),
     ):
         assert str(error) == "a\\nb\\x1b.png: is damaged"
         assert error.what == "is damaged"
