@@ -37,5 +37,11 @@ def test_folders_are_paired_by_name(tmp_path):
     with pytest.raises(SourceError, match="same name"):
         image_files(tmp_path / "low")
     (tmp_path / "low" / "a.png").unlink()
+    left = measure_folders(tmp_path / "low", None, 100)
+    assert (len(left.rows), left.damaged) == (
+        1,
+        [f"{tmp_path / 'low/a.jpg'}: the file has no bytes"],
+    )
+    low.with_suffix(".npy").unlink()
     with pytest.raises(SourceError, match=r"a\.jpg"):
         measure_folders(tmp_path / "low", None, 100)
