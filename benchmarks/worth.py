@@ -314,11 +314,12 @@ class Judge:
 
     def scores(self, made: np.ndarray, normal: np.ndarray) -> tuple[float, ...]:
         """Return PSNR, PSNR after one gain, SSIM, and LPIPS if there is one."""
-        target, made = normal / 255, made.astype(np.float64)
-        aligned = metrics.one_gain(made, target)
-        rest = (self.perceptual(made, target),) if self.perceptual else ()
-        figures = metrics.psnr(made, target), metrics.psnr(aligned, target)
-        return *figures, metrics.ssim(made, target), *rest
+        target = metrics.image_of(normal)
+        own = metrics.Image(made.astype(np.float64))
+        aligned = metrics.one_gain(own, target)
+        rest = (self.perceptual(own, target),) if self.perceptual else ()
+        figures = metrics.psnr(own, target), metrics.psnr(aligned, target)
+        return *figures, metrics.ssim(own, target), *rest
 
     def show(self, way: str, seeds: Sequence[Sequence[tuple[float, ...]]]) -> None:
         """Print a row: means, and the bootstrap's interval over scenes."""
@@ -340,7 +341,7 @@ def as_it_is(low: np.ndarray) -> np.ndarray:
 
 
 def blind(low: np.ndarray) -> np.ndarray:
-    return metrics.blind_gain(low / 255)
+    return metrics.blind_gain(metrics.image_of(low)).part()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from ..synth.analysis.photon_transfer import by_sensor, transfer_ratio
 from ..synth.analysis.references import read_reference, reference_yaml
 from ..synth.analysis.set_statistics import Measured
 from ..synth.analysis.set_statistics import stats as measure
-from ..synth.analysis.wrong_pairs import mismatch_line
+from ..synth.analysis.wrong_pairs import damage_line, mismatch_line
 from .common import (
     EXISTING,
     PATH,
@@ -88,6 +88,8 @@ def _lines(
             lines.append(f"{label:{width}}" + "".join(f"{_cell(one):>25}" for one in columns))
     if measured.mismatched:
         lines.append(mismatch_line(measured.mismatched, len(measured.rows)))
+    if measured.damaged:
+        lines.append(damage_line(measured.damaged))
     lines += _components(measured)
     if measured.transfer:
         lines.append("photon transfer, variance of green measured over that of the camera file:")

@@ -68,6 +68,10 @@ class GloamError(Exception):
         value: Any = None,
         allowed: Any = None,
     ) -> None:
+        if path is not None and not str(path).isprintable():  # a message is one line
+            message = message.replace(str(path), visible(path))
+        if not message.isprintable():  # names of files may hold whatever moves a terminal
+            message = "\n".join(map(visible, message.split("\n")))
         super().__init__(without_secrets(message))
         self.path, self.key, self.value, self.allowed = path, key, value, allowed
 
@@ -79,7 +83,7 @@ class GloamError(Exception):
     @property
     def what(self) -> str:
         """The message without the path that the message begins with."""
-        begin = without_secrets(f"{self.path}: ")
+        begin = without_secrets(f"{visible(self.path)}: ")
         return str(self) if self.path is None else str(self).removeprefix(begin)
 
 

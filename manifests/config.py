@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from ..errors import ConfigError, visible
 from ..storage.untrusted import read_regular
@@ -32,7 +32,19 @@ _SHORT = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 80, 80
 
 
-class Frozen(BaseModel):
+class Numbers(BaseModel):
+    """A model whose numbers are never true or false, which Python takes for 1 and 0."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth(cls, value: Any, info: ValidationInfo) -> Any:
+        field = cls.model_fields[info.field_name or ""]
+        if isinstance(value, bool) and "bool" not in str(field.annotation):
+            raise ValueError("true and false are no numbers or names")
+        return value
+
+
+class Frozen(Numbers):
     """A model of a file's values: unknown keys are refused, and nothing is changed later."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

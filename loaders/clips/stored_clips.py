@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...errors import LoaderError, SourceError
+from ...errors import GloamWarning, ImageRefused, LoaderError, Reason, SourceError
 from ...manifests.clips.listing import list_clips, warn_of_videos
-from ...manifests.clips.windows import Windows, clip_path, video_and_times
+from ...manifests.clips.load_clip import check_frames, load_files
+from ...manifests.clips.windows import Windows, clip_path, frame_files, video_and_times
 from ...manifests.selection.keys import make_keys
 from ...manifests.sets.layouts.extents import Extent
 from ...manifests.sets.pair_set import PairSet
@@ -136,7 +138,23 @@ def clips_in(path: str | Path, windows: Windows) -> ClipContents:
     names, paths = [one.name for one in found], [one.path for one in found]
     keys = make_keys(["clips"] * len(found), names, paths)
     given = [StoredClip(key, (), (), one.location) for key, one in zip(keys, found, strict=True)]
+    _warn_of_stills(path, given[0])
     return _listed(str(path), "train", given, windows, live=True)
+
+
+def _warn_of_stills(path: str | Path, clip: StoredClip) -> None:
+    """Warn where the first two frames of a folder show two scenes, as photographs do."""
+    files = None if clip.place is None else frame_files(clip.place)
+    try:
+        check_frames(load_files((files or ())[:2], None, None))
+    except ImageRefused as refusal:
+        if refusal.reason is Reason.SCENE_CHANGE:
+            warnings.warn(
+                f"{path}: {clip.key}: its first frames show two scenes: a clip is a folder of the"
+                " frames of one scene, or a video; photographs are PairLoader's",
+                GloamWarning,
+                stacklevel=4,
+            )
 
 
 def _listed(

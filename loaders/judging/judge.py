@@ -168,32 +168,42 @@ class _Made(NamedTuple):
 def _judge(files: tuple[dict[str, Path], ...]) -> list[_Made]:
     made = []
     for own in files:
-        values, images = [], _images(own)
-        for image, normal in images:
+        values, mismatches = [], list[str]()
+        for image, normal in _images(own):
             each = (image, metrics.one_gain(image, normal), metrics.gt_mean(image, normal))
-            values.append([f(one, normal) for one in each for f in (metrics.psnr, metrics.ssim)])
-        seen = metrics.levels(normal)
-        others = [metrics.levels(image) for place, (image, _) in enumerate(images) if place != 1]
-        mismatches = [mismatch(one, seen) for one in others]
-        made.append(_Made(values, brightness(others[0], seen), mismatches, look_at(seen)))
+            both = zip(
+                (metrics.psnr(one, normal) for one in each),
+                metrics.ssims(each, normal),
+                strict=True,
+            )
+            values.append([figure for two in both for figure in two])
+            seen = normal.levels()
+            if len(values) == 1:
+                means = brightness(image.levels(), seen)
+            if len(values) != 2:  # the blind gain, which shows what the low does
+                mismatches.append(mismatch(image.levels(), seen))
+        made.append(_Made(values, means, mismatches, look_at(seen)))
         count()
     return made
 
 
-def _images(own: dict[str, Path]) -> list[tuple[metrics.Image, metrics.Image]]:
-    """Return what each method makes of a low, with the normal."""
-    read = {name: read_image(path) for name, path in own.items()}
-    low, normal = read.pop("low"), read.pop("normal")
-    for name, image in (("low", low), *read.items()):
-        if image.shape != normal.shape:
-            sizes = " and ".join(f"{one.shape[1]} x {one.shape[0]}" for one in (image, normal))
+def _images(own: dict[str, Path]) -> Iterator[tuple[metrics.Image, metrics.Image]]:
+    """Yield what each method makes of a low, one after the other, with the normal."""
+    normal = read_image(own["normal"])
+    shape = normal.samples.shape
+    if min(shape[:2]) < metrics.SMALLEST:
+        raise SourceError(f"{own['normal']}: SSIM needs {metrics.SMALLEST} pixels of a side")
+    for name in (name for name in own if name != "normal"):
+        image = read_image(own[name])
+        if image.samples.shape != shape:
+            sizes = " and ".join(f"{w} x {h}" for h, w, _ in (image.samples.shape, shape))
             raise SourceError(
                 f"{own[name]}, {own['normal']}: differ in size: {sizes}; nothing is resized here",
                 path=own[name],
             )
-    if min(normal.shape[:2]) < metrics.SMALLEST:
-        raise SourceError(f"{own['normal']}: SSIM needs {metrics.SMALLEST} pixels of a side")
-    return [(one, normal) for one in (low, metrics.blind_gain(low), *read.values())]
+        yield image, normal
+        if name == "low":
+            yield metrics.blind_gain(image), normal
 
 
 def read_image(path: Path) -> metrics.Image:
@@ -207,7 +217,7 @@ def read_image(path: Path) -> metrics.Image:
         raise SourceError.at(path, error.strerror or str(error)) from error
     except ImageRefused as refusal:
         raise SourceError.at(path, refusal.detail) from None
-    return pixels / np.float64(np.iinfo(pixels.dtype).max)
+    return metrics.image_of(pixels)
 
 
 def _pairs(

@@ -1,20 +1,24 @@
 """Measures of outputs: PSNR and SSIM, as they are and once their brightness is set right.
 
-Images are float64 arrays (H, W, 3), sRGB-encoded, 0 to 1, of one size.
+They go through images in parts, so that one of 50 million pixels takes little more memory than its
+levels.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
+from ...manifests.images.opening import to_8_bit
 from ...synth.kernels.arrays import Pixels
 from ...synth.kernels.curves import LUMA, linear_to_srgb, srgb_to_linear
 
-Image = npt.NDArray[np.float64]
+Values = npt.NDArray[np.float64]
 
 GREY = 0.45
 """Mean that the blind gain takes every low to: about that of normals."""
@@ -24,11 +28,52 @@ SMALLEST = 11
 """Pixels of a side that SSIM's window needs."""
 _SIGMA = 1.5
 _FIRST, _SECOND = 0.01**2, 0.03**2
+_TILE = 128, 512  # pixels: what is filtered at once stays in a CPU's cache
 
 
-def levels(image: Image) -> Pixels:
-    """Return an image as levels, uint8."""
-    return np.rint(image * 255).astype(np.uint8)
+class Image(NamedTuple):
+    """An image (H, W, 3), sRGB-encoded, 0 to 1.
+
+    samples: its levels, uint8 or uint16, or float64 values.
+    table: the value of each level; None where samples are values.
+    """
+
+    samples: npt.NDArray[Any]
+    table: Values | None = None
+
+    def part(self, *place: slice) -> Values:
+        """Return the values at some rows, and columns."""
+        samples = self.samples[place]
+        if self.table is None:
+            return samples
+        if samples.dtype == np.uint8:
+            return np.asarray(cv2.LUT(np.ascontiguousarray(samples), self.table), np.float64)
+        return self.table[samples]
+
+    def through(self, curve: Callable[[Values], Values]) -> Image:
+        """Return the image whose values are those of a curve."""
+        if self.table is None:
+            return Image(curve(self.samples))
+        return Image(self.samples, curve(self.table))
+
+    def distinct(self) -> tuple[Values, npt.NDArray[np.int64]]:
+        """Return values, and how many samples have each."""
+        if self.table is None:
+            return self.samples.ravel(), np.ones(self.samples.size, np.int64)
+        counts = np.zeros(len(self.table), np.int64)
+        for rows in _rows(self):
+            counts += np.bincount(self.samples[rows].ravel(), minlength=len(counts))
+        return self.table, counts
+
+    def levels(self) -> Pixels:
+        """Return the nearest levels of 8 bits; only of an image that has its own levels."""
+        return to_8_bit(self.samples) if self.samples.dtype == np.uint16 else self.samples
+
+
+def image_of(samples: npt.NDArray[np.uint8 | np.uint16]) -> Image:
+    """Return the image of which an array (H, W, 3) has the levels."""
+    most = np.iinfo(samples.dtype).max
+    return Image(samples, np.arange(most + 1) / np.float64(most))
 
 
 def psnr(made: Image, normal: Image) -> float:
@@ -36,7 +81,11 @@ def psnr(made: Image, normal: Image) -> float:
 
     Equal to `skimage.metrics.peak_signal_noise_ratio(normal, made, data_range=1)`.
     """
-    error = float(np.square(made - normal).mean())
+    error = 0.0
+    for rows in _rows(normal):
+        off = (made.part(rows) - normal.part(rows)).ravel()
+        error += float(off @ off)
+    error /= normal.samples.size
     return min(MOST, -10 * math.log10(error)) if error > 0 else MOST
 
 
@@ -47,23 +96,58 @@ def ssim(made: Image, normal: Image) -> float:
     gaussian_weights=True, sigma=1.5, use_sample_covariance=False)`: 5 pixels at each border, where
     the window reaches beyond the image, are left out.
     """
+    return ssims([made], normal)[0]
 
-    def mean(values: Image) -> Image:
-        smooth = cv2.GaussianBlur(values, (SMALLEST, SMALLEST), _SIGMA)
-        return np.asarray(smooth[5:-5, 5:-5], np.float64)
 
-    one, two = mean(made), mean(normal)
-    variances = mean(made * made) - one * one + mean(normal * normal) - two * two
-    covariance = mean(made * normal) - one * two
-    found = (2 * one * two + _FIRST) * (2 * covariance + _SECOND)
-    return float((found / ((one * one + two * two + _FIRST) * (variances + _SECOND))).mean())
+def ssims(made: Sequence[Image], normal: Image) -> list[float]:
+    """Return the SSIM of several images of one normal, whose own part is measured once."""
+    sums, count = [0.0] * len(made), 0
+    for tile in _tiles(normal):
+        wanted = normal.part(*tile)
+        mean, square = _smooth(wanted), _smooth(wanted * wanted)
+        mean_square = mean * mean
+        count += mean.size
+        for i, one in enumerate(made):
+            values = one.part(*tile)
+            own = _smooth(values)
+            both = own * mean
+            covariance = _smooth(values * wanted) - both
+            means = own * own + mean_square
+            variances = _smooth(values * values) + square - means
+            found = (2 * both + _FIRST) * (2 * covariance + _SECOND)
+            found /= (means + _FIRST) * (variances + _SECOND)
+            sums[i] += float(found.sum())
+    return [one / count for one in sums]
+
+
+def _smooth(values: Values) -> Values:
+    """Return the window's means, where it lies within."""
+    smooth = cv2.GaussianBlur(values, (SMALLEST, SMALLEST), _SIGMA)
+    return np.asarray(smooth[5:-5, 5:-5], np.float64)
+
+
+def _rows(image: Image) -> Iterator[slice]:
+    height, width = image.samples.shape[:2]
+    many = max(1, _TILE[0] * _TILE[1] // width)
+    return (slice(top, top + many) for top in range(0, height, many))
+
+
+def _tiles(image: Image) -> Iterator[tuple[slice, slice]]:
+    """Return rows and columns of parts whose inner pixels, 5 from their borders, are all's once."""
+    (height, width), (high, wide) = image.samples.shape[:2], _TILE
+    lap = SMALLEST - 1
+    for top in range(0, height - lap, high):
+        for left in range(0, width - lap, wide):
+            yield slice(top, top + high + lap), slice(left, left + wide + lap)
 
 
 def one_gain(made: Image, normal: Image) -> Image:
     """Return an output times the gain in linear light that brings it nearest to the normal."""
-    light, wanted = srgb_to_linear(made), srgb_to_linear(normal)
-    gain = float((light * wanted).sum()) / max(float((light * light).sum()), 1e-12)
-    return np.asarray(linear_to_srgb(np.clip(gain * light, 0, 1)))
+    light, wanted = made.through(srgb_to_linear), normal.through(srgb_to_linear)
+    both = sum(float((light.part(rows) * wanted.part(rows)).sum()) for rows in _rows(normal))
+    values, counts = light.distinct()
+    gain = both / max(float((counts * values * values).sum()), 1e-12)
+    return light.through(lambda light: linear_to_srgb(np.clip(gain * light, 0, 1)))
 
 
 def gt_mean(made: Image, normal: Image) -> Image:
@@ -71,15 +155,24 @@ def gt_mean(made: Image, normal: Image) -> Image:
 
     LLFlow's and HVI-CIDNet's measures have it so; grey is ITU-R BT.601's.
     """
-    wanted, have = (float((image @ LUMA).mean()) for image in (normal, made))
-    return np.clip(made * (wanted / max(have, 1e-12)), 0, 1)
+    wanted, have = (
+        sum(float((image.part(rows) @ LUMA).sum()) for rows in _rows(image))
+        for image in (normal, made)
+    )
+    gain = wanted / max(have, 1e-12 * normal.samples.size / 3)
+    return made.through(lambda values: np.clip(values * gain, 0, 1))
 
 
 def blind_gain(low: Image) -> Image:
     """Return a low whose linear light is scaled until its mean, encoded, is .45."""
-    light, least, most = srgb_to_linear(low), 1.0, 4096.0
+    light, least, most = low.through(srgb_to_linear), 1.0, 4096.0
+    values, counts = light.distinct()
+
+    def brightened(light: Values, gain: float) -> Values:
+        return linear_to_srgb(np.minimum(light * gain, 1))
+
     for _ in range(30):
         gain = math.sqrt(least * most)
-        bright = float(np.mean(linear_to_srgb(np.minimum(light * gain, 1)))) > GREY
+        bright = float((brightened(values, gain) * counts).sum()) > GREY * low.samples.size
         least, most = (least, gain) if bright else (gain, most)
-    return np.asarray(linear_to_srgb(np.minimum(light * most, 1)))
+    return light.through(lambda light: brightened(light, most))

@@ -8,7 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from ...synth.analysis.contact_sheet import brighten
+from ...synth.analysis.contact_sheet import brighten, brightening_gain
 from ...synth.kernels.arrays import Pixels
 from ...synth.reporting.page import document, section, table
 from ...synth.reporting.pictures import jpeg_address, scale_image, size_within
@@ -89,7 +89,9 @@ def _picture(found: Judged, shown: list[str], place: int, why: str) -> str:
     whole, close = [], []
     for name in shown:  # one after the other: they may be large
         image, said = _levels(own[name]), escape(name)
-        near = np.ascontiguousarray((brighten(image) if name == "low" else image)[part])
+        near = np.ascontiguousarray(image[part])
+        if name == "low":
+            near = brighten(near, brightening_gain(image))
         small = scale_image(image, size_within(image, _SIDE))
         if name in found.values:
             psnr, ssim = found.values[name][place, :2]
@@ -109,7 +111,7 @@ def _picture(found: Judged, shown: list[str], place: int, why: str) -> str:
 
 
 def _levels(path: Path) -> Pixels:
-    return np.rint(read_image(path) * 255).astype(np.uint8)
+    return read_image(path).levels()
 
 
 def _detailed(image: Pixels) -> tuple[slice, slice]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ...errors import SourceError, first_line
 from .metrics import Image
@@ -33,7 +32,7 @@ def perceptual_measures() -> tuple[dict[str, Measure], list[str]]:
             found[name] = _named(name, make())
         except ImportError as error:
             why = f"pip install {package} ({first_line(error)})"
-        except Exception as error:  # weights that are none: each library has its own errors
+        except Exception as error:  # weights that are none, a package that is half there
             why = first_line(error)
         if name not in found:
             lacking.append(f"{name} is not measured: {why}")
@@ -45,9 +44,8 @@ def _lpips() -> Measure:
     from torchvision.models import AlexNet_Weights
 
     url = AlexNet_Weights.IMAGENET1K_V1.url
-    _need(url, "checkpoints", url.rpartition("/")[2])
-    with warnings.catch_warnings():  # of torchvision, at the words by which lpips asks for weights
-        warnings.simplefilter("ignore")
+    with _weights(url, "checkpoints", url.rpartition("/")[2]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of torchvision, at the words by which lpips asks for them
         network = lpips.LPIPS(net="alex", verbose=False)
     return lambda made, normal: float(network(_tensor(made), _tensor(normal), normalize=True))
 
@@ -56,18 +54,28 @@ def _niqe() -> Measure:
     import pyiqa
     from pyiqa.archs.niqe_arch import default_model_urls
 
-    _need(default_model_urls["niqe"], "pyiqa", "niqe_modelparameters.mat")
-    network = pyiqa.create_metric("niqe", device="cpu")
+    with _weights(default_model_urls["niqe"], "pyiqa", "niqe_modelparameters.mat"):
+        network = pyiqa.create_metric("niqe", device="cpu")
     return lambda made, _: float(network(_tensor(made)))
 
 
-def _need(url: str, *parts: str) -> None:
-    """Raise FileNotFoundError where weights are not there: libraries would fetch them unasked."""
+@contextmanager
+def _weights(url: str, *parts: str) -> Iterator[None]:
+    """Read weights within, and name their file where they are not read.
+
+    Raises FileNotFoundError where they are not there: libraries would fetch them unasked.
+    """
     import torch
 
     path = Path(torch.hub.get_dir(), *parts)
     if not path.is_file():
         raise FileNotFoundError(f"its weights are not at hand: save {url} as {path}")
+    try:
+        yield
+    except ImportError:
+        raise
+    except Exception as error:  # each library has its own
+        raise ValueError(f"{path}: {first_line(error)}; save {url} anew") from error
 
 
 def _named(name: str, network: Measure) -> Measure:
@@ -78,7 +86,7 @@ def _named(name: str, network: Measure) -> Measure:
             try:
                 return network(made, normal)
             except (RuntimeError, AssertionError) as error:  # of images that are too small for it
-                height, width = made.shape[:2]
+                height, width = made.samples.shape[:2]
                 raise SourceError(
                     f"{name} cannot be measured of {width} x {height} pixels: {first_line(error)};"
                     " --no-perceptual leaves it out"
@@ -90,4 +98,4 @@ def _named(name: str, network: Measure) -> Measure:
 def _tensor(image: Image) -> Any:
     import torch
 
-    return torch.from_numpy(np.ascontiguousarray(image.transpose(2, 0, 1))[None]).float()
+    return torch.from_numpy(image.part().transpose(2, 0, 1)[None]).float().contiguous()

@@ -122,10 +122,15 @@ def decode_at_depth(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:
 def _deep_over_white(samples: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
     """Bring samples (H, W, C), grey or RGB and what is opaque, over white: (H, W, 3)."""
     colours = samples[:, :, : 3 if samples.shape[2] > 2 else 1]
+    made = np.empty((*samples.shape[:2], 3), np.uint16)
     if samples.shape[2] in (2, 4):
-        opaque = samples[:, :, -1:].astype(np.uint64)
-        colours = (colours * opaque + 65535 * (65535 - opaque) + 32767) // 65535
-    return np.repeat(colours, 4 - colours.shape[2], axis=2)[:, :, :3].astype(np.uint16)
+        over = colours, samples[:, :, -1:]
+        for row, own, opaque in zip(made, *over, strict=True):  # of 64 bits, a row at a time
+            light, dark = opaque.astype(np.uint64), 65535 - opaque.astype(np.uint64)
+            row[...] = (own * light + 65535 * dark + 32767) // 65535
+    else:
+        made[...] = colours
+    return made
 
 
 def _close(one: Pixels, other: Pixels) -> bool:

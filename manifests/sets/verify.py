@@ -134,7 +134,7 @@ def look_over(pairs: PairSet) -> list[Problem]:
     looked = map_concurrent(check, list(info.units), root, 1)
     for unit, (receipt, found) in zip(info.units, looked, strict=True):
         problems += found
-        if receipt is None or found or isinstance(root, StorePath):
+        if receipt is None or found or not receipt.pairs or isinstance(root, StorePath):
             continue
         try:
             problems += [Problem(where, what) for where, what in own.glance(root, receipt)]

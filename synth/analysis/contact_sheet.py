@@ -34,7 +34,7 @@ class Tile:
 
 def brightening_gain(low: Pixels) -> float:
     """Return the gain in linear light that takes the mean of a low to middle grey."""
-    counts = np.bincount(low.ravel(), minlength=256)
+    counts = sum(np.bincount(row.ravel(), minlength=256) for row in low)
     return _GREY / max(float(counts @ LEVEL_LIGHT) / low.size, 1e-6)
 
 

@@ -44,6 +44,7 @@ _CELLS = 16
 _SHOWN = 20
 """Variance of a picture's cells, over what its noise would give them, from which on it shows
 something."""
+_LARGE = 2048  # pixels: of larger pictures the middle is looked at for noise
 _MEAN = np.full((1, 3), 1 / 3, np.float32)
 _WAYS: dict[str, tuple[int, ...]] = {
     "": (),
@@ -202,7 +203,7 @@ def _by_thumbnails(low: Pixels, normal: Pixels) -> str:
 
 def _shows_something(image: Pixels) -> bool:
     """Return whether a picture shows more than noise: its cells differ more than pixels do."""
-    grey = _grey(image)
+    grey = _grey(middle(image, _LARGE))
     cells = cv2.resize(grey, (_CELLS, _CELLS), interpolation=cv2.INTER_AREA)
     by_chance = residual(grey).var() * _CELLS**2 / grey.size
     return bool(cells.var() > _SHOWN * by_chance)

@@ -45,7 +45,7 @@ class Measured:
     areas: share of each picture whose low is the brighter one (`brighter_area`), NaN where lamps
       are to be; empty of lows alone.
     mismatched: real pairs whose low and normal do not show the same: by key, `mismatch`.
-    damaged: units and pairs of a set that could not be measured, each with the reason.
+    damaged: units, pairs and images that could not be measured, each with the reason.
     """
 
     rows: list[dict[str, float]]  # the statistics of each pair
@@ -70,10 +70,11 @@ class Measured:
         """Return the number of pairs, percentiles 5, 50 and 95, and the photon transfer curve.
 
         For a mixture, percentiles of each component too. Pairs that do not show the same are
-        counted in, and named.
+        counted in, and named; damaged images are named.
         """
         made = {**_percentiles(self.rows), "photon_transfer": [p.__dict__ for p in self.transfer]}
         made |= {"mismatched": self.mismatched} if self.mismatched else {}
+        made |= {"damaged": self.damaged} if self.damaged else {}
         parts = {name: _percentiles(rows) for name, rows in self.by_component().items()}
         return {**made, "components": parts} if parts else made
 
@@ -119,8 +120,8 @@ def stats(
     Raises
     ------
     SetError, SourceError
-        When there is nothing to measure, an image is damaged or has no partner, or lows are
-        brighter than their normals.
+        When there is nothing to measure, a set is damaged, an image has no partner, or lows are
+        brighter than their normals. Damaged images of folders are passed over and named.
 
     Examples
     --------
@@ -133,6 +134,8 @@ def stats(
     lows = lows if isinstance(lows, PairSet) else as_path(lows)
     if is_set(lows):
         found = open_set(lows, normals)
+        if not len(found):
+            raise SetError.at(found.root, "holds no pairs to measure")
         shown.stage("measuring pairs", min(pairs, len(found)))
         measured = measure_set(found, pairs, engine, shown.at)
         if measured.damaged:
@@ -246,19 +249,25 @@ def measure_folders(
 ) -> Measured:
     """Measure real pairs: a folder of lows and one of normals, or lows alone.
 
-    Images have equal names in both; suffixes may differ.
+    Images have equal names in both; suffixes may differ. Those that are damaged, or of unlike
+    sizes, are passed over and named.
 
-    Raises SourceError when there is nothing to measure, an image has no partner, sizes differ or an
-    image is damaged; and when lows are brighter than their normals, unless `brighter_lows`.
+    Raises SourceError when there is nothing to measure, or an image has no partner; and when lows
+    are brighter than their normals, unless `brighter_lows`.
     """
     engine = engine or LocalEngine()
     check_paths(engine, lows, normals)
     wanted = image_pairs(lows, normals, most)
     groups = [wanted[i : i + _GROUP] for i in range(0, len(wanted), _GROUP)]
-    every = [one for found in engine.map(_measure_files, groups, at) for one in found]
+    results = list(engine.map(_measure_files, groups, at))
+    every = [one for found, _ in results for one in found]
+    damaged = [what for _, bad in results for what in bad]
+    if not every:
+        raise SourceError(damaged[0])
     means = [one.means for one in every if one.means]
     if not brighter_lows:
-        refuse_swapped(lows, means, [path for _, path, _ in wanted])
+        paths = {key: path for key, path, _ in wanted}
+        refuse_swapped(lows, means, [paths[one.key] for one in every])
     return Measured(
         [one.row for one in every],
         [],
@@ -267,22 +276,30 @@ def measure_folders(
         means=means,
         areas=[one.area for one in every if one.means],
         mismatched={one.key: one.mismatch for one in every if one.mismatch},
+        damaged=damaged,
     )
 
 
-def _measure_files(pairs: list[tuple[str, Path, Path | None]]) -> list[_Pair]:
-    made = []
+def _measure_files(
+    pairs: list[tuple[str, Path, Path | None]],
+) -> tuple[list[_Pair], list[str]]:
+    """Return what was measured of images, and what could not be."""
+    made, damaged = list[_Pair](), list[str]()
     for name, low_path, normal_path in pairs:
+        count()
         try:
             low = read_rgb(low_path)
             normal = read_rgb(normal_path) if normal_path else None
             row = all_statistics(low, normal)
+        except SourceError as error:
+            damaged.append(str(error))
+            continue
         except ValueError as error:
-            raise SourceError(f"{low_path}: {error}", path=low_path) from error
+            damaged.append(f"{low_path}: {error}")
+            continue
         if normal is None:
             made.append(_Pair(name, row))
         else:
             own = brightness(low, normal), brighter_area(low, normal), mismatch(low, normal)
             made.append(_Pair(name, row, *own))
-        count()
-    return made
+    return made, damaged

@@ -22,7 +22,7 @@ MOST_OF_AREA = 0.005
 """Share of a picture's area whose low may be brighter than its normal."""
 _ABOVE, _SIDE, _AROUND, _CLIPPED = 8, 9, 8, 250  # levels; pixels; pixels; level
 _MEAN = np.full((1, 3), 1 / 3, np.float32)
-_NAMED = 50
+_NAMED, _LISTED = 50, 5
 
 
 def brightness(low: Pixels, normal: Pixels) -> tuple[float, float]:
@@ -88,6 +88,12 @@ def swapped_warning(where: object, means: Any) -> str:
         f"{where}: {found.sum()} of the first {len(found)} lows are {BRIGHTER}: are the two taken"
         " for one another? Name the lows first"
     )
+
+
+def damage_line(damaged: Sequence[str]) -> str:
+    """Name images that were passed over: each of `damaged` is a path with what is wrong."""
+    more = f"; and {len(damaged) - _LISTED:,} more" if len(damaged) > _LISTED else ""
+    return f"images left out, {len(damaged):,}: {'; '.join(damaged[:_LISTED])}{more}"
 
 
 def mismatch_line(mismatched: Mapping[str, str], count: int) -> str:

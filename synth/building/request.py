@@ -9,8 +9,9 @@ import importlib.util
 from importlib import metadata
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from ...manifests.config import Frozen
 from ...manifests.request import OutputOptions, RecordedRequest, RequestBase
 from ...manifests.selection.bounds import EVERYTHING, Profile
 from ...manifests.selection.measures import MEASURES
@@ -66,7 +67,7 @@ class Request(RequestBase):
         return RecordedRequest.model_validate(whole)
 
 
-class BuildFile(BaseModel):
+class BuildFile(Frozen):
     """A build as a file.
 
     sources: mappings of kind, path, limit, listing and name.
@@ -77,8 +78,6 @@ class BuildFile(BaseModel):
     set: values of the recipe to change, such as `camera.iso: 3200`.
     not_like: sets whose scenes are kept out, see `gloam.leaks`.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sources: tuple[Source, ...] = ()
     select: bool = True

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -16,7 +15,7 @@ from pydantic import (
 )
 
 from ...errors import ConfigError
-from ...manifests.config import load_yaml, validate
+from ...manifests.config import Numbers, load_yaml, validate
 
 
 def _number(value: Any) -> Any:
@@ -43,7 +42,7 @@ _Level = Annotated[int, _NUMBER, Field(ge=0, lt=1 << 24)]
 _MOST_ROWS = 1000
 
 
-class GainFit(BaseModel):
+class GainFit(Numbers):
     """ln(sigma) = slope ln(K) + bias + N(0, spread)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -53,7 +52,7 @@ class GainFit(BaseModel):
     spread: _Spread
 
 
-class ByGain(BaseModel):
+class ByGain(Numbers):
     """Noise as a function of the system gain K.
 
     The logarithm of K goes from `ln_k_min` to `ln_k_max`.
@@ -75,7 +74,7 @@ class ByGain(BaseModel):
         return self
 
 
-class Relation(BaseModel):
+class Relation(Numbers):
     """ln(read) = slope ln(shot) + bias + N(0, spread).
 
     These are the variances of a heteroscedastic model.
@@ -96,7 +95,7 @@ class Relation(BaseModel):
         return self
 
 
-class Calibration(BaseModel):
+class Calibration(Numbers):
     """A camera of a camera file, in one of its four forms.
 
     The head of `sensors.yaml` says what each number is.

@@ -127,8 +127,8 @@ def fit(
     gloam.errors.ConfigError
         When both `broad` and `distributions` are asked for.
     gloam.errors.SourceError
-        When images are missing, damaged, have no partner, or are not dark; or when half of the
-        pairs show two scenes.
+        When images are missing, have no partner, or are not dark; or when half of the pairs are
+        damaged or show two scenes.
 
     Examples
     --------

@@ -15,7 +15,14 @@ from ...manifests.sources.folders import image_pairs
 from ...storage.untrusted import read_regular
 from ..analysis.all_statistics import middle
 from ..analysis.scene_match import mismatch
-from ..analysis.wrong_pairs import BRIGHTER, WAY_OUT, brighter, brightness, mismatch_line
+from ..analysis.wrong_pairs import (
+    BRIGHTER,
+    WAY_OUT,
+    brighter,
+    brightness,
+    damage_line,
+    mismatch_line,
+)
 from ..kernels.arrays import Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE, linear_to_srgb
 
@@ -68,24 +75,22 @@ def read_pairs(
     Raises
     ------
     SourceError
-        When images are missing, damaged, too small, of unlike sizes or have no partner; when half
-        of the lows are brighter than their normals, the same, of other scenes, or without normals
-        as bright as daylight.
+        When images are missing, too small or have no partner; when half of them are damaged or of
+        unlike sizes, or half of the lows brighter than their normals, the same, of other scenes, or
+        without normals as bright as daylight.
     """
     pairs: list[Pair] = []
-    paths: list[Path] = []
+    damaged: list[SourceError] = []
     for key, low_path, normal_path in image_pairs(lows, normals, MOST):
-        picture, quality = read_rgb(low_path), jpeg_quality(read_regular(low_path))
-        low = middle(picture, SIDE)
-        paths.append(low_path)
-        if normal_path is None:
-            pairs.append(Pair(key, low, as_normal(low), known=False, quality=quality))
-            continue
-        normal = middle(read_rgb(normal_path), SIDE)
-        if low.shape != normal.shape:
-            raise SourceError(f"{low_path}: its normal has another size", path=low_path)
-        files, whole = (low_path, normal_path), low.shape == picture.shape
-        pairs.append(Pair(key, low, normal, quality=quality, files=files, whole=whole))
+        try:
+            pairs.append(_read(key, low_path, normal_path))
+        except SourceError as error:
+            damaged.append(error)
+    if damaged:
+        if len(damaged) >= len(pairs):
+            raise damaged[0]
+        left_out.append(damage_line([str(error) for error in damaged]))
+    paths = [pair.files[0] for pair in pairs]
     reasons = [_unfit(pair, brighter_lows) for pair in pairs]
     for reason in filter(None, dict.fromkeys(reasons)):
         own = [path for path, why in zip(paths, reasons, strict=True) if why == reason]
@@ -119,6 +124,18 @@ def read_pairs(
             lows, "its images have one value each, or nearly so: there is nothing to fit"
         )
     return pairs
+
+
+def _read(key: str, low_path: Path, normal_path: Path | None) -> Pair:
+    picture, quality = read_rgb(low_path), jpeg_quality(read_regular(low_path))
+    low = middle(picture, SIDE)
+    files, whole = (low_path, normal_path), low.shape == picture.shape
+    if normal_path is None:
+        return Pair(key, low, as_normal(low), False, quality, files, whole)
+    normal = middle(read_rgb(normal_path), SIDE)
+    if low.shape != normal.shape:
+        raise SourceError(f"{low_path}: its normal has another size", path=low_path)
+    return Pair(key, low, normal, quality=quality, files=files, whole=whole)
 
 
 def _unfit(pair: Pair, brighter_lows: bool) -> str:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
 from ...engines.local import local_engine
-from ...errors import ConfigError
+from ...errors import ConfigError, SetError
 from ...manifests.labels.table import CLASS_LIST, LABELS
 from ...manifests.sets.info import CANDIDATES, PAIRS, PLAN, RECIPE, SET_FILE
 from ...manifests.sets.pair_set import PairSet, Unit, open_set, require_images
@@ -114,6 +114,8 @@ def publish(
     origin, root = require_images(open_set(origin)), as_path(root)
     if isinstance(root, StorePath):
         raise ConfigError(f"{root}: publish into a folder of this machine, then upload it")
+    if not len(origin):
+        raise SetError.at(origin.root, "holds no pairs to publish")
     engine, progress = engine or local_engine(workers), progress or Silent()
     suffixes = _suffixes(origin)
     recipe = recorded_recipe(origin.info.build.request.recipe, f"recipe of {origin.root}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..analysis.wrong_pairs import damage_line
 from ..kernels.arrays import FloatArray, IntArray, Mask
 from .banks import BANKS, columns
 from .patches import Patch
@@ -64,6 +65,7 @@ class Realism:
     control: dict[str, Told]
     tells: list[Tell]  # what gives the lows away, the surest first
     patches: list[Patch] = field(default_factory=list)  # those that are easiest to tell
+    damaged: list[str] = field(default_factory=list)  # images that were left out, with the reason
 
     def lines(self) -> list[str]:
         """Return the results as lines to print."""
@@ -77,6 +79,7 @@ class Realism:
             CHANCE,
             TELLS if self.tells else "no statistic gives them away alone; several together may",
             *(f"  {tell}" for tell in self.tells),
+            *([damage_line(self.damaged)] if self.damaged else []),
         ]
 
     def as_json(self) -> dict[str, Any]:
@@ -89,6 +92,7 @@ class Realism:
             "told": {bank: asdict(one) for bank, one in self.told.items()},
             "control": {bank: asdict(one) for bank, one in self.control.items()},
             "tells": [asdict(one) for one in self.tells],
+            **({"damaged": self.damaged} if self.damaged else {}),
         }
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from ...errors import ConfigError
+from ...errors import ConfigError, SourceError
 from ...manifests.sources.folders import image_pairs
 from ...progress import Progress, Silent
 from ..kernels.arrays import IntArray
@@ -64,7 +65,7 @@ def realism(
     gloam.errors.ConfigError
         When scikit-learn is missing, the recipe is wrong, or there are too few scenes.
     gloam.errors.SourceError
-        When images are missing, damaged or have no partner.
+        When images are missing or have no partner. Damaged ones are passed over and named.
 
     Examples
     --------
@@ -128,18 +129,26 @@ def realism(
             ]
             for number in (seed, seed + 1)
         )
-    groups = real, other, control
-    found = measure_lows([one for group in groups for one in group], workers, shown.at)
-    edges = np.cumsum([len(group) for group in groups]).tolist()
-    parts = found[: edges[0]], found[edges[0] : edges[1]], found[edges[1] :]
+    samples = [*real, *other, *control]
+    measured = measure_lows(samples, workers, shown.at)
+    damaged = list(dict.fromkeys(one for one in measured if isinstance(one, str)))
+    found = iter(measured)
+    groups, parts = [], []
+    for group in (real, other, control):
+        own = zip(group, islice(found, len(group)), strict=True)
+        both = [(sample, one) for sample, one in own if not isinstance(one, str)]
+        if group and not both:
+            raise SourceError(damaged[0])
+        groups.append([sample for sample, _ in both])
+        parts.append([one for _, one in both])
     names = [[one.key for one in group] for group in groups]
     if photos is not None:  # names of the lows say nothing of the photographs'
         names[0] = [f"{lows}/{key}" for key in names[0]]
     scenes = assign_scenes(parts, names)
     first, second, third = (_group(*one) for one in zip(parts, scenes, strict=True))
     made = compare_groups(name, first, second, third if control else None)
-    patches = easiest((real, other), (parts[0], parts[1]), (scenes[0], scenes[1]))
-    return replace(made, patches=patches)
+    patches = easiest((groups[0], groups[1]), (parts[0], parts[1]), (scenes[0], scenes[1]))
+    return replace(made, patches=patches, damaged=damaged)
 
 
 def compare_with_recipe(
@@ -159,7 +168,11 @@ def compare_with_recipe(
     """
     made = [replace(one, low=None, recipe=recipe) for one in real]
     samples = [*([] if rows else real), *made]
-    found = measure_lows(samples, workers, at, statistics_alone=True)
+    found = list[MeasuredLow]()
+    for one in measure_lows(samples, workers, at, statistics_alone=True):
+        if isinstance(one, str):
+            raise SourceError(one)
+        found.append(one)
     other, first = found[-len(real) :], found[: len(real)]
     if rows:  # of the same normals
         first = [MeasuredLow(row, one.hash) for row, one in zip(rows, other, strict=True)]

@@ -82,17 +82,25 @@ def measure_lows(
     at: Callable[[int], None],
     *,
     statistics_alone: bool = False,
-) -> list[MeasuredLow]:
-    """Measure lows, in their order. Raises SourceError, see `TestedLow.images`."""
+) -> list[MeasuredLow | str]:
+    """Measure lows, in their order; of what cannot be read, return the reason.
+
+    Raises SourceError when an image is too small.
+    """
     groups = [tuple(samples[i : i + _GROUP]) for i in range(0, len(samples), _GROUP)]
     measure = partial(_measure, statistics_alone=statistics_alone)
     return [one for found in local_engine(workers).map(measure, groups, at) for one in found]
 
 
-def _measure(samples: tuple[TestedLow, ...], statistics_alone: bool) -> list[MeasuredLow]:
-    made = []
+def _measure(samples: tuple[TestedLow, ...], statistics_alone: bool) -> list[MeasuredLow | str]:
+    made: list[MeasuredLow | str] = []
     for sample in samples:
-        low, normal = sample.images()
+        count()
+        try:
+            low, normal = sample.images()
+        except SourceError as error:
+            made.append(str(error))
+            continue
         if (least := min(low.shape[:2])) < 64:
             raise SourceError.at(
                 sample.low or sample.normal,
@@ -106,7 +114,6 @@ def _measure(samples: tuple[TestedLow, ...], statistics_alone: bool) -> list[Mea
             filters = filter_features(low, smooth_places(low, normal))
             found = replace(found, filters=filters, patches=patch_features(low, normal))
         made.append(found)
-        count()
     return made
 
 

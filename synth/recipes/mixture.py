@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from ...errors import ConfigError
+from ...manifests.config import Numbers
 from ...storage.stores import in_store
 from ..camera.recipe import CameraRecipe
 from ..kernels.arrays import IntArray
@@ -22,7 +23,7 @@ _PURPOSE = "mixture"
 _HEAVIEST = 1e300  # a thousand of them have a sum
 
 
-class WeightedRecipe(Section):
+class WeightedRecipe(Section, Numbers):
     """One of a mixture's recipes, and how often it is taken."""
 
     weight: float = Field(allow_inf_nan=False, description="its share, over that of all")

@@ -65,13 +65,21 @@ def _whole(pairs: PairSet, measured: Measured) -> Check:
             if unit_of(one.where) not in units
         ),
     ]
+    return _damage("damaged shards and pairs", found, "none; gloam verify reads every byte")
+
+
+def _damage(name: str, found: Sequence[str], bound: str) -> Check:
     more = f" and {len(found) - _DAMAGED:,} more" if len(found) > _DAMAGED else ""
-    return Check(
-        "damaged shards and pairs",
-        "; ".join(found[:_DAMAGED]) + more if found else "none is seen",
-        "none; gloam verify reads every byte",
-        not found,
-    )
+    said = "; ".join(found[:_DAMAGED]) + more if found else "none is seen"
+    return Check(name, said, bound, not found)
+
+
+def checks_of_folders(measured: Measured, brighter_lows: bool = False) -> list[Check]:
+    """Check real pairs, of which some were measured."""
+    return [
+        *([_damage("damaged images", measured.damaged, "none")] if measured.damaged else []),
+        *checks_of_pairs(measured, brighter_lows),
+    ]
 
 
 def checks_of_pairs(measured: Measured, brighter_lows: bool = False) -> list[Check]:

@@ -68,8 +68,8 @@ def report(
     ConfigError
         When an option is wrong, or scikit-learn is missing for folders in `beside`.
     SetError, SourceError
-        When a set or an image cannot be read, or a folder's lows are brighter than its normals.
-        Shards and pairs of a set that are damaged fail a check.
+        When a set cannot be read, or a folder's lows are brighter than its normals. Shards, pairs
+        and images that are damaged fail a check.
 
     Examples
     --------

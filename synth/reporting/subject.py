@@ -18,7 +18,7 @@ from ...manifests.sets.pair_set import open_set
 from ...manifests.sources.folders import image_files
 from ..analysis.set_statistics import Measured, measure_folders, measure_set
 from ..kernels.arrays import FloatArray
-from .checks import Check, checks_of_pairs, checks_of_set
+from .checks import Check, checks_of_folders, checks_of_set
 from .pictures import Shown, pictures_of_folders, pictures_of_set
 
 _MOST_UNITS = 24
@@ -154,8 +154,8 @@ def folder_subject(
 ) -> Subject:
     """Gather the statistics of real pairs, or of lows alone.
 
-    Raises SourceError when there is nothing, an image has no partner, or is damaged; and when lows
-    are brighter than their normals, unless `brighter_lows`.
+    Damaged images fail a check. Raises SourceError when there is nothing, or an image has no
+    partner; and when lows are brighter than their normals, unless `brighter_lows`.
     """
     measured = measure_folders(lows, normals, most, engine, at, brighter_lows)
     where = f"{lows}" if normals is None else f"{lows} and {normals}"
@@ -165,6 +165,6 @@ def folder_subject(
         [("from", where)],
         len(image_files(lows)),
         measured,
-        checks_of_pairs(measured, brighter_lows),
+        checks_of_folders(measured, brighter_lows),
         pictures_of_folders(lows, normals, measured),
     )

@@ -43,6 +43,16 @@ def test_an_error_has_what_it_is_about_as_attributes(kind: type[GloamError]) -> 
     assert isinstance(error, GloamError)
 
 
+def test_a_message_is_one_line_whatever_the_name() -> None:
+    for error in (
+        errors.SourceError.at("a\nb\x1b.png", "is damaged"),
+        errors.SourceError("a\nb\x1b.png: is damaged", path="a\nb\x1b.png"),
+        errors.SourceError("a\\nb\x1b.png: is damaged", path="a\nb\x1b.png"),
+    ):
+        assert str(error) == "a\\nb\\x1b.png: is damaged"
+        assert error.what == "is damaged"
+
+
 def test_what_is_wrong_is_told_without_the_path() -> None:
     assert SetError("set/set.json: is damaged", path=Path("set/set.json")).what == "is damaged"
     assert SetError("other.json: is damaged", path=Path("set/set.json")).what == (

@@ -12,6 +12,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+import gloam
 from gloam.errors import ConfigError
 from gloam.manifests.config import load_yaml, parse_yaml, validate
 
@@ -243,3 +244,9 @@ def test_a_pipe_is_no_file_of_options(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.yaml")
     with pytest.raises(ConfigError, match="not a regular file"):
         load_yaml(tmp_path / "pipe.yaml")
+
+
+def test_true_is_no_number():
+    for key in ("val", "seed", "shard_size"):
+        with pytest.raises(ConfigError, match=f"{key} = True: true and false are no numbers"):
+            gloam.build("SET", select=False, **{key: True})

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader
 
 import gloam
 from gloam.cli.main import gloam as command
-from gloam.errors import LoaderError
+from gloam.errors import GloamWarning, LoaderError
 from gloam.loaders.clips import backend, clip_bytes
 from gloam.loaders.clips.frame_sources import DecodingFailed
 from gloam.loaders.clips.videos import reading
@@ -22,6 +22,7 @@ from gloam.loaders.dali import decoder
 from gloam.loaders.options import Options
 from gloam.manifests.clips.video import decode_frames
 from gloam.manifests.clips.windows import video_and_times
+from gloam.manifests.images.encode import encode
 from gloam.synth.clips import frames_of, render_clip
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
@@ -540,3 +541,12 @@ def test_clips_are_counted_from_the_end_too(made):
         assert (clips[-1][1][0] == clips[len(clips) - 1][1][0]).all()
         with pytest.raises(IndexError):
             clips[-len(clips) - 1]
+
+
+def test_photographs_that_are_taken_for_a_clip_are_warned_of(tmp_path):
+    for i in range(4):
+        picture = np.random.default_rng(i).integers(0, 256, (2, 2, 3), np.uint8)
+        large = np.kron(picture, np.ones((32, 32, 1), np.uint8))
+        (tmp_path / f"{i}.png").write_bytes(encode(large, "png"))
+    with pytest.warns(GloamWarning, match="its first frames show two scenes"):
+        loader(tmp_path, frames=4, size=32, batch_size=1)

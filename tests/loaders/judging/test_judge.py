@@ -79,14 +79,13 @@ def test_figures_are_those_of_scikit_image(pairs):
 
 
 def test_what_is_brightened_by_a_gain_is_found_again():
-    normal = data.cat()[:64, :64] / 255 * 0.8
-    light = metrics.srgb_to_linear(normal) / 16
-    low = np.asarray(metrics.linear_to_srgb(light))
+    normal = metrics.Image(data.cat()[:64, :64] / 255 * 0.8)
+    low = normal.through(lambda one: metrics.linear_to_srgb(metrics.srgb_to_linear(one) / 16))
     assert metrics.psnr(metrics.one_gain(low, normal), normal) > 90
-    assert metrics.blind_gain(low).mean() == pytest.approx(metrics.GREY, abs=1e-3)
+    assert metrics.blind_gain(low).part().mean() == pytest.approx(metrics.GREY, abs=1e-3)
     assert metrics.psnr(normal, normal) == metrics.MOST
-    scaled = metrics.gt_mean(normal * 0.5, normal)
-    assert scaled == pytest.approx(normal)
+    scaled = metrics.gt_mean(normal.through(lambda one: one * 0.5), normal)
+    assert scaled.part() == pytest.approx(normal.part())
 
 
 def test_tables_pages_and_numbers(pairs):
@@ -325,10 +324,36 @@ def test_what_perceptual_measures_lack_is_asked_for_in_a_line(tmp_path, monkeypa
     )
     weights.parent.mkdir(parents=True)
     weights.write_bytes(b"damaged")
-    assert perceptual_measures()[1][0] == "LPIPS is not measured: weights are damaged"
+    assert perceptual_measures()[1][0] == (
+        f"LPIPS is not measured: {weights}: weights are damaged; save {url} anew"
+    )
     weights.write_bytes(b"sound")
     found, lacking = perceptual_measures()
-    image = np.full((32, 32, 3), 0.25)
-    assert found["LPIPS"](image, image * 3) == pytest.approx(1)
+    image, brighter = (metrics.Image(np.full((32, 32, 3), value)) for value in (0.25, 0.75))
+    assert found["LPIPS"](image, brighter) == pytest.approx(1)
     with pytest.raises(SourceError, match=r"LPIPS cannot be measured of 32 x 32 pixels: .*no-perc"):
-        found["LPIPS"](image, np.zeros((16, 8, 3)))
+        found["LPIPS"](image, metrics.Image(np.zeros((16, 8, 3))))
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+def test_images_that_are_measured_in_parts_have_the_figures_of_the_whole(kind, monkeypatch):
+    rng = np.random.default_rng(0)
+    shift = 8 * (np.dtype(kind).itemsize - 1)
+    pair = [
+        one.astype(kind) << shift for one in (data.cat()[:100, :90] // 9, data.cat()[:100, :90])
+    ]
+    pair[0] = pair[0] + rng.integers(0, 3 << shift, pair[0].shape).astype(kind)
+    values = [one / np.iinfo(kind).max for one in pair]
+    monkeypatch.setattr(metrics, "_TILE", (16, 32))
+    low, normal = (metrics.image_of(one) for one in pair)
+    for made in (low, metrics.blind_gain(low), metrics.one_gain(low, normal)):
+        options = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False}
+        wanted = structural_similarity(
+            values[1], made.part(), data_range=1, channel_axis=2, **options
+        )
+        assert metrics.ssim(made, normal) == pytest.approx(wanted, abs=1e-9)
+        of_psnr = peak_signal_noise_ratio(values[1], made.part(), data_range=1)
+        assert metrics.psnr(made, normal) == pytest.approx(of_psnr, abs=1e-9)
+    for curve in (metrics.blind_gain, lambda one: metrics.one_gain(one, normal)):
+        by_values = curve(metrics.Image(values[0])).part()
+        assert curve(low).part() == pytest.approx(by_values, abs=1e-9)

@@ -29,7 +29,7 @@ def test_folders_are_paired_by_name(tmp_path):
     assert json.loads(json.dumps(measured.as_json()))["pairs"] == 2
     assert len(measure_folders(tmp_path / "low", None, 1).rows) == 1
     (tmp_path / "normal" / "a.jpg").unlink()
-    with pytest.raises(SourceError, match="a has no partner"):
+    with pytest.raises(SourceError, match=r"a\.png has no partner"):
         measure_folders(tmp_path / "low", tmp_path / "normal", 100)
     with pytest.raises(SourceError, match="not a folder"):
         image_files(tmp_path / "nowhere")
@@ -37,5 +37,11 @@ def test_folders_are_paired_by_name(tmp_path):
     with pytest.raises(SourceError, match="same name"):
         image_files(tmp_path / "low")
     (tmp_path / "low" / "a.png").unlink()
+    left = measure_folders(tmp_path / "low", None, 100)
+    assert (len(left.rows), left.damaged) == (
+        1,
+        [f"{tmp_path / 'low/a.jpg'}: the file has no bytes"],
+    )
+    low.with_suffix(".npy").unlink()
     with pytest.raises(SourceError, match=r"a\.jpg"):
         measure_folders(tmp_path / "low", None, 100)

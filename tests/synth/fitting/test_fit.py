@@ -273,6 +273,10 @@ def test_single_pairs_that_do_not_fit_are_left_out(folders, tmp_path):
     left_out.clear()
     assert len(read_pairs(sides[0], None, left_out)) == len(names) - 2
     assert "daylight" in left_out[0]
+    left_out.clear()
+    (sides[1] / names[2]).write_bytes(b"")
+    assert len(read_pairs(*sides, left_out)) == len(names) - 3
+    assert left_out[0] == f"images left out, 1: {sides[1] / names[2]}: the file has no bytes"
 
 
 def test_wrong_folders_get_one_line(folders, tmp_path):

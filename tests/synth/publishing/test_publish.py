@@ -292,6 +292,19 @@ def test_what_cannot_be_published_is_said(mixed, tmp_path):
         publish(mixed, "s3://bucket/set")
 
 
+def test_a_set_without_pairs_is_one_line(tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "a.jpg").write_bytes(b"no image")
+    empty = tmp_path / "empty"
+    gloam.build(empty, f"folder={tmp_path / 'photos'}", select=False, val=0)
+    with pytest.raises(SetError, match="holds no pairs to publish"):
+        gloam.publish(empty, tmp_path / "given")
+    with pytest.raises(SetError, match="holds no pairs to measure"):
+        gloam.stats(empty)
+    checks = gloam.report(empty, out=tmp_path / "page.html")
+    assert all(check.passed for check in checks)
+
+
 def test_a_damaged_draw_is_one_line(mixed, tmp_path):
     root = shutil.copytree(mixed.root, tmp_path / "set")
     shard = next((root / "shards").glob("train-*.tar"))

@@ -83,6 +83,23 @@ def test_lows_against_lows_without_normals(pairs, tmp_path):
     assert "registration" not in found["told"]  # that is of pairs
 
 
+def test_damaged_images_are_left_out_and_named(pairs, tmp_path):
+    lows, normals = (shutil.copytree(one, tmp_path / one.name) for one in pairs)
+    first, second = sorted(lows.iterdir())[0], sorted(normals.iterdir())[1]
+    first.write_bytes(b"")
+    second.write_bytes(second.read_bytes()[:300])
+    found = gloam.realism(lows, normals, recipe="even")
+    assert (len(found.real), len(found.other)) == (22, 23)  # a recipe needs the normal alone
+    assert [str(path) for path in (first, second)] == [
+        one.partition(":")[0] for one in found.damaged
+    ]
+    assert found.lines()[-1].startswith("images left out, 2: ")
+    for path in lows.iterdir():
+        path.write_bytes(b"")
+    with pytest.raises(SourceError, match="has no bytes"):
+        gloam.realism(lows, normals, recipe="even")
+
+
 def test_scenes_without_normals_go_by_names_where_these_mean_the_same(pairs, tmp_path):
     lows, photographs = pairs
     turned = tmp_path / "turned"  # looks like none of the others

@@ -153,6 +153,12 @@ def test_live_sets_two_sets_folders_and_labels(made, photographs, tmp_path):
         (normals / f"{i}.jpg").write_bytes(pair.normal.data)
     assert "Real pairs." in checked(page([folder_subject(lows, normals, 100)]))
     assert "Real low-light" in checked(page([folder_subject(lows, None, 100)]))
+    (lows / "0.png").write_bytes(b"")
+    subject = folder_subject(lows, normals, 100)
+    assert next(one.found for one in subject.checks if not one.passed) == (
+        f"{lows / '0.png'}: the file has no bytes"
+    )
+    checked(page([subject]))
 
 
 def test_checks_fail_where_something_is_wrong(photographs, tmp_path):
