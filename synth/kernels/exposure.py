@@ -158,7 +158,8 @@ def sliced(guide, rows, x, share):
 def rows_at(light, j, left, right):
     """Return two rows of light (GUIDES, rows, W) at each lightness, as `sliced` takes them.
 
-    Each is an array of its own: of one with strides no vectors are loaded.
+    Each is an array of its own: of one with strides no vectors are loaded. For row kernels alone:
+    who holds these arrays is not counted, and kernels that count would free them too often.
     """
     i = j + 1
     return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .compiling.compile import kernel, scalar
+from .compiling.compile import kernel, row_kernel, scalar
 from .degradations.pattern import hot_offset
 from .demosaic import BILINEAR, BINNED, BORDER
 from .exposure import (
@@ -22,6 +22,22 @@ from .types import f32, u32
 _ROOT_HALF = f32(math.sqrt(0.5))
 
 
+# What `rows_at` returns is counted by nobody: it is called in row kernels alone.
+@row_kernel
+def _light_of_row(rows, illumination, j, left, share, per_white, light):
+    """Fill factors on the light of a row of pixels, three rows of linear light."""
+    right = left + light.shape[0]
+    if illumination.shape[0] > 1:
+        lit = rows_at(illumination, j, left, right)
+        for x in range(light.shape[0]):
+            guide = guide_of(rows[0][x], rows[1][x], rows[2][x], per_white)
+            light[x] = sliced(guide, lit, x, share)
+    else:
+        upper, lower = illumination[0, j, left:right], illumination[0, j + 1, left:right]
+        for x in range(light.shape[0]):
+            light[x] = between(upper[x], lower[x], share)
+
+
 @kernel
 def expose_window(rgb, window, scene, means, light):
     """Fill mean electrons (3, h, w) of a window of `rgb` (H, W, 3), and its factors on light."""
@@ -33,17 +49,8 @@ def expose_window(rgb, window, scene, means, light):
         rows = means[0, i], means[1, i], means[2, i]
         light_of_pixels(flat, y * columns + window.left, scene, rows[0], rows[1], rows[2])
         j, share = row_above(y, height, illumination.shape[1])
-        left, right = window.left, window.left + window.width
-        if illumination.shape[0] > 1:
-            lit = rows_at(illumination, j, left, right)
-            for x in range(window.width):
-                pixel = rows[0][x], rows[1][x], rows[2][x]
-                guide = guide_of(pixel[0], pixel[1], pixel[2], scene.exposure.per_white)
-                light[i, x] = sliced(guide, lit, x, share)
-        else:
-            upper, lower = illumination[0, j, left:right], illumination[0, j + 1, left:right]
-            for x in range(window.width):
-                light[i, x] = between(upper[x], lower[x], share)
+        per_white = scene.exposure.per_white
+        _light_of_row(rows, illumination, j, window.left, share, per_white, light[i])
         expose_row(y, window.left, height, scene, rows)
 
 
