@@ -27,7 +27,7 @@ from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sets.shard_cache import ShardCache
 from ..manifests.sources.folders import check_partners, image_files, list_images
 from ..manifests.sources.matching import normalize_name
-from ..storage.stores import StorePath, as_path
+from ..storage.stores import as_path, in_store
 from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, StoredPair, list_keys, read_extent
 
 _ENLARGED = 3  # times; beyond it is said
@@ -80,7 +80,7 @@ class Contents:
     @property
     def far(self) -> bool:
         """True if any file is in an object store, which gloam reads by ranges."""
-        return isinstance(self.root, StorePath) or isinstance(self.normal_root, StorePath)
+        return in_store(self.root) or in_store(self.normal_root)
 
     @property
     def two_sets(self) -> bool:
@@ -91,7 +91,7 @@ class Contents:
         """Return the paths of the tars with the lows or the normals, and of their indexes."""
         root = self.root if kind == "low" else self.normal_root
         # DALI keeps files open by their names: a relative one may be another file by now.
-        root = root if isinstance(root, StorePath) else Path(os.path.abspath(root))
+        root = root if in_store(root) else Path(os.path.abspath(root))
         return [str(shard_path(root, u)) for u in self.units], [
             str(index_path(root, u)) for u in self.units
         ]
@@ -153,7 +153,7 @@ class Contents:
     ) -> tuple[Keys, list[Extents]]:
         assert layout is not None
         # Reading a key where it stands costs nothing locally, and a request in a store.
-        held = self.two_sets or isinstance(root, StorePath)
+        held = self.two_sets or in_store(root)
         return layout.extents(root, self.split, self.units, names, held=held)
 
     def list_path(self, kind: str) -> Path:
@@ -394,9 +394,9 @@ def cached_in(contents: Contents, folder: str | Path | None, gigabytes: float | 
             raise LoaderError("cache_gb goes with cache=FOLDER")
         return contents
     target = as_path(folder)
-    if isinstance(target, StorePath):
+    if in_store(target):
         raise LoaderError(f"cache={folder}: must be a folder of this machine")
-    if not isinstance(contents.root, StorePath):
+    if not in_store(contents.root):
         return contents  # it lies as near as it can
     if contents.layout is None or contents.layout.reader != "webdataset" or contents.two_sets:
         raise LoaderError(

@@ -15,7 +15,8 @@ from ...engines.engine import Engine, check_paths, ignore_progress
 from ...engines.process import available_cores
 from ...errors import SetError, first_line
 from ...storage.atomic import sha256_file
-from ...storage.stores import StorePath, map_concurrent
+from ...storage.places import place
+from ...storage.stores import map_concurrent
 from ...storage.tables import read_schema
 from ...storage.untrusted import inside, unreadable
 from ..labels.table import LABELS, read_about, read_left_out
@@ -246,11 +247,11 @@ def _strangers(
 
 def find_files(root: Path) -> Iterator[str]:
     """Yield what lies in a set's folder, but for its work folder: files, links, pipes."""
-    if isinstance(root, StorePath):
-        try:
-            names = root.facts()
-        except OSError as error:  # an object whose name has `..`
-            raise unreadable(root, error) from error
+    try:
+        names = place(root).facts()
+    except OSError as error:  # an object whose name has `..`
+        raise unreadable(root, error) from error
+    if names is not None:
         yield from (name for name in names if name.partition("/")[0] != WORK_FOLDER)
         return
     top = os.fspath(root)

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...errors import ImageRefused, Reason, SourceError
-from ...storage.stores import StorePath, as_path, in_store
+from ...storage.places import Place
+from ...storage.stores import as_path, in_store
 from ...storage.untrusted import open_regular, read_regular
 from ..images.header import MAX_BYTES
 from .folders import HIDDEN, files_below, is_hidden
@@ -188,10 +189,11 @@ def _entry(name: str, location: Location) -> Entry:
 
 def _text(path: str | Path) -> str:
     """Return a path as UTF-8 has it, whatever the locale is; other bytes are surrogates."""
-    return str(path) if isinstance(path, StorePath) else os.fsencode(path).decode("utf-8", _ESCAPED)
+    encoded = os.fsencode(path) if isinstance(path, str) else bytes(path)
+    return encoded.decode("utf-8", _ESCAPED)
 
 
-def path_of(text: str) -> Path:
+def path_of(text: str) -> Place:
     """Return the path of a location's container, or of a file in it, from its text."""
     return as_path(text if in_store(text) else os.fsdecode(text.encode("utf-8", _ESCAPED)))
 
@@ -240,7 +242,7 @@ atexit.register(_archives.close_all_but, 0)
 
 
 @lru_cache(maxsize=256)
-def _is_object(path: StorePath) -> bool:
+def _is_object(path: Place) -> bool:
     return path.is_file()
 
 
@@ -283,7 +285,7 @@ def read(location: Location, most: int = MAX_BYTES) -> bytes:
 def _read(location: Location, most: int) -> bytes:
     container = path_of(location.container)
     if location.offset >= 0:
-        if isinstance(container, StorePath):
+        if container.remote:
             return container.read_range(location.offset, location.size)
         handle = _archives.get(location, zipped=False)
         handle.seek(location.offset)
@@ -293,7 +295,7 @@ def _read(location: Location, most: int) -> bytes:
         raise ImageRefused(Reason.FILE_NAME, "its bytes are not valid UTF-8; rename the file")
     if location.offset == SPARSE:
         return read_sparse(_archives.get(location, zipped=False), int(location.member))
-    if isinstance(container, StorePath):
+    if container.remote:
         if not _is_object(container):
             return (container / location.member).read_bytes()
     elif os.path.isdir(container):

@@ -23,7 +23,6 @@ from ...storage.atomic import (
     atomic_write,
     canonical_json,
     claim,
-    flush,
     remove_files,
     remove_temporaries,
     remove_tree,
@@ -31,7 +30,7 @@ from ...storage.atomic import (
     write_bytes,
 )
 from ...storage.locks import exclusive
-from ...storage.stores import StorePath
+from ...storage.places import place
 from ...storage.untrusted import UNIT_FILE, inside, parse_json, read_regular, shown
 from .energon_format import is_prepared
 
@@ -123,7 +122,7 @@ def _run(job: tuple[Unit, Path, Writer]) -> None:
 
 def _drafts(root: Path) -> Path:
     """Return where units are written: elsewhere first, where files lie in the order they came."""
-    return root if isinstance(root, StorePath) else root / WORK_FOLDER / "files"
+    return root if place(root).remote else root / WORK_FOLDER / "files"
 
 
 def _move_sorted(drafts: Path, root: Path) -> None:
@@ -136,13 +135,13 @@ def _move_sorted(drafts: Path, root: Path) -> None:
         return
     remove_temporaries(drafts)
     names = sorted(path.relative_to(drafts) for path in drafts.rglob("*") if path.is_file())
-    folders = dict.fromkeys(root / name.parent for name in names)
+    folders = dict.fromkeys(place(root) / name.parent for name in names)
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         os.replace(drafts / name, root / name)
     for folder in folders:
-        flush(folder)
+        folder.flush()
 
 
 def _note(root: Path, unit: Unit) -> Path:
