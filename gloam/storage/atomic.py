@@ -68,6 +68,8 @@ class Pending:
         """Let it appear."""
         with self.named():
             self.path.finish(self.handle, self._temporary, self._durable)
+            if self._durable:
+                flush(self.path.parent)
         self._published = True
         self.abandon()
 
@@ -77,6 +79,17 @@ class Pending:
             self.handle.close()
         if not (self._published or self.path.remote):
             self._temporary.unlink(missing_ok=True)
+
+
+def flush(path: Path) -> None:
+    """Make what was written to a file, or the names in a folder, durable; in a store all is."""
+    if place(path).remote:
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -87,14 +87,12 @@ class Place(PosixPath):
         return open(temporary, "xb")
 
     def finish(self, handle: IO[bytes], temporary: Path, durable: bool) -> None:
-        """Let what was written appear under its name, flushed to disk before if `durable`."""
+        """Let what was written appear under its name, its bytes on the disk before if `durable`."""
         if durable:
             handle.flush()
             os.fsync(handle.fileno())
         handle.close()
         os.replace(temporary, self)
-        if durable:
-            self.parent.flush()
 
     def create(self, data: bytes) -> bool:
         """Write a file if there is none; returns whether it did, or it holds these bytes."""
@@ -104,14 +102,6 @@ class Place(PosixPath):
         except FileExistsError:
             return False
         return True
-
-    def flush(self) -> None:
-        """Make what was written to a file, or the names in a folder, durable."""
-        descriptor = os.open(self, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
     def remove_tree(self) -> None:
         """Delete a folder and all that is in it, as far as that can be done."""

@@ -193,9 +193,6 @@ class StorePath(Place):
         """Return itself."""
         return self
 
-    def flush(self) -> None:
-        """Do nothing: what is put is durable."""
-
     def begin(self, temporary: Path) -> IO[bytes]:
         """Open an unnamed temporary file of this machine."""
         return SpooledTemporaryFile(_HELD)

@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...errors import ImageRefused, Reason, SourceError
-from ...storage.places import Place
-from ...storage.stores import as_path, in_store
-from ...storage.untrusted import open_regular, read_regular
+from ...storage.places import Place, read_local
+from ...storage.stores import as_path
+from ...storage.untrusted import read_regular
 from ..images.header import MAX_BYTES
 from .folders import HIDDEN, files_below, is_hidden
 from .tars import LINKS, REPLACED, list_tar, plain_name, read_sparse
@@ -195,7 +195,7 @@ def _text(path: str | Path) -> str:
 
 def path_of(text: str) -> Place:
     """Return the path of a location's container, or of a file in it, from its text."""
-    return as_path(text if in_store(text) else os.fsdecode(text.encode("utf-8", _ESCAPED)))
+    return as_path(text if text[2:5] == "://" else os.fsdecode(text.encode("utf-8", _ESCAPED)))
 
 
 def escape_path(path: str | Path) -> str:
@@ -253,10 +253,9 @@ def read_whole_file(path: str | Path, most: int) -> bytes:
     no bytes (such as those of /proc) none is read. Raises ImageRefused: "too large" when it has
     more bytes than `most`; OSError when it cannot be read, or is no regular file.
     """
-    with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        _check_bytes(size, most)
-        return file.read(size)
+    data, size = read_local(path, most)
+    _check_bytes(size, most)
+    return data
 
 
 def _check_bytes(size: int, most: int) -> None:

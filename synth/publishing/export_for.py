@@ -19,7 +19,7 @@ from ...manifests.sets.layouts.shard_writer import shard_path
 from ...manifests.sets.pair_set import PairSet, Unit, require_images
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress
-from ...storage.atomic import canonical_json, sha256_bytes, write_bytes
+from ...storage.atomic import canonical_json, flush, sha256_bytes, write_bytes
 from ...storage.places import place
 from ...storage.untrusted import inside
 from ..building.remake_unit import sample_with_low
@@ -118,7 +118,7 @@ def _write_unit(form: TrainerFormat, unit: Unit, root: Path) -> Note:
                 sums[name] = sha256_bytes(data)
         records.append(sample.record | {"files": written})
     for name in [*sums, *sorted({name.rpartition("/")[0] for name in sums})]:
-        place(root / name).flush()
+        flush(root / name)
     return {"sums": sums, "records": records}
 
 

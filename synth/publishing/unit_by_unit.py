@@ -23,6 +23,7 @@ from ...storage.atomic import (
     atomic_write,
     canonical_json,
     claim,
+    flush,
     remove_files,
     remove_temporaries,
     remove_tree,
@@ -135,13 +136,13 @@ def _move_sorted(drafts: Path, root: Path) -> None:
         return
     remove_temporaries(drafts)
     names = sorted(path.relative_to(drafts) for path in drafts.rglob("*") if path.is_file())
-    folders = dict.fromkeys(place(root) / name.parent for name in names)
+    folders = dict.fromkeys(root / name.parent for name in names)
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         os.replace(drafts / name, root / name)
     for folder in folders:
-        folder.flush()
+        flush(folder)
 
 
 def _note(root: Path, unit: Unit) -> Path:

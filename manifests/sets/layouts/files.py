@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import SetError
-from ....storage.atomic import atomic_write, canonical_json, sha256_bytes, write_bytes
-from ....storage.places import place
+from ....storage.atomic import atomic_write, canonical_json, flush, sha256_bytes, write_bytes
 from ....storage.stores import AT_ONCE, in_store, map_concurrent
 from ....storage.untrusted import inside, read_file, read_regular, unreadable
 from ...labels.labels import MASK
@@ -62,9 +61,9 @@ class FilesWriter(AbstractContextManager["FilesWriter"]):
         """Flush the files and their folders to disk, and list them."""
         for put in self._puts:
             put.result()
-        paths = [place(self._root) / file.path for file in self._files]
+        paths = [self._root / file.path for file in self._files]
         for path in [*sorted({path.parent for path in paths}), *paths]:
-            path.flush()
+            flush(path)
         return self._files
 
 
@@ -213,14 +212,14 @@ def _sort_folders(root: Path, split: str) -> None:
     """
     if in_store(root):
         return
-    for folder in sorted(path for path in (place(root) / split).glob("*") if path.is_dir()):
+    for folder in sorted(path for path in (root / split).glob("*") if path.is_dir()):
         aside = root / WORK_FOLDER / "sorted" / split / folder.name
         aside.mkdir(parents=True, exist_ok=True)
         for name in sorted(os.listdir(folder)):
             os.replace(folder / name, aside / name)
         folder.rmdir()
         os.replace(aside, folder)
-        folder.flush()
+        flush(folder)
 
 
 def _by_sample(receipt: Receipt) -> Iterator[list[str]]:
