@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from ..errors import ConfigError, GloamError
 from ..storage.atomic import write_bytes
-from ..storage.stores import StorePath, as_path
+from ..storage.stores import as_path, in_store
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -48,7 +48,7 @@ def check_output(option: str, path: Path | None, *suffixes: str) -> None:
         return
     if suffixes and path.suffix.lower().replace(".yml", ".yaml") not in suffixes:
         raise ConfigError(f"{option} {path}: must end in {', '.join(suffixes)}")
-    if isinstance(path, StorePath):
+    if in_store(path):
         return
     if path.is_dir():
         raise ConfigError(f"{option} {path}: is a folder; name a file in it")

@@ -37,7 +37,7 @@ from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sets.shard_cache import ShardCache
 from ..manifests.sources.folders import check_partners, image_files, list_images
 from ..manifests.sources.matching import normalize_name
-from ..storage.stores import StorePath, as_path
+from ..storage.stores import as_path, in_store
 from ..storage.untrusted import read_regular
 from ..synth.analysis.wrong_pairs import are_swapped, brightness, swapped_warning
 from .brightness import SaidSwapped
@@ -97,7 +97,7 @@ class Contents:
     @property
     def remote(self) -> bool:
         """True if any file is in an object store, which gloam reads by ranges."""
-        return isinstance(self.root, StorePath) or isinstance(self.normal_root, StorePath)
+        return in_store(self.root) or in_store(self.normal_root)
 
     @property
     def two_sets(self) -> bool:
@@ -161,7 +161,7 @@ class Contents:
     ) -> tuple[Keys, list[Extents]]:
         assert layout is not None
         # Reading a key where it stands costs nothing locally, and a request in a store.
-        held = self.two_sets or isinstance(root, StorePath)
+        held = self.two_sets or in_store(root)
         return layout.extents(root, self.split, self.units, names, held=held)
 
 
@@ -436,9 +436,9 @@ def cached_in(contents: Contents, folder: str | Path | None, gigabytes: float | 
             raise LoaderError("cache_gb goes with cache=FOLDER")
         return contents
     target = as_path(folder)
-    if isinstance(target, StorePath):
+    if in_store(target):
         raise LoaderError(f"cache={folder}: must be a folder of this machine")
-    if not isinstance(contents.root, StorePath):
+    if not in_store(contents.root):
         return contents  # it lies as near as it can
     if contents.layout is None or contents.layout.reader != "webdataset" or contents.two_sets:
         raise LoaderError(

@@ -5,7 +5,7 @@ A recipe and (seed, key) give a draw, a draw and a normal give a low.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,11 +78,20 @@ def draw_many(recipe: Recipe, seed: int, keys: Sequence[str], form: str = str(DR
 
     form: of the draws, as of `form_of`.
     """
-    draws: list[Any] = [None] * len(keys)
-    for kind, places, columns in draw_columns(recipe, seed, keys, form):
-        for place, record in zip(places, records_of(kind, columns), strict=True):
-            draws[place] = record
-    return draws
+    return records_in(draw_columns(recipe, seed, keys, form))
+
+
+def records_in(parts: Iterable[DrawColumns]) -> list[Draw]:
+    """Return all draws of `draw_columns` as records."""
+    return _in_order((part.places, records_of(part.kind, part.columns)) for part in parts)
+
+
+def _in_order(parts: Iterable[tuple[IntArray, Iterable[Any]]]) -> list[Any]:
+    """Return the values of several parts by their places in the whole."""
+    found: dict[int, Any] = {}
+    for places, values in parts:
+        found |= zip(places.tolist(), values, strict=True)
+    return [found[place] for place in range(len(found))]
 
 
 def draw_table(recipe: Recipe, seed: int, keys: Sequence[str]) -> DrawTable:
@@ -139,16 +148,26 @@ def model_of(recipe: Recipe) -> str:
 class LowMaker:
     """Makes the lows of many draws on the CPU, one by one and in any order."""
 
-    def __init__(self, draws: DrawTable | Sequence[Draw]) -> None:
+    def __init__(self, draws: DrawTable | Sequence[Draw | None]) -> None:
+        """Take the draws; None where no low is made."""
         if isinstance(draws, DrawTable):
             check_once()
-            self._sources: list[tuple[DrawTable, int] | PowerLawDraw] = [
-                (draws, row) for row in range(len(draws))
-            ]
+            self._sources: list[Any] = [(draws, row) for row in range(len(draws))]
             return
         cameras = [one for one in draws if isinstance(one, CameraDraw)]
         rows = iter(LowMaker(table_of_records(cameras))._sources if cameras else ())
-        self._sources = [one if isinstance(one, PowerLawDraw) else next(rows) for one in draws]
+        self._sources = [next(rows) if isinstance(one, CameraDraw) else one for one in draws]
+
+    @classmethod
+    def of_columns(cls, parts: Iterable[DrawColumns]) -> LowMaker:
+        """Return what makes the lows of all draws of `draw_columns`, by their places."""
+        maker, several = cls(()), []
+        for kind, places, columns in parts:
+            camera = kind is CameraDraw
+            part = cls(table_of(columns) if camera else records_of(kind, columns))
+            several.append((places, part._sources))
+        maker._sources = _in_order(several)
+        return maker
 
     def low(
         self,
@@ -170,14 +189,12 @@ class LowMaker:
         source = self._sources[number]
         if isinstance(source, PowerLawDraw):
             return power_law_map(normal, source, window)
-        return noise_map(normal, *source, window)
+        return noise_map(normal, source[0], source[1], window)
 
 
 def low_maker(recipe: Recipe, seed: int, keys: Sequence[str]) -> LowMaker:
     """Draw the parameters of many images, to make their lows: those of `draw` and `render`."""
-    if model_of(recipe) == "camera":
-        return LowMaker(draw_table(recipe, seed, keys))
-    return LowMaker(draw_many(recipe, seed, keys))
+    return LowMaker.of_columns(draw_columns(recipe, seed, keys))
 
 
 def _parts_of(

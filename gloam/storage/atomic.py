@@ -7,22 +7,19 @@ import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
 from ..errors import SetError
-from .stores import StorePath
+from .places import place
 from .untrusted import open_regular
 
 TEMPORARY_MARK = ".tmp-"
 _TEMPORARY = re.compile(rf".+{re.escape(TEMPORARY_MARK)}[0-9a-f]{{24}}\Z", re.DOTALL)
 _FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
-_HELD = 1 << 24  # bytes of what goes to a store that are held in memory; the rest lies on a disk
 
 
 def temporary_beside(path: Path) -> Path:
@@ -46,17 +43,11 @@ class Pending:
     object in an unnamed temporary file of this machine, which is put whole.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._temporary: Path | None = None
-        self.handle: IO[bytes]
-        if isinstance(path, StorePath):
-            self.handle = SpooledTemporaryFile(_HELD)  # noqa: SIM115
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._temporary = temporary_beside(path)
+    def __init__(self, path: Path, durable: bool = True) -> None:
+        self.path, self._durable, self._temporary = place(path), durable, temporary_beside(path)
+        self._published = False
         with self.named():
-            self.handle = open(self._temporary, "xb")  # noqa: SIM115
+            self.handle = self.path.begin(self._temporary)
 
     @contextmanager
     def named(self) -> Iterator[None]:
@@ -69,35 +60,31 @@ class Pending:
             yield
         except OSError as error:
             full = error.filename is None and error.errno in _FULL
-            if self._temporary is None or not (full or error.filename == str(self._temporary)):
+            if self.path.remote or not (full or error.filename == str(self._temporary)):
                 raise
             raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def publish(self) -> None:
         """Let it appear."""
         with self.named():
-            self.handle.flush()
-            if self._temporary is None:
-                assert isinstance(self.path, StorePath)
-                self.path.put(self.handle)
-            else:
-                os.fsync(self.handle.fileno())
-                self.handle.close()
-                os.replace(self._temporary, self.path)
+            self.path.finish(self.handle, self._temporary, self._durable)
+            if self._durable:
                 flush(self.path.parent)
+        self._published = True
         self.abandon()
 
     def abandon(self) -> None:
         """Leave nothing of it, if it was not published."""
         with suppress(OSError):  # of a full disk, once more: what was not written is not wanted
             self.handle.close()
-        if self._temporary is not None:
+        if not (self._published or self.path.remote):
             self._temporary.unlink(missing_ok=True)
-            self._temporary = None
 
 
 def flush(path: Path) -> None:
-    """Make what was written to a file, or the names in a folder, durable."""
+    """Make what was written to a file, or the names in a folder, durable; in a store all is."""
+    if place(path).remote:
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -106,12 +93,13 @@ def flush(path: Path) -> None:
 
 
 @contextmanager
-def atomic_write(path: Path) -> Iterator[IO[bytes]]:
+def atomic_write(path: Path, durable: bool = True) -> Iterator[IO[bytes]]:
     """Open a binary file that appears under `path` only when the block ends without an exception.
 
-    It is flushed to disk, or put into the store, by then.
+    It is flushed to disk, or put into the store, by then. durable: False where whoever writes many
+    files flushes them later.
     """
-    pending = Pending(path)
+    pending = Pending(path, durable)
     try:
         with pending.named():
             yield pending.handle
@@ -120,34 +108,15 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
         pending.abandon()
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a whole file atomically."""
-    if isinstance(path, StorePath):
-        path.put(data)
-        return
-    with atomic_write(path) as handle:
+def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
+    """Write a whole file atomically; see `atomic_write`."""
+    with atomic_write(path, durable) as handle:
         handle.write(data)
-
-
-def write_unflushed(path: Path, data: bytes) -> None:
-    """Write a whole file atomically; whoever writes many flushes them to disk later."""
-    if isinstance(path, StorePath):
-        path.put(data)
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_beside(path)
-    with open(temporary, "xb") as file:
-        file.write(data)
-    os.replace(temporary, path)
 
 
 def remove_tree(folder: Path) -> None:
     """Delete a folder and all that is in it, as far as that can be done."""
-    if isinstance(folder, StorePath):
-        with suppress(OSError):
-            folder.remove_below()
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
+    place(folder).remove_tree()
 
 
 def canonical_json(value: Any) -> bytes:
@@ -189,7 +158,7 @@ def claim(root: Path, link: bool = True) -> list[Path]:
     cannot be listed.
     """
     left: list[Path] = []
-    if isinstance(root, StorePath):
+    if place(root).remote:
         return left
     if not link and root.is_symlink():
         raise _odd_file(root)
@@ -210,7 +179,7 @@ def _odd_file(path: Path) -> SetError:
 
 def remove_temporaries(folder: Path) -> None:
     """Delete what killed writers left under temporary names, anywhere below a folder of a disk."""
-    if not isinstance(folder, StorePath):
+    if not place(folder).remote:
         remove_files(
             path for path, regular in _files_below(folder) if regular and is_temporary(path.name)
         )

@@ -21,7 +21,8 @@ from secrets import token_hex
 from typing import IO
 
 from ..errors import GloamWarning, SetError
-from .stores import StorePath
+from .atomic import write_bytes
+from .places import place
 from .untrusted import read_regular
 
 try:
@@ -52,7 +53,7 @@ def exclusive(path: Path, shared: bool = False, wait: bool = False) -> Iterator[
     folder, is a link, or anything else than a file of its own.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    if isinstance(path, StorePath):
+    if place(path).remote:
         with _file_lock(path, shared, wait):
             yield
         return
@@ -135,7 +136,7 @@ def _file_lock(path: Path, shared: bool, wait: bool) -> Iterator[None]:
     while True:
         others = [only] if shared else [only, *path.parent.glob(f"{path.name}.held-*")]
         holder = next((held for held in others if _alive(held)), None)
-        if holder is None and _made(own):
+        if holder is None and place(own).create(_mark(own)):
             break
         if not wait:
             known = _read(holder or own)
@@ -151,7 +152,7 @@ def _file_lock(path: Path, shared: bool, wait: bool) -> Iterator[None]:
 
 
 def _way_out(held: Path) -> str:
-    if isinstance(held, StorePath):
+    if place(held).remote:
         return f" (if it is dead, its lease ends within {_LEASE:.0f} s)"
     return f" (if it is dead, delete {held})"
 
@@ -164,21 +165,15 @@ def _read(held: Path) -> str | None:
         return None
 
 
-def _made(path: Path) -> bool:
-    if isinstance(path, StorePath):
-        return path.create(f"{_own_name()}\n{token_hex(8)}".encode())
-    try:
-        with open(path, "x") as handle:
-            handle.write(_own_name())
-    except FileExistsError:
-        return False
-    return True
+def _mark(held: Path) -> bytes:
+    """Return who holds a lock, in a store with what no other lease holds."""
+    return (_own_name() + (f"\n{token_hex(8)}" if place(held).remote else "")).encode()
 
 
 @contextmanager
 def _renewed(held: Path) -> Iterator[None]:
     """Renew a lease while the block runs; a file needs it not."""
-    if not isinstance(held, StorePath):
+    if not place(held).remote:
         yield
         return
     ended = threading.Event()
@@ -186,7 +181,7 @@ def _renewed(held: Path) -> Iterator[None]:
     def renew() -> None:
         while not ended.wait(_LEASE / 6):
             with suppress(OSError):  # the store fails; the build's own requests say so
-                held.put(f"{_own_name()}\n{token_hex(8)}".encode())
+                write_bytes(held, _mark(held))
 
     thread = threading.Thread(target=renew, daemon=True)
     thread.start()
@@ -201,13 +196,13 @@ def _alive(path: Path) -> bool:
     """Return whether a lock's holder may live; delete files of dead ones, and leases that ended."""
     try:
         match = _HOLDER.match(read_regular(path).decode("utf-8", "replace"))
-        if isinstance(path, StorePath) and time.time() - path.stat().st_mtime_ns / 1e9 > _LEASE:
+        if place(path).remote and time.time() - path.stat().st_mtime_ns / 1e9 > _LEASE:
             path.unlink(missing_ok=True)
             return False
     except FileNotFoundError:
         return False
     except OSError:
-        if isinstance(path, StorePath):
+        if place(path).remote:
             raise
         raise _odd_lock(path) from None
     if match and match[2] == socket.gethostname():

@@ -1,6 +1,6 @@
 """Object stores: an address such as `s3://bucket/set` as a path, whose objects are whole or absent.
 
-    as_path("s3://bucket/set") / "set.json"     a StorePath; as_path("folder") is a Path
+    as_path("s3://bucket/set") / "set.json"     a StorePath; as_path("folder") is a Place
     .read_bytes() .open("rb") .stat() ...     requests of obstore, repeated until patience ends
 
 Credentials, regions and endpoints come from the variables of the environment that the stores' own
@@ -17,11 +17,15 @@ import os
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import islice
-from pathlib import Path, PosixPath
-from typing import IO, Any, NamedTuple, TypeVar
+from pathlib import Path
+from stat import S_IFREG
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any, NamedTuple, TypeVar, cast
 
 from ..errors import ConfigError, SetError, visible, without_secrets
+from .places import Place, place
 from .store_requests import client, listed, obstore, patient
 
 SCHEMES = ("s3", "gs", "az")
@@ -32,6 +36,7 @@ _OTHERS = re.compile(r"(gcs|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/", re
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 _CREDENTIALS = "the variables of the environment, such as AWS_ACCESS_KEY_ID"
 _IN_PARTS = 1 << 28  # bytes of objects that are put in parts
+_HELD = 1 << 24  # bytes of an object that are held in memory before it is put; others on a disk
 _PIECES = 1 << 18, 1 << 23  # bytes that are read ahead: at first, and at most
 T = TypeVar("T")
 U = TypeVar("U")
@@ -42,15 +47,18 @@ class Status(NamedTuple):
 
     st_size: int
     st_mtime_ns: int
+    st_mode: int = S_IFREG
 
 
-class StorePath(PosixPath):
+class StorePath(Place):
     """An object of a store, or all those below a prefix.
 
     It has the methods of `pathlib.Path` that gloam uses, which raise the same errors. There
     are no folders: one is there when something lies below it. `open` reads; what is written is put
     whole, see `atomic.Pending`.
     """
+
+    remote = True
 
     def __str__(self) -> str:
         text = super().__str__()
@@ -59,6 +67,9 @@ class StorePath(PosixPath):
 
     def __fspath__(self) -> str:
         return str(self)
+
+    def __bytes__(self) -> bytes:
+        return str(self).encode("utf-8", "surrogateescape")  # in every locale
 
     @property
     def bucket(self) -> str:
@@ -101,6 +112,15 @@ class StorePath(PosixPath):
             if error.errno != errno.ERANGE:
                 raise
             return b"", self.stat()  # an object without a byte has no first one
+
+    def read_most(self, most: int) -> tuple[bytes, int]:
+        """Return the whole object and its size; not all of it where that is more than `most`."""
+        data, (size, *_) = self.read_first(most)
+        return (self.read_bytes() if len(data) < size <= most else data), size
+
+    def open_regular(self, buffering: int = -1) -> io.BufferedReader:
+        """Open the object to read it."""
+        return cast(io.BufferedReader, self.open("rb"))
 
     def open(self, mode: str = "r", *args: Any, **options: Any) -> IO[Any]:  # type: ignore[override]
         """Open the object to read it, in pieces that grow while it is read on and on."""
@@ -160,11 +180,11 @@ class StorePath(PosixPath):
             if not missing_ok:
                 raise
 
-    def remove_below(self) -> None:
-        """Delete all objects below, many by a request."""
-        keys = [path.key for path in self._below()]
-        if keys:
-            self._request(obstore().delete, keys)
+    def remove_tree(self) -> None:
+        """Delete all objects below, many by a request, as far as that can be done."""
+        with suppress(OSError):
+            if keys := [path.key for path in self._below()]:
+                self._request(obstore().delete, keys)
 
     def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
         """Do nothing: there are no folders."""
@@ -172,6 +192,14 @@ class StorePath(PosixPath):
     def resolve(self, strict: bool = False) -> StorePath:
         """Return itself."""
         return self
+
+    def begin(self, temporary: Path) -> IO[bytes]:
+        """Open an unnamed temporary file of this machine."""
+        return SpooledTemporaryFile(_HELD)
+
+    def finish(self, handle: IO[bytes], temporary: Path, durable: bool) -> None:
+        """Put what was written."""
+        self.put(handle)
 
     def put(self, data: bytes | IO[bytes]) -> None:
         """Write the object atomically: readers and kills never see a part of it."""
@@ -280,8 +308,8 @@ class _Reader(io.RawIOBase):
         return len(data)
 
 
-def as_path(path: str | os.PathLike[str]) -> Path:
-    """Return a folder or a file as a Path, an address of a store as a StorePath.
+def as_path(path: str | os.PathLike[str]) -> Place:
+    """Return a folder or a file as a Place, an address of a store as a StorePath.
 
     Raises SetError when it is an address of something that is no store of s3, gs or az; ConfigError
     when it names no bucket.
@@ -291,7 +319,7 @@ def as_path(path: str | os.PathLike[str]) -> Path:
     >>> as_path("s3://bucket/set") / "set.json"
     StorePath('s3://bucket/set/set.json')
     """
-    if isinstance(path, StorePath):
+    if isinstance(path, Place):
         return path
     text = os.fspath(path)
     match = _ADDRESS.match(text)
@@ -303,7 +331,7 @@ def as_path(path: str | os.PathLike[str]) -> Path:
     if match is None or Path(f"{match[1]}:").exists():
         if not _is_name(text):
             raise ConfigError(f"{visible(text)}: no file can have such a name", value=text)
-        return Path(path)
+        return Place(path)
     scheme, place = match[1].lower(), match[2].strip("/")
     bucket, _, key = place.partition("/")
     if problem := _problem(bucket, key):
@@ -339,7 +367,7 @@ def _problem(bucket: str, key: str) -> str:
 
 def in_store(path: str | os.PathLike[str]) -> bool:
     """Return whether a path is an address of a store."""
-    return isinstance(path, StorePath) or isinstance(as_path(path), StorePath)
+    return as_path(path).remote
 
 
 def map_concurrent(
@@ -350,7 +378,7 @@ def map_concurrent(
     where: in a store they are requests, which are made side by side.
     threads: elsewhere.
     """
-    count = AT_ONCE if isinstance(where, StorePath) else min(threads, len(items))
+    count = AT_ONCE if place(where).remote else min(threads, len(items))
     if count <= 1:
         yield from map(function, items)
         return

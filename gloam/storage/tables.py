@@ -9,8 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .stores import StorePath
-from .untrusted import open_regular
+from .places import place
 
 _SMALL = 1 << 20  # bytes of an object that are read at once, whatever is wanted of them
 _ROWS_A_BYTE = 4
@@ -45,12 +44,11 @@ def read_schema(path: Path) -> pa.Schema:
 
 
 def _opened(path: Path) -> pa.NativeFile:
-    if isinstance(path, StorePath):
+    at = place(path)
+    if at.remote:
         # Of an object its footer and the columns are read; whole, where that is one request.
-        data, facts = path.read_first(_SMALL)
-        if len(data) == facts.st_size:
-            return pa.BufferReader(data)
-        return pa.PythonFile(path.open("rb"), "r")
-    open_regular(path).close()  # Arrow would wait for a pipe's other end
+        data, size = at.read_most(_SMALL)
+        return pa.BufferReader(data) if len(data) == size else pa.PythonFile(at.open("rb"), "r")
+    at.open_regular().close()  # Arrow would wait for a pipe's other end
     # Not a file of Python's: Arrow's threads would touch it while the interpreter ends.
     return pa.OSFile(os.fsencode(path))  # pyarrow's own encoding is UTF-8, whatever the locale

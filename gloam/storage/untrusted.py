@@ -11,7 +11,6 @@ every name and number is checked here where bytes become objects, and every path
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import stat
@@ -19,13 +18,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints, ValidationError
 from pydantic_core import from_json
 
-from ..errors import SetError, visible
-from .stores import StorePath
+from ..errors import SetError
+from .places import place, read_local
 
 SPLITS = ("train", "val", "test")
 """Splits of a set; most have no test split."""
@@ -114,7 +113,7 @@ def inside(root: Path, name: str, where: object = None) -> Path:
     source = f"{root}: " if where is None else f"{root}: {where}: "
     if not _PLAIN.match(name) and outside(name):
         raise SetError(f"{source}{shown(name)} names a file outside the set", path=root)
-    if isinstance(root, StorePath):
+    if place(root).remote:
         return root / name
     path = os.fspath(root)
     for part in name.split("/"):
@@ -146,22 +145,7 @@ def open_regular(path: Path | str, buffering: int = -1) -> BufferedReader:
     Raises OSError when it is missing, or is no regular file: reading a pipe or a device may never
     end.
     """
-    if isinstance(path, StorePath):
-        return cast(BufferedReader, path.open("rb"))
-    return cast(BufferedReader, os.fdopen(open_descriptor(path), "rb", buffering))
-
-
-def open_descriptor(path: Path | str) -> int:
-    """Open a local file to read it, as `open_regular`; whoever asks closes its descriptor."""
-    # Opening a pipe waits for its other end unless it is told not to.
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except ValueError as error:  # NUL, or half a surrogate
-        raise OSError(errno.EINVAL, "no file can have such a name", visible(path)) from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "is not a regular file", str(path))
-    return descriptor
+    return place(path).open_regular(buffering)
 
 
 @contextmanager
@@ -185,39 +169,12 @@ def read_regular(path: Path | str, most: int = _MOST_IN_MEMORY) -> bytes:
     Files of which the system does not know the size (those of /proc) are taken for empty. Raises
     OSError when it is missing, no regular file, or larger than `most` bytes.
     """
-    if isinstance(path, StorePath):
-        data, status = path.read_first(most)
-        size = status.st_size
-        if len(data) < size <= most:
-            data = path.read_bytes()
-    else:
-        descriptor = open_descriptor(path)
-        try:
-            size = os.fstat(descriptor).st_size
-            data = _read(descriptor, size, 0) if size <= most else b""
-        finally:
-            os.close(descriptor)
+    local = isinstance(path, str)
+    data, size = read_local(path, most) if local else place(path).read_most(most)
     if size > most:
         raise OSError(
             None, f"has {size:,} bytes, more than the {most:,} that it may have", str(path)
         )
-    return data
-
-
-def read_range(path: str, offset: int, size: int) -> bytes:
-    """Read bytes of a local file, fewer where it ends; raises OSError as `open_regular`."""
-    descriptor = open_descriptor(path)
-    try:
-        return _read(descriptor, size, offset)
-    finally:
-        os.close(descriptor)
-
-
-def _read(descriptor: int, size: int, offset: int) -> bytes:
-    """Read from a descriptor, without the time that it takes to make a file object."""
-    data = os.pread(descriptor, size, offset)
-    while len(data) < size and (more := os.pread(descriptor, size - len(data), offset + len(data))):
-        data += more
     return data
 
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ...errors import ConfigError, SetError
 from ...storage.atomic import canonical_json, temporary_beside
-from ...storage.stores import StorePath
+from ...storage.stores import in_store
 from ...synth.recipes.load import Recipe, load_recipe, recipe_yaml
 from ..options import Options
 from . import configs
@@ -78,7 +78,7 @@ def export_triton(
         raise ConfigError(f"export-triton: size {size}: must be at most {_LARGEST}")
     if dtype == "uint8" and value_range[0] < 0:
         raise ConfigError("export-triton: uint8 holds 0 to 255; leave the signed range out")
-    if isinstance(root, StorePath):
+    if in_store(root):
         raise ConfigError(f"export-triton {root}: write it to a folder, then copy it to the store")
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise SetError.at(root, "exists and is not empty; choose another folder")

@@ -17,7 +17,8 @@ from pydantic import (
 
 from ...errors import SetError
 from ...storage.atomic import canonical_json, sha256_bytes, write_bytes
-from ...storage.stores import StorePath, map_concurrent
+from ...storage.places import place
+from ...storage.stores import map_concurrent
 from ...storage.untrusted import (
     UNIT_FILE,
     Count,
@@ -138,7 +139,7 @@ def write_receipt(root: Path, receipt: Receipt) -> None:
     """
     path = receipt_path(root, receipt.unit)
     data = canonical_json(receipt.sealed().model_dump())
-    if not (isinstance(path, StorePath) and path.create(data)):
+    if not (place(path).remote and place(path).create(data)):
         write_bytes(path, data)
 
 

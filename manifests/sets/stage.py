@@ -20,7 +20,7 @@ from ...storage.atomic import (
     sha256_file,
 )
 from ...storage.locks import exclusive
-from ...storage.stores import StorePath, as_path, map_concurrent
+from ...storage.stores import as_path, map_concurrent
 from ...storage.untrusted import inside, open_regular
 from ..labels.coco_json import FOLDERS as ANNOTATIONS
 from ..selection.plan import SPLITS
@@ -107,17 +107,15 @@ def stage(
     with exclusive(target / WORK_FOLDER / "lock"):
         missing = list(_missing(target, files))
         needed = sum(file.bytes for file in missing)
-        if not isinstance(target, StorePath):
-            free = shutil.disk_usage(target).free
-            if needed > free:
-                what = f"the set needs {_size(needed)} more, {_size(free)} are free"
-                raise SetError.at(target, what)
+        if not target.remote and needed > (free := shutil.disk_usage(target).free):
+            what = f"the set needs {_size(needed)} more, {_size(free)} are free"
+            raise SetError.at(target, what)
         remove_files(left)
         done = whole - needed
         at(done)
         # What says that the copy is whole comes last, by itself.
         *others, last = missing if missing else [None]
-        remote = target if isinstance(target, StorePath) else root
+        remote = target if target.remote else root
         for size in map_concurrent(partial(_copy, root, target), others, remote):
             done += size
             at(done)

@@ -15,7 +15,8 @@ from ...engines.engine import Engine, check_paths, ignore_progress
 from ...engines.process import available_cores
 from ...errors import SetError, first_line
 from ...storage.atomic import sha256_file
-from ...storage.stores import StorePath, map_concurrent
+from ...storage.places import place
+from ...storage.stores import in_store, map_concurrent
 from ...storage.tables import read_schema
 from ...storage.untrusted import inside, unreadable
 from ..labels.table import LABELS, read_about, read_left_out
@@ -134,7 +135,7 @@ def look_over(pairs: PairSet) -> list[Problem]:
     looked = map_concurrent(check, list(info.units), root, 1)
     for unit, (receipt, found) in zip(info.units, looked, strict=True):
         problems += found
-        if receipt is None or found or not receipt.pairs or isinstance(root, StorePath):
+        if receipt is None or found or not receipt.pairs or in_store(root):
             continue
         try:
             problems += [Problem(where, what) for where, what in own.glance(root, receipt)]
@@ -279,11 +280,11 @@ def _strangers(
 
 def find_files(root: Path) -> Iterator[str]:
     """Yield what lies in a set's folder, but for its work folder: files, links, pipes."""
-    if isinstance(root, StorePath):
-        try:
-            names = root.facts()
-        except OSError as error:  # an object whose name has `..`
-            raise unreadable(root, error) from error
+    try:
+        names = place(root).facts()
+    except OSError as error:  # an object whose name has `..`
+        raise unreadable(root, error) from error
+    if names is not None:
         yield from (name for name in names if name.partition("/")[0] != WORK_FOLDER)
         return
     top = os.fspath(root)

@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...errors import ImageRefused, Reason, SourceError
-from ...storage.stores import StorePath, as_path, in_store
-from ...storage.untrusted import open_regular, read_regular
+from ...storage.places import Place, read_local
+from ...storage.stores import as_path
+from ...storage.untrusted import read_regular
 from ..images.header import MAX_BYTES
 from .folders import HIDDEN, files_below, is_hidden
 from .tars import LINKS, REPLACED, list_tar, plain_name, read_sparse
@@ -188,12 +189,13 @@ def _entry(name: str, location: Location) -> Entry:
 
 def _text(path: str | Path) -> str:
     """Return a path as UTF-8 has it, whatever the locale is; other bytes are surrogates."""
-    return str(path) if isinstance(path, StorePath) else os.fsencode(path).decode("utf-8", _ESCAPED)
+    encoded = os.fsencode(path) if isinstance(path, str) else bytes(path)
+    return encoded.decode("utf-8", _ESCAPED)
 
 
-def path_of(text: str) -> Path:
+def path_of(text: str) -> Place:
     """Return the path of a location's container, or of a file in it, from its text."""
-    return as_path(text if in_store(text) else os.fsdecode(text.encode("utf-8", _ESCAPED)))
+    return as_path(text if text[2:5] == "://" else os.fsdecode(text.encode("utf-8", _ESCAPED)))
 
 
 def escape_path(path: str | Path) -> str:
@@ -240,7 +242,7 @@ atexit.register(_archives.close_all_but, 0)
 
 
 @lru_cache(maxsize=256)
-def _is_object(path: StorePath) -> bool:
+def _is_object(path: Place) -> bool:
     return path.is_file()
 
 
@@ -251,10 +253,9 @@ def read_whole_file(path: str | Path, most: int) -> bytes:
     no bytes (such as those of /proc) none is read. Raises ImageRefused: "too large" when it has
     more bytes than `most`; OSError when it cannot be read, or is no regular file.
     """
-    with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        _check_bytes(size, most)
-        return file.read(size)
+    data, size = read_local(path, most)
+    _check_bytes(size, most)
+    return data
 
 
 def _check_bytes(size: int, most: int) -> None:
@@ -283,7 +284,7 @@ def read(location: Location, most: int = MAX_BYTES) -> bytes:
 def _read(location: Location, most: int) -> bytes:
     container = path_of(location.container)
     if location.offset >= 0:
-        if isinstance(container, StorePath):
+        if container.remote:
             return container.read_range(location.offset, location.size)
         handle = _archives.get(location, zipped=False)
         handle.seek(location.offset)
@@ -293,7 +294,7 @@ def _read(location: Location, most: int) -> bytes:
         raise ImageRefused(Reason.FILE_NAME, "its bytes are not valid UTF-8; rename the file")
     if location.offset == SPARSE:
         return read_sparse(_archives.get(location, zipped=False), int(location.member))
-    if isinstance(container, StorePath):
+    if container.remote:
         if not _is_object(container):
             return (container / location.member).read_bytes()
     elif os.path.isdir(container):

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import SourceError, visible
-from ...storage.stores import Status, StorePath, as_path, in_store
+from ...storage.places import place
+from ...storage.stores import Status, as_path, in_store
 from ..images.header import SUFFIXES
 from ..images.npy import SUFFIX
 from .matching import normalize_name
@@ -62,10 +63,10 @@ def files_below(
     Raises SourceError when a folder cannot be listed, or holds more than 100,000 links to folders.
     """
     passed = Counter() if passed is None else passed
-    if not isinstance(folder, StorePath):
+    facts = place(folder).facts()
+    if facts is None:
         yield from _walk(folder, passed)
         return
-    facts = folder.facts()
     for name in sorted(facts, key=_as_walked):
         if is_hidden(name):
             passed[HIDDEN] += 1

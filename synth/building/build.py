@@ -30,7 +30,7 @@ from ...manifests.sets.workspace import missing_units, prepare_output, working_o
 from ...progress import Progress, Silent
 from ...storage.atomic import remove_tree
 from ...storage.locks import exclusive
-from ...storage.stores import StorePath, in_store
+from ...storage.stores import in_store
 from ...storage.tables import read_table
 from ..recipes.load import Recipe
 from .cards.readme import write_readme
@@ -170,7 +170,7 @@ def _undo_if_new(root: Path) -> Iterator[None]:
 
     Measurements that took long are kept: the next try, with other numbers, begins with them.
     """
-    new = not isinstance(root, StorePath) and not root.exists()
+    new = not in_store(root) and not root.exists()
     try:
         yield
     except GloamError:

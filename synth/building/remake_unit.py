@@ -5,8 +5,9 @@ With new draws and lows, or the lows that its draws make, or as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -16,10 +17,10 @@ from ...manifests.request import OutputOptions
 from ...manifests.sets.pair_set import Unit
 from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample, is_low, is_normal, make_sample, origin_of
-from ..clips import frame_names, is_clip, named_frames, render_clip
+from ..clips import each_low, frame_names, is_clip, named_frames
 from ..decode import decode_image
 from ..kernels.arrays import Pixels
-from ..models import Draw, draw_many, parse_draw
+from ..models import Draw, LowMaker, draw_columns, parse_draw, records_in
 from ..recipes.load import Recipe
 from .worker import encode_low
 
@@ -74,8 +75,9 @@ def _samples(job: Job, wanted: int) -> Iterator[Sample]:
     made, at_once = 0, 1
     samples = (sample for sample in job.unit.pairs() if job.has(sample.key))
     while some := list(islice(samples, at_once)):
-        for sample, drawn in zip(some, _drawn(job, some), strict=True):
-            yield _remade(job, sample, drawn)
+        draws, maker = _drawn(job, some)
+        for number, (sample, drawn) in enumerate(zip(some, draws, strict=True)):
+            yield _remade(job, sample, drawn, partial(maker.low, number))
             made += 1
             count()
         # Some at once: between two photographs a CPU's caches forget how to draw. Clips are large.
@@ -95,16 +97,18 @@ def sample_with_low(unit: Unit) -> Iterator[Sample]:
     return _samples(Job(unit.name, unit, unit.root, "", None, 0, OutputOptions()), unit.count)
 
 
-def _drawn(job: Job, samples: Sequence[Sample]) -> list[Draw | None]:
-    """Return the draws that samples are made again with, theirs or new ones; None where kept."""
+def _drawn(job: Job, samples: Sequence[Sample]) -> tuple[Sequence[Draw | None], LowMaker]:
+    """Return the draws that samples are made again by, None where kept, and the maker of lows."""
+    live = job.output.low_codec == "none"
     if job.recipe is not None:
         keys = [sample.key for sample in samples]
-        return [*draw_many(job.recipe, job.seed, keys, job.form)]
-    live = job.output.low_codec == "none"
-    return [
+        columns = [*draw_columns(job.recipe, job.seed, keys, job.form)]
+        return records_in(columns), LowMaker.of_columns(() if live else columns)
+    draws = [
         None if live or any(map(is_low, sample.members)) else draw_of(job.unit, sample)
         for sample in samples
     ]
+    return draws, LowMaker(draws)
 
 
 def draw_of(unit: Unit, sample: Sample) -> Draw:
@@ -120,14 +124,15 @@ def draw_of(unit: Unit, sample: Sample) -> Draw:
         ) from error
 
 
-def _remade(job: Job, sample: Sample, drawn: Draw | None) -> Sample:
+def _remade(job: Job, sample: Sample, drawn: Draw | None, low: Callable[..., Pixels]) -> Sample:
     """Make a sample again, with the lows of its draw unless the set is live."""
     if drawn is not None:
         members = {name: one for name, one in sample.members.items() if not is_low(name)}
         if job.output.low_codec != "none":
             clip = is_clip(members)
             names = frame_names(members, NORMAL) if clip else [NORMAL]
-            lows = render_clip([_normal(job, sample, name) for name in names], drawn)
+            normals = [_normal(job, sample, name) for name in names]
+            lows = each_low(normals, drawn) if clip else map(low, normals)
             encoded = [encode_low(low, job.output) for low in lows]
             members = named_frames(LOW, encoded, clip) | members
         sample = make_sample(

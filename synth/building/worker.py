@@ -28,7 +28,7 @@ from ...manifests.sources import Location, read
 from ..clips import each_low, named_frames
 from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
-from ..models import LowMaker, draw_many
+from ..models import LowMaker, draw_columns, records_in
 from ..recipes.load import Recipe
 
 
@@ -89,10 +89,12 @@ def make_unit(job: UnitJob) -> Receipt:
 def _samples(
     job: UnitJob, refused: list[RefusedPair], left_out: list[RefusedPair]
 ) -> Iterator[Sample]:
-    draws = draw_many(job.recipe, job.seed, [one.key for one in job.planned], job.form)
+    keys = [one.key for one in job.planned]
+    columns = [*draw_columns(job.recipe, job.seed, keys, job.form)]
+    draws = records_in(columns)
     labels = None if job.labels is None else read_unit(job.root, job.labels)
     live = job.output.low_codec == "none"
-    maker = LowMaker([] if live else draws)
+    maker = LowMaker.of_columns(() if live else columns)
     for number, (planned, drawn) in enumerate(zip(job.planned, draws, strict=True)):
         begin_part(number)
         record: dict[str, Any] | None = None

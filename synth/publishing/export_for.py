@@ -19,8 +19,8 @@ from ...manifests.sets.layouts.shard_writer import shard_path
 from ...manifests.sets.pair_set import PairSet, Unit, require_images
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress
-from ...storage.atomic import canonical_json, flush, sha256_bytes, write_unflushed
-from ...storage.stores import StorePath
+from ...storage.atomic import canonical_json, flush, sha256_bytes, write_bytes
+from ...storage.places import place
 from ...storage.untrusted import inside
 from ..building.remake_unit import sample_with_low
 from ..decode import decode_image
@@ -80,9 +80,9 @@ def _check(origin: PairSet, root: Path, form: TrainerFormat) -> None:
             f"--for {form.name}: needs boxes, which {origin.root} has not; gloam build --labels"
             " carries those of voc= and coco= sources"
         )
-    if form.extra == "lmdb" and isinstance(root, StorePath):
-        raise ConfigError(f"--for {form.name}: LMDB lies in a folder of this machine")
     if form.extra == "lmdb":
+        if place(root).remote:
+            raise ConfigError(f"--for {form.name}: LMDB lies in a folder of this machine")
         lmdb_module()  # before anything is made
 
 
@@ -109,17 +109,16 @@ def _write_unit(form: TrainerFormat, unit: Unit, root: Path) -> Note:
             if form.extra == "lmdb":
                 name = f"{WORK_FOLDER}/{name}/{sample.key}.png"
             name = f"{name.rpartition('.')[0]}.{image.suffix}"
-            write_unflushed(inside(root, name), image.data)
+            write_bytes(inside(root, name), image.data, durable=False)
             written[member] = name
             sums[name] = sha256_bytes(image.data)
             if form.extra == "yolo":
                 data, name = yolo_lines(sample.record), label_path(name)
-                write_unflushed(root / name, data)
+                write_bytes(root / name, data, durable=False)
                 sums[name] = sha256_bytes(data)
         records.append(sample.record | {"files": written})
-    if not isinstance(root, StorePath):
-        for name in [*sums, *sorted({name.rpartition("/")[0] for name in sums})]:
-            flush(root / name)
+    for name in [*sums, *sorted({name.rpartition("/")[0] for name in sums})]:
+        flush(root / name)
     return {"sums": sums, "records": records}
 
 

@@ -24,7 +24,7 @@ from ...manifests.sets.pair_set import PairSet, Unit, open_set, require_images
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...manifests.sets.tables import read_checked
 from ...progress import Progress, Silent
-from ...storage.stores import StorePath, as_path
+from ...storage.stores import as_path
 from ...storage.untrusted import opened
 from ..analysis.contact_sheet import Tile, describe_draw, sheet, tiles_of
 from ..analysis.set_statistics import measure_set
@@ -112,7 +112,7 @@ def publish(
     if url and not re.fullmatch(r"https?://[^\s/]\S*", url):
         raise ConfigError(f"--url {url}: write a whole address, https://...", value=url)
     origin, root = require_images(open_set(origin)), as_path(root)
-    if isinstance(root, StorePath):
+    if root.remote:
         raise ConfigError(f"{root}: publish into a folder of this machine, then upload it")
     if not len(origin):
         raise SetError.at(origin.root, "holds no pairs to publish")

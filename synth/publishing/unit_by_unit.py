@@ -31,7 +31,7 @@ from ...storage.atomic import (
     write_bytes,
 )
 from ...storage.locks import exclusive
-from ...storage.stores import StorePath
+from ...storage.places import place
 from ...storage.untrusted import UNIT_FILE, inside, parse_json, read_regular, shown
 from .energon_format import is_prepared
 
@@ -123,7 +123,7 @@ def _run(job: tuple[Unit, Path, Writer]) -> None:
 
 def _drafts(root: Path) -> Path:
     """Return where units are written: elsewhere first, where files lie in the order they came."""
-    return root if isinstance(root, StorePath) else root / WORK_FOLDER / "files"
+    return root if place(root).remote else root / WORK_FOLDER / "files"
 
 
 def _move_sorted(drafts: Path, root: Path) -> None:

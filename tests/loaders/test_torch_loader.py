@@ -145,9 +145,7 @@ def test_rooms_are_written_to_again_and_no_batch_changes(root, dtype):
 
 def test_buffers_that_are_taken_are_not_given_out(monkeypatch):
     buffers = SharedBufferPool(12, workers=2, prefetch=1)
-    monkeypatch.setattr(
-        "gloam.loaders.buffers.get_worker_info", lambda: SimpleNamespace(id=1)
-    )
+    monkeypatch.setattr("gloam.loaders.buffers.get_worker_info", lambda: SimpleNamespace(id=1))
     taken = [buffers.take((2, 6)) for _ in range(4)]
     assert [one and one.number for one in taken] == [3, 4, 5, None]
     buffers.open(taken[1])[:] = 7

@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ....errors import SetError
-from ....storage.stores import StorePath, as_path
-from ....storage.untrusted import KEY, open_regular, read_range, read_regular, shown, unreadable
+from ....storage.places import read_local_range
+from ....storage.stores import as_path
+from ....storage.untrusted import KEY, open_regular, read_regular, shown, unreadable
 from ...images.opening import byte_limit
 
 
@@ -39,21 +40,17 @@ class Extent:
         if self.data is not None:
             return self.data
         try:
-            if self.path[2:5] == "://":
-                stored = as_path(self.path)
-                if self.size < 0 or not isinstance(stored, StorePath):
-                    return read_regular(stored, byte_limit())
-                return self._whole(stored.read_range(self.offset, self.size))
+            address = self.path[2:5] == "://"
             if self.size < 0:
-                return read_regular(self.path, byte_limit())
+                return read_regular(as_path(self.path) if address else self.path, byte_limit())
             # Opened for each member: that costs microseconds, and threads need not share
             # descriptors.
-            data = read_range(self.path, self.offset, self.size)
+            if address:
+                data = as_path(self.path).read_range(self.offset, self.size)
+            else:
+                data = read_local_range(self.path, self.offset, self.size)
         except OSError as error:
             raise unreadable(self.path, error) from error
-        return self._whole(data)
-
-    def _whole(self, data: bytes) -> bytes:
         if len(data) != self.size:
             raise SetError.at(
                 self.path, "ends inside an image; gloam verify the set, gloam build mends it"

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import SetError
-from ....storage.atomic import atomic_write, canonical_json, flush, sha256_bytes, write_unflushed
-from ....storage.stores import AT_ONCE, StorePath, map_concurrent
+from ....storage.atomic import atomic_write, canonical_json, flush, sha256_bytes, write_bytes
+from ....storage.stores import AT_ONCE, in_store, map_concurrent
 from ....storage.untrusted import inside, read_file, read_regular, unreadable
 from ...labels.labels import MASK
 from ..info import WORK_FOLDER
@@ -40,7 +40,7 @@ class FilesWriter(AbstractContextManager["FilesWriter"]):
         self._split = split_of(unit)
         self._files: list[UnitFile] = []
         self._puts: list[Future[None]] = []
-        self._pool = ThreadPoolExecutor(AT_ONCE) if isinstance(root, StorePath) else None
+        self._pool = ThreadPoolExecutor(AT_ONCE) if in_store(root) else None
 
     def __exit__(self, *exception: object) -> None:
         if self._pool is not None:
@@ -52,19 +52,18 @@ class FilesWriter(AbstractContextManager["FilesWriter"]):
             name = file_name(self._split, sample.key, member)
             path = inside(self._root, name)
             if self._pool is not None:
-                self._puts.append(self._pool.submit(write_unflushed, path, data))
+                self._puts.append(self._pool.submit(write_bytes, path, data))
             else:
-                write_unflushed(path, data)
+                write_bytes(path, data, durable=False)
             self._files.append(file_of(name, data))
 
     def close(self) -> list[UnitFile]:
         """Flush the files and their folders to disk, and list them."""
         for put in self._puts:
             put.result()
-        if self._pool is None:
-            paths = [self._root / file.path for file in self._files]
-            for path in [*sorted({path.parent for path in paths}), *paths]:
-                flush(path)
+        paths = [self._root / file.path for file in self._files]
+        for path in [*sorted({path.parent for path in paths}), *paths]:
+            flush(path)
         return self._files
 
 
@@ -176,7 +175,7 @@ class Files:
                     path,
                     f"has {lines} lines, the set {count} pairs; gloam verify says what was changed",
                 )
-            if not isinstance(root, StorePath):
+            if not in_store(root):
                 _refuse_links(root, f"{split}/{name}")
 
     def member_path(self, split: str, key: str, member: str) -> str:
@@ -222,7 +221,7 @@ def _sort_folders(root: Path, split: str) -> None:
     that pair the lows and normals of two such lists. Stopped in between, what is not in its place
     is made again.
     """
-    if isinstance(root, StorePath):
+    if in_store(root):
         return
     for folder in sorted(path for path in (root / split).glob("*") if path.is_dir()):
         aside = root / WORK_FOLDER / "sorted" / split / folder.name

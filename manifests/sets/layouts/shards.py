@@ -21,7 +21,7 @@ import pyarrow as pa
 from ....engines.process import available_cores
 from ....errors import SetError
 from ....storage.atomic import sha256_bytes, sha256_file
-from ....storage.stores import StorePath, map_concurrent
+from ....storage.stores import in_store, map_concurrent
 from ....storage.untrusted import (
     ENDING,
     KEY,
@@ -193,7 +193,7 @@ def _read_unit(root: Path, unit: str) -> tuple[bytes, int]:
     tar, index = shard_path(root, unit), index_path(root, unit)
     try:
         # A store answers a range beyond what lies there with an error: its tars are not asked for.
-        stored = isinstance(root, StorePath) and shard_name(unit) in facts
+        stored = in_store(root) and shard_name(unit) in facts
         size = facts[shard_name(unit)].bytes if stored else _size(tar)
         text = read_regular(index)
     except OSError as error:
@@ -216,7 +216,7 @@ def _read_unit(root: Path, unit: str) -> tuple[bytes, int]:
 def _size(path: Path) -> int:
     """Return the size of a file; of what is no file, none."""
     status = path.stat()
-    if not isinstance(path, StorePath) and not stat.S_ISREG(status.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(None, "is not a regular file", str(path))
     return status.st_size
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,6 @@ from gloam.storage.atomic import (
     sha256_file,
     temporary_beside,
     write_bytes,
-    write_unflushed,
 )
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -229,7 +229,7 @@ def test_a_temporary_name_is_in_the_same_folder_and_new_each_time(tmp_path: Path
     assert all(is_temporary(name.name) for name in names)
 
 
-@pytest.mark.parametrize("write", [write_bytes, write_unflushed])
+@pytest.mark.parametrize("write", [write_bytes, partial(write_bytes, durable=False)])
 def test_a_link_of_the_temporary_name_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path, bytes], None]
 ) -> None:
