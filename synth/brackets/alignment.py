@@ -29,7 +29,7 @@ _STEPS, _ENOUGH = 12, 0.003  # steps at each size; pixels
 
 
 class Features(NamedTuple):
-    """Features of a frame that are compared: float32 arrays (H, W), and 1 where it shows something."""
+    """Features of a frame, float32 arrays (H, W), and 1 where it shows something."""
 
     fine: Single
     shown: Single
