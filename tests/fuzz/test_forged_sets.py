@@ -79,7 +79,7 @@ def test_forged_clips_do_no_harm(clips: Path) -> None:
         "[print(*forged.faults(honest, forged.CLIPS[name], name, random.Random(1)))"
         f" for name in {list(CLIPS)!r}]",
     )
-    assert found.split() == []
+    assert found.split() == [], found
 
 
 def test_forged_sets_in_a_store_do_no_harm(honest: dict[str, Path], bucket: str) -> None:
