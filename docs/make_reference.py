@@ -112,7 +112,9 @@ def _commands() -> str:
 def _helps(one: click.Command, name: str, above: click.Context) -> Iterator[str]:
     context = click.Context(one, info_name=name.rpartition(" ")[2], parent=above)
     context.max_content_width = context.terminal_width = 96
-    yield f"## {name}\n\n{_block(one.get_help(context))}"
+    lines = one.get_help(context).splitlines()
+    kept = [line for line in lines if "--help " not in line]  # every command has it
+    yield f"## {name}\n\n{_block(chr(10).join(kept))}"
     if isinstance(one, click.Group):
         for below in one.list_commands(context):
             held = one.get_command(context, below)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -40,3 +41,14 @@ def test_links_and_scripts_in_docs_lead_to_files(page: Path) -> None:
     scripts = re.findall(r"(?<!\w)((?:examples|benchmarks)/\w+\.py)", text)
     missing = [link for link in links if not (page.parent / link).exists()]
     assert not missing + [script for script in scripts if not (ROOT / script).is_file()]
+
+
+def test_pages_of_reference_are_those_of_the_code() -> None:
+    spec = importlib.util.spec_from_file_location("make_reference", ROOT / "docs/make_reference.py")
+    assert spec is not None
+    assert spec.loader is not None
+    maker = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(maker)
+    for name, text in maker.pages().items():
+        page = ROOT / "docs/reference" / name
+        assert page.read_text("utf-8") == text, f"{name}: make docs writes it anew"

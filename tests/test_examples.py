@@ -43,6 +43,7 @@ PLACES = {
     "gloam.judge": "gloam.loaders.judging.judge",
     "gloam.leaks": "gloam.synth.analysis.leaks",
     "gloam.real": "gloam.manifests.real.real",
+    "gloam.solve_field": "gloam.synth.fitting.field",
     "gloam.sets": "gloam.manifests.real.real",
     "gloam.realism": "gloam.synth.realism.realism",
     "gloam.errors.GloamError": "gloam.errors",

@@ -129,15 +129,12 @@ importlib.util.find_spec = without_torch
 """
     code = """
 from gloam.errors import LoaderError
-try:
-    from gloam.loaders import TorchLoader
-except ImportError as error:
-    print(error)
-from gloam.loaders import PairLoader
-try:
-    PairLoader([("a.png", "b.png")], batch_size=1)
-except LoaderError as error:
-    print(error)
+from gloam.loaders import PairLoader, TorchLoader
+for loader in (TorchLoader, PairLoader):
+    try:
+        loader([("a.png", "b.png")], batch_size=1)
+    except LoaderError as error:
+        print(error)
 """
     lines = python(blocked + code).splitlines()
     assert len(lines) == 2

@@ -89,9 +89,10 @@ class Sample:
         Raises ImageRefused when one of them is damaged, or not there; SetError when the set is
         live, and stores no lows, or a set of clips.
         """
-        if not {LOW, NORMAL} <= self.members.keys():
+        clip = f"{NORMAL}.000" in self.members
+        if clip or (NORMAL in self.members and LOW not in self.members):
             what = "a set of live lows, which loaders make when they read a pair"
-            if f"{NORMAL}.000" in self.members:
+            if clip:
                 what = f"a set of clips: its pictures are .decoded('{NORMAL}.000') and so on"
             raise SetError(
                 f"{self.key}: is of {what}; gloam.synth.renderers.pixels_of(pair) gives both images"

@@ -1,7 +1,7 @@
 """By how much the frames of a bracket are moved against each other, to parts of a pixel.
 
-What is compared is log light without its smooth parts, of even strength: the same at every exposure
-where neither frame is black or white. A masked correlation of small copies finds the whole pixels,
+Log light is compared, without its smooth parts, of even strength: the same at every exposure where
+neither frame is black or white. A masked correlation of small copies finds the whole pixels,
 Lucas and Kanade's steps (IJCAI 1981), with weights that outliers lack, the parts. Neighbours by
 exposure are compared, and those after next; least squares make places of it.
 """
@@ -29,7 +29,7 @@ _STEPS, _ENOUGH = 12, 0.003  # steps at each size; pixels
 
 
 class Features(NamedTuple):
-    """What is compared of a frame: float32 arrays (H, W), and 1 where it shows something."""
+    """Features of a frame, float32 arrays (H, W), and 1 where it shows something."""
 
     fine: Single
     shown: Single

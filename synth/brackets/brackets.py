@@ -38,7 +38,7 @@ _ROWS, _WIDTH = 40, 160  # brackets of a sheet, and pixels of its pictures
 
 
 class Use(NamedTuple):
-    """What became of a frame.
+    """The use that was made of a frame.
 
     bracket: the name of its bracket, "" for none. role: "low", "fused", "normal", two of them with
     a comma, "aligned" (of a bracket, and in no picture) or "left out". down, across: pixels that it
@@ -55,7 +55,7 @@ class Use(NamedTuple):
 
 @dataclass(frozen=True)
 class Brackets:
-    """What `brackets` wrote: names of the pairs, what became of each frame, and a sheet.
+    """The pairs that `brackets` wrote, the use of each frame, and a sheet.
 
     rows: tiles of the sheet, a row a bracket.
     """

@@ -33,7 +33,7 @@ _SECONDS, _NUMBER, _ISO = 0x829A, 0x829D, 0x8827
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """What is known of a frame.
+    """A frame, as far as it is known before it is read whole.
 
     path: of its file. size: (height, width), upright. thumbnail: uint8 array (64, 64), mean grey
     levels. mean: of its levels, 0 to 1. light: mean linear light, 0 to 1.

@@ -104,7 +104,7 @@ def _differs(planes: list[list[_Small]], number: int) -> FloatArray:
 def _compare(own: _Small, other: _Small) -> tuple[Single, Single, Single] | None:
     """Return by how many EV and levels a plane is off, and how edges correlate; NaN for unknown.
 
-    What is white in it and should be far from it, or black, counts as well.
+    White that should be far from it counts as well, and black.
     """
     both = own.shown & other.shown
     if both.mean() < _LEAST_SHOWN:

@@ -127,11 +127,12 @@ def _problem_of(pair: Sample, job: _Job, bright: tuple[list[str], list[str]]) ->
         wrong = draw_many(job.recipe, job.seed, [pair.key], job.form)[0] != drawn
         return "the stored draw is not that of the recipe, the seed and its key" if wrong else ""
     lows = named_frames(LOW, render_clip(normals, drawn), clip)
-    low, where = next(iter(lows.values())), f"{job.unit.name}: {pair.key}"
-    if brighter(brightness(low, normals[0])).any():
-        bright[0].append(where)
-    elif not has_lamps(drawn) and brighter_area(low, normals[0]) > MOST_OF_AREA:
-        bright[1].append(where)
+    where = f"{job.unit.name}: {pair.key}"
+    for low, normal in zip(lows.values(), normals[:1], strict=False):  # of a clip the first
+        if brighter(brightness(low, normal)).any():
+            bright[0].append(where)
+        elif not has_lamps(drawn) and brighter_area(low, normal) > MOST_OF_AREA:
+            bright[1].append(where)
     for number, (name, made) in enumerate(lows.items()):
         problem = _difference(pair.decoded(name, decode_image), made, job.output)
         if problem:

@@ -42,7 +42,8 @@ def test_captions_say_whose_noise_it_is():
 def test_each_command_tells_once_that_a_sensor_was_chosen(tmp_path):
     out = ["--out", str(tmp_path / "sheet.png")]
     for _ in range(2):
-        result = run("preview", "--grid", "camera.iso=400,800", "exposure.ev=3,4", *out)
+        grid = ["--grid", "camera.iso=400,800", "exposure.ev=3,4"]
+        result = run("preview", "--recipe", "even", *grid, *out)
         assert result.stderr.count("noise is that of this sensor") == 1
 
 

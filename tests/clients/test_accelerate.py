@@ -122,6 +122,7 @@ for case in cases:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("world", "cases"), [(2, ["webdataset-3", "external-1", "torch-4"]), (3, ["torch-2"])]
 )

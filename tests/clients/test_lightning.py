@@ -154,6 +154,7 @@ with open(f"{folder}/seen-{running.global_rank}.json", "w") as file:
 """
 
 
+@pytest.mark.slow
 def test_two_processes_share_every_epoch(shards, tmp_path):
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)

@@ -162,6 +162,7 @@ if running.is_world_process_zero():
 """
 
 
+@pytest.mark.slow
 def test_two_processes_evaluate_every_pair_once(shards, tmp_path):
     printed = on_ranks(2, tmp_path, EVALUATED, str(shards), str(tmp_path / "out")).splitlines()
     found = json.loads(next(line for line in printed if line.startswith("[")))

@@ -70,6 +70,7 @@ def train(
     return done.stdout
 
 
+@pytest.mark.slow
 def test_two_processes_train_and_resume_exactly(small_set, tmp_path, monkeypatch, capsys):
     output = train(small_set, tmp_path / "whole.pt")
     assert re.findall(r"(\d+) whole validation pairs", output) == ["7", "7"]
@@ -88,6 +89,7 @@ def test_two_processes_train_and_resume_exactly(small_set, tmp_path, monkeypatch
         assert torch.equal(weights, parts["model"][name]), name
 
 
+@pytest.mark.slow
 def test_the_utilisation_probe_runs(small_set):
     command = [
         sys.executable,
@@ -107,6 +109,7 @@ def test_the_utilisation_probe_runs(small_set):
     assert done.stdout.count("images a second") == 3
 
 
+@pytest.mark.slow
 def test_real_pairs_train_and_are_measured_where_some_are_named(small_set, tmp_path):
     gloam.export(small_set, tmp_path / "files", layout="files")
     real = [tmp_path / "files" / "train" / kind for kind in ("low", "normal")]
@@ -119,6 +122,7 @@ def test_real_pairs_train_and_are_measured_where_some_are_named(small_set, tmp_p
     assert "17 pairs, 8 steps an epoch, each of 2 windows of 32 x 32" in both
 
 
+@pytest.mark.slow
 def test_a_trained_model_enhances_photographs_and_is_measured_on_pairs(
     small_set, photographs, tmp_path
 ):

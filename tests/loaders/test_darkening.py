@@ -72,6 +72,7 @@ class Dark(Dataset):
         return torch.from_numpy(self._darken(np.full((16, 16, 3), 128, np.uint8)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("context", "persistent"), [("fork", False), ("fork", True), ("spawn", True)]
 )

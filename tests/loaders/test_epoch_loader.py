@@ -259,6 +259,7 @@ for kind in (PairLoader, TorchLoader):
 """
 
 
+@pytest.mark.slow
 def test_a_loader_that_was_used_says_so_in_a_forked_child(shards):
     command = [sys.executable, "-W", "ignore", "-c", FORKED, str(shards)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)

@@ -64,6 +64,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", LOADERS)
 def test_labels_lie_where_the_pixels_are(kind, form, sets):

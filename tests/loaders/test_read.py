@@ -70,7 +70,7 @@ def test_npy_files_become_png(tmp_path):
         ("missing", 0, -1, "missing"),
         ("folder", 0, -1, "is not a regular file"),
         ("pipe", 0, -1, "is not a regular file"),
-        ("other\0", 0, 5, "null"),
+        ("other\0", 0, 5, "no file can have such a name"),
     ],
 )
 def test_what_cannot_be_read_is_told(written, name, offset, size, message):

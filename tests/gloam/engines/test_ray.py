@@ -125,6 +125,7 @@ def test_a_worker_that_dies_is_replaced(engine, tmp_path):
     assert list(engine.map(partial(dies_at_first, tmp_path), range(9))) == list(range(9))
 
 
+@pytest.mark.slow
 def test_a_job_that_kills_every_worker_is_one_line(engine):
     with pytest.raises(WorkerLost, match="run the same command again"):
         list(engine.map(always_dies, [1]))
@@ -222,6 +223,7 @@ def _workers() -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_nodes_workers_and_the_driver_may_die(cluster, photographs, tmp_path, local):
     third = cluster.add_node(num_cpus=1, object_store_memory=_SMALL)
     root = tmp_path / "set"

@@ -165,6 +165,7 @@ def test_names_of_others_do_nothing_where_tables_are_opened():
     assert "\x1b" not in shown
 
 
+@pytest.mark.slow
 @NEEDED
 @pytest.mark.parametrize("many", [1, 8])
 def test_a_browser_shows_methods_side_by_side(pairs, tmp_path, many):

@@ -107,6 +107,7 @@ def ranks(mixture, world, state=None, backend="torch", **options):
     return made
 
 
+@pytest.mark.slow
 def test_what_is_left_does_not_depend_on_the_number_of_ranks(mixture):
     whole = samples(ranks(mixture, 4), 3)
     assert len(whole) == 3 * 150

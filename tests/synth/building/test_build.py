@@ -351,6 +351,7 @@ def _files(root: Path) -> int:
     return sum(len(names) for _, _, names in os.walk(root))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_build_killed_at_several_moments_ends_in_the_same_bytes(
     photographs, reference, tmp_path, workers

@@ -57,6 +57,7 @@ def check_receipts(root: Path) -> int:
     return len(receipts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["shards", "files"])
 def test_a_set_in_a_store_is_the_local_one(photographs, bucket, tmp_path, layout):
     options = {**_OPTIONS, "layout": layout}
@@ -90,6 +91,7 @@ def test_photographs_of_an_archive_in_a_store(photographs, bucket, tmp_path):
     assert files_of(as_path(f"{bucket}/set")) == files_of(tmp_path / "set")
 
 
+@pytest.mark.slow
 def test_eight_kills_end_in_the_same_bytes(photographs, bucket, local):
     root, draws = as_path(f"{bucket}/set"), random.Random(0)
     killed = 0
@@ -107,6 +109,7 @@ def test_eight_kills_end_in_the_same_bytes(photographs, bucket, local):
     assert files_of(root) == local
 
 
+@pytest.mark.slow
 def test_twenty_errors_of_the_network_end_in_the_same_bytes(
     photographs, through, bucket, local, monkeypatch
 ):
@@ -123,6 +126,7 @@ def test_twenty_errors_of_the_network_end_in_the_same_bytes(
     assert files_of(as_path(f"{bucket}/set")) == local
 
 
+@pytest.mark.slow
 def test_of_two_builders_one_stops_or_both_end_in_the_same_bytes(photographs, bucket, local):
     root = as_path(f"{bucket}/set")
     processes = [command(photographs, str(root), 1) for _ in range(2)]
@@ -161,6 +165,7 @@ def test_verify_finds_what_is_damaged(photographs, bucket, local):
     assert files_of(root) == local
 
 
+@pytest.mark.slow
 def test_the_command_says_what_is_wrong_in_a_line(photographs, bucket, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     monkeypatch.setenv(store_requests.PATIENCE, "1")

@@ -217,6 +217,7 @@ def test_folders_list_lows_and_normals_in_one_order(photographs, tmp_path):
         shutil.rmtree(memory)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("low_codec", ["png", "none"])
 def test_sets_that_name_unused_cameras_keep_to_it(photographs, tmp_path, monkeypatch, low_codec):
     asked = {

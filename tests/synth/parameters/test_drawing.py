@@ -88,10 +88,15 @@ EMITTERS = (
     *("count", "ev", "radius", "temperature", "glow.share", "glow.radius"),
     *(f"streaks.{name}" for name in ("lines", "share", "length")),
 )
+SCENE_LIGHT = (
+    *("undone", "grid.sigma_ev", "grid.cells", "grid.levels", "ambient"),
+    *(f"pools.{name}" for name in ("count", "ev", "radius", "falloff", "edges")),
+)
 ELSEWHERE: dict[str, set[str]] = {
     "together": set(),
     **{path: {"noise"} for path in NOISE},
     **{f"emitters.{path}": {"emitters"} for path in EMITTERS},
+    **{f"illumination.scene_light.{path}": {"illumination.scene_light"} for path in SCENE_LIGHT},
     "name": set(),
     "about": set(),
     "illumination.probability": set(),

@@ -266,6 +266,7 @@ def test_what_keeps_a_set_from_being_made_again_is_said(mixed, published, source
         rebuild(tmp_path / "again", tmp_path / "c", given)
 
 
+@pytest.mark.slow
 def test_another_photograph_of_the_same_size_is_found(photographs, tmp_path):
     source = shutil.copytree(photographs, tmp_path / "photographs")
     gloam.build(tmp_path / "set", f"folder={source}", select=False, low_codec="none")

@@ -35,6 +35,7 @@ def run(*arguments: object):
     return CliRunner().invoke(command, [str(one) for one in arguments], catch_exceptions=False)
 
 
+@pytest.mark.slow
 def test_the_command_tells_lows_and_says_what_gives_them_away(pairs, tmp_path):
     figure = tmp_path / "figure.png"
     said = run(
@@ -48,6 +49,7 @@ def test_the_command_tells_lows_and_says_what_gives_them_away(pairs, tmp_path):
         assert image.width > 1000
 
 
+@pytest.mark.slow
 def test_the_patches_of_pairs_are_of_the_same_places(pairs):
     lows, normals = pairs
     found = gloam.realism(lows, normals, recipe="even", overrides=["exposure.ev=6"])
@@ -70,6 +72,7 @@ def test_the_patches_of_pairs_are_of_the_same_places(pairs):
         )
 
 
+@pytest.mark.slow
 def test_lows_against_lows_without_normals(pairs, tmp_path):
     others = tmp_path / "others"
     shutil.copytree(pairs[0], others)
@@ -83,6 +86,7 @@ def test_lows_against_lows_without_normals(pairs, tmp_path):
     assert "registration" not in found["told"]  # that is of pairs
 
 
+@pytest.mark.slow
 def test_damaged_images_are_left_out_and_named(pairs, tmp_path):
     lows, normals = (shutil.copytree(one, tmp_path / one.name) for one in pairs)
     first, second = sorted(lows.iterdir())[0], sorted(normals.iterdir())[1]
@@ -100,6 +104,7 @@ def test_damaged_images_are_left_out_and_named(pairs, tmp_path):
         gloam.realism(lows, normals, recipe="even")
 
 
+@pytest.mark.slow
 def test_scenes_without_normals_go_by_names_where_these_mean_the_same(pairs, tmp_path):
     lows, photographs = pairs
     turned = tmp_path / "turned"  # looks like none of the others
@@ -145,6 +150,7 @@ def test_patches_lie_within_the_picture():
         assert np.isfinite(patch_features(low, None)).all()
 
 
+@pytest.mark.slow
 def test_a_sensor_is_told_from_lol(real_pairs):
     found = gloam.realism(real_pairs / "lol/low", real_pairs / "lol/normal", recipe="upi", pairs=20)
     assert 0.3 < found.control["noise and tone"].accuracy < 0.7

@@ -118,6 +118,7 @@ def maps_of_a_batch(normals, table, windows, spec):
     return into
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [None, (24, 40), (64, 64)])
 def test_maps_of_a_batch_are_those_of_its_images(photograph, size):
     rng = np.random.default_rng(3)

@@ -224,6 +224,7 @@ def lows_of_a_batch(
     ]
 
 
+@pytest.mark.slow
 def test_a_batch_of_any_sizes_and_recipes_has_the_lows_of_its_images(photograph):
     rng = np.random.default_rng(0)
     recipes = [load_recipe(name) for name in sorted(shipped_recipes())]

@@ -242,6 +242,7 @@ _STRUCK = """[...document.querySelectorAll(".chart text.name")].filter((name) =>
 """How many names in charts something else lies over; 2 pixels of a line's height are air."""
 
 
+@pytest.mark.slow
 @NEEDED
 def test_a_browser_opens_it_offline_and_all_can_read_it(made, tmp_path):
     out = tmp_path / "page.html"

@@ -74,6 +74,7 @@ def control(studio, name):
     return studio.page.get_by_label(name, exact=True)
 
 
+@pytest.mark.slow
 def test_pictures_follow_a_dragged_slider_and_the_saved_recipe_makes_the_last(studio, tmp_path):
     page = studio.page
     page.evaluate(
@@ -215,6 +216,7 @@ def test_recipes_open_and_files_are_loaded(studio, name, tmp_path):
     np.testing.assert_array_equal(picture_of(studio), gloam.darken(normal, str(file), key="image"))
 
 
+@pytest.mark.slow
 def test_nothing_is_unreadable_cut_or_unlabelled(studio):
     page = studio.page
     page.check("#close")

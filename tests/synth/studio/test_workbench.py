@@ -70,6 +70,7 @@ def changed(values, path, value):
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(shipped_recipes()))
 def test_every_parameter_has_a_control_and_its_bounds_make_a_low_or_a_line(bench, name):
     recipe = load_recipe(name)

@@ -145,6 +145,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_all_and_says_no_more_than_python_does(video, tmp_path):
     script = tmp_path / "script.py"  # without `if __name__ == "__main__"`
     script.write_text(SCRIPT)

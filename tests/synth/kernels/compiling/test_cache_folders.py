@@ -94,6 +94,7 @@ def test_kernels_of_older_sources_beside_the_code_are_cleared(places, tmp_path):
     assert sorted(path.name for path in beside.iterdir()) == [name(), "other"]
 
 
+@pytest.mark.slow
 def test_compiled_code_that_an_image_brings_is_read_where_nothing_can_be_written(tmp_path):
     """The whole command on a copy of the packages whose folders cannot be written: once compiled,
     nothing compiles again."""

@@ -34,6 +34,7 @@ print(digest.hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_vectors_of_both_widths_and_a_plain_cpu_make_the_same_bytes(tmp_path):
     other = str(not takes_wide_vectors(binding.get_host_cpu_name()))
     made = set()
