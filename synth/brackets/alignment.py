@@ -19,7 +19,8 @@ from ..kernels.curves import LEVEL_LIGHT
 
 Single = npt.NDArray[np.float32]
 
-_LOG_LIGHT = np.log2(LEVEL_LIGHT + 3e-4).astype(np.float32)
+LOG_LIGHT = np.log2(LEVEL_LIGHT + 3e-4).astype(np.float32)
+"""Log light of levels; the darkest ones, which hold noise alone, differ little."""
 _SHOWN = 6, 247  # levels that are neither black nor white
 _COARSE = 256  # longer side of the copies that whole pixels are found in
 _REACH = 0.04  # of the longer side, by which frames may be moved against each other
@@ -106,7 +107,7 @@ def _levels(grey: Pixels) -> list[Features]:
 def _features(grey: Pixels, around: float = 8.0) -> Features:
     seen = ((grey >= _SHOWN[0]) & (grey <= _SHOWN[1])).astype(np.float32)
     shown = np.asarray(cv2.erode(seen, np.ones((5, 5), np.float32)), np.float32)
-    smooth = cv2.GaussianBlur(_LOG_LIGHT[grey], (0, 0), 1.2)
+    smooth = cv2.GaussianBlur(LOG_LIGHT[grey], (0, 0), 1.2)
     share = np.maximum(cv2.GaussianBlur(shown, (0, 0), around), 1e-3)
     fine = (smooth - cv2.GaussianBlur(smooth * shown, (0, 0), around) / share) * shown
     wide = np.maximum(cv2.GaussianBlur(shown, (0, 0), 2 * around), 1e-6)

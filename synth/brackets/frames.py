@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from ...engines.local import count, local_engine
-from ...errors import ImageRefused, first_line
+from ...errors import ImageRefused
 from ...manifests.images.decode import decode_small
 from ...manifests.images.header import MAX_PIXELS, read_header
 from ...progress import Progress
@@ -88,8 +88,7 @@ def _exposure(data: bytes) -> tuple[float | None, float | None]:
     try:
         with Image.open(io.BytesIO(data)) as image:
             tags: dict[int, Any] = dict(image.getexif().get_ifd(_EXIF))
-    except Exception as error:  # whatever Pillow makes of a stranger's EXIF
-        first_line(error)
+    except Exception:  # whatever Pillow makes of a stranger's EXIF
         return None, None
     time = exposure = None
     with suppress(KeyError, ValueError, TypeError, OverflowError):

@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels.arrays import FloatArray, Pixels
-from ..kernels.curves import LEVEL_LIGHT
+from .alignment import LOG_LIGHT
 
 Single = npt.NDArray[np.float32]
 
-_LOG_LIGHT = np.log2(LEVEL_LIGHT + 3e-4).astype(np.float32)
 _SIDE, _CELL = 256, 4
 """Longer side of the copies that are compared, and pixels of a cell of them."""
 _SHOWN = 6, 246
@@ -67,7 +66,7 @@ class _Small:
         self.levels = np.asarray(cv2.GaussianBlur(plane, (0, 0), 1.0), np.uint8)
         self.shown = (self.levels > _SHOWN[0]) & (self.levels < _SHOWN[1])
         mask = self.shown.astype(np.float32)
-        log_light = _LOG_LIGHT[self.levels]
+        log_light = LOG_LIGHT[self.levels]
         self.edges: Single = (log_light - _smooth(log_light * mask) / _share(mask)) * mask
 
 
@@ -118,7 +117,7 @@ def _compare(own: _Small, other: _Small) -> tuple[Single, Single, Single] | None
     mask = used.astype(np.float32)
     shown = np.clip(own.levels, *_SHOWN)
     due = np.where(used, due, shown)
-    light = _LOG_LIGHT[shown] - _LOG_LIGHT[np.rint(due).astype(np.uint8)]
+    light = LOG_LIGHT[shown] - LOG_LIGHT[np.rint(due).astype(np.uint8)]
     share = _smooth(mask) + 1e-4
     off = [
         _smooth(np.where(used, by, 0).astype(np.float32)) / share
