@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from .synth.analysis.preview import preview as preview
     from .synth.analysis.set_statistics import stats as stats
     from .synth.brackets.brackets import brackets as brackets
-    from .synth.building.from_options import build as build
+    from .synth.building.build import build as build
     from .synth.building.regenerate import regenerate as regenerate
     from .synth.building.verify import verify as verify
     from .synth.calibrating.calibrate import calibrate as calibrate
@@ -74,7 +74,7 @@ _HOMES = {
     "PairLoader": ("loaders", "PairLoader"),
     "TorchLoader": ("loaders", "TorchLoader"),
     "brackets": ("synth.brackets.brackets", "brackets"),
-    "build": ("synth.building.from_options", "build"),
+    "build": ("synth.building.build", "build"),
     "calibrate": ("synth.calibrating.calibrate", "calibrate"),
     "darken": ("synth.models", "darken"),
     "darken_batch": ("loaders.darkening", "darken_batch"),

@@ -31,7 +31,7 @@ PLACES = {
     "gloam.stats": "gloam.synth.analysis.set_statistics",
     "gloam.doctor": "gloam.loaders.doctor",
     "gloam.load_recipe": "gloam.synth.recipes.load",
-    "gloam.build": "gloam.synth.building.from_options",
+    "gloam.build": "gloam.synth.building.build",
     "gloam.regenerate": "gloam.synth.building.regenerate",
     "gloam.open_set": "gloam.manifests.sets.pair_set",
     "gloam.verify": "gloam.synth.building.verify",

@@ -28,12 +28,10 @@ from ...storage.stores import as_path
 from ...storage.untrusted import opened
 from ..analysis.contact_sheet import Tile, describe_draw, sheet, tiles_of
 from ..analysis.set_statistics import measure_set
-from ..building.cards.hub_features import sample_features
-from ..building.cards.markdown import bibtex, code
-from ..building.cards.readme import HUB_SPLITS as _SPLITS
-from ..building.cards.readme import config_of
 from ..building.draw_columns import draw_fields, with_all_columns
 from ..building.planning import parquet_bytes
+from ..building.readme import HUB_SPLITS as _SPLITS
+from ..building.readme import bibtex, code, config_of, sample_features
 from ..building.remake_unit import draw_of, sample_with_low
 from ..camera.recipe import CameraRecipe
 from ..models import form_of

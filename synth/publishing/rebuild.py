@@ -26,8 +26,7 @@ from ...progress import Progress
 from ...storage.atomic import atomic_write
 from ...storage.stores import as_path
 from ...storage.untrusted import opened
-from ..building.build import Report
-from ..building.build import build as build_request
+from ..building.build import Report, build_request
 from ..building.request import Request
 from ..recipes.load import recorded_recipe
 from .unit_by_unit import FOLDER

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...engines.engine import Engine, check_paths
+from ...engines.engine import Engine, check_paths, run_jobs
 from ...engines.local import count
 from ...errors import SetError, first_line
 from ...manifests.sets.info import PAIRS, SET_FILE, WORK_FOLDER, read_set
@@ -99,12 +99,9 @@ def write_units(
         write_bytes(work / MARK, mark)
         units = [unit for unit in origin.units() if unit.count]
         missing = [unit for unit in units if not _note(root, unit).is_file()]
-        progress.stage("writing", len(origin))
-        before = len(origin) - sum(unit.count for unit in missing)
-        progress.at(before)
         jobs = ((unit, root, write) for unit in missing)
-        for _ in engine.map(_run, jobs, lambda counted: progress.at(before + counted)):
-            pass
+        left = sum(unit.count for unit in missing)
+        run_jobs(engine, _run, jobs, progress, "writing", total=len(origin), left=left)
         _move_sorted(_drafts(root), root)
         written = Written(root, units, {})
         for note in written.notes():

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 import gloam
 from gloam.manifests.sets.verify import verify_set
-from gloam.synth.building.cards import markdown
+from gloam.synth.building import readme
 from gloam.synth.building.regenerate import regenerate
 
 from ....clips import davis
@@ -120,22 +120,22 @@ MARKUP = [
 def test_texts_of_others_do_nothing_in_markdown(text):
     shown = " ".join(text.split())
     for written in (
-        f"# {markdown.escape_markdown(text)}",
-        f"recipe {markdown.code(text)}, seed",
-        f"| a | {markdown.escape_markdown(text)} |\n| --- | --- |\n",
-        markdown.block(text, "yaml"),
-        markdown.front_matter({"name": text, "license": f"x {text}"}),
+        f"# {readme.escape_markdown(text)}",
+        f"recipe {readme.code(text)}, seed",
+        f"| a | {readme.escape_markdown(text)} |\n| --- | --- |\n",
+        readme.block(text, "yaml"),
+        readme.front_matter({"name": text, "license": f"x {text}"}),
     ):
         html = MarkdownIt("gfm-like", {"linkify": False, "html": True}).render(written)
         tags = set(re.findall(r"<\s*/?([a-zA-Z]+)", html))
         assert not tags & {"script", "img", "a", "b"}, html
         assert "href" not in html
-    head = markdown.front_matter({"name": text, "license": f"x {text}"})
+    head = readme.front_matter({"name": text, "license": f"x {text}"})
     assert yaml.safe_load(head.split("---\n")[1]) == {"name": text, "license": f"x {text}"}
     assert shown.replace(" ", "") in unescape(
-        re.sub("<.*?>", "", MarkdownIt().render(markdown.escape_markdown(text)))
+        re.sub("<.*?>", "", MarkdownIt().render(readme.escape_markdown(text)))
     ).replace(" ", "")
-    assert bibtex_depth(markdown.bibtex(text)) == 0
+    assert bibtex_depth(readme.bibtex(text)) == 0
 
 
 def bibtex_depth(text: str) -> int:
@@ -149,9 +149,9 @@ def bibtex_depth(text: str) -> int:
 
 
 def test_ordinary_names_stay_as_they_are():
-    assert markdown.escape_markdown("Night streets, 2.0") == "Night streets, 2.0"
-    assert markdown.code("night-lights") == "`night-lights`"
-    head = markdown.front_matter({"license": "cc-by-4.0", "tags": ["a"]})
+    assert readme.escape_markdown("Night streets, 2.0") == "Night streets, 2.0"
+    assert readme.code("night-lights") == "`night-lights`"
+    head = readme.front_matter({"license": "cc-by-4.0", "tags": ["a"]})
     assert head == "---\nlicense: cc-by-4.0\ntags:\n- a\n---\n"
 
 

@@ -18,7 +18,7 @@ from ...manifests.selection.twins import Look, find_twins, look_at_file
 from ...manifests.sources import read
 from ..analysis.leaks import Seen, measure_pictures
 
-NOT_LIKE = "of a scene to keep out"
+EXCLUDED = "of a scene to keep out"
 """The reason of a candidate that shows what a picture of those sets shows."""
 
 
@@ -31,7 +31,7 @@ def pictures(sets: tuple[str, ...]) -> tuple[Seen, ...]:
     unreadable: list[str] = []
     found = tuple(seen for one in sets for seen in measure_pictures(one, unreadable))
     if unreadable:
-        raise ConfigError(f"--not-like: {unreadable[0]}", key="not_like")
+        raise ConfigError(f"--exclude: {unreadable[0]}", key="exclude")
     return found
 
 
@@ -55,7 +55,7 @@ def refuse_known_scenes(candidates: pa.Table, sets: Sequence[str]) -> pa.Table:
     known = list(pictures(tuple(sets)))
     places = list(locations(candidates))
     if any(map(locates_clip, places)):
-        raise ConfigError("--not-like: is for photographs, not for clips", key="not_like")
+        raise ConfigError("--exclude: is for photographs, not for clips", key="exclude")
     reasons, details = (candidates.column(name).to_pylist() for name in ("reason", "detail"))
     usable = np.array([i for i, reason in enumerate(reasons) if reason == KEPT], np.int64)
     hashes = candidates.column("perceptual_hash").to_numpy()[usable]
@@ -67,7 +67,7 @@ def refuse_known_scenes(candidates: pa.Table, sets: Sequence[str]) -> pa.Table:
             return None
 
     for number, other, bits in find_twins([hashes], look, [one.look for one in known]):
-        reasons[usable[number]] = NOT_LIKE
+        reasons[usable[number]] = EXCLUDED
         details[usable[number]] = f"{known[other].path.rpartition('/')[2]}, {bits} bits apart"
     for name, values in (("reason", reasons), ("detail", details)):
         column = pa.array(values, candidates.schema.field(name).type)

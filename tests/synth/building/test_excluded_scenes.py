@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import gloam
-from gloam.errors import ConfigError, SetError
+from gloam.errors import ConfigError, GloamWarning, SetError
 
 
 def test_scenes_of_a_benchmark_are_kept_out(photographs, tmp_path):
@@ -22,7 +22,7 @@ def test_scenes_of_a_benchmark_are_kept_out(photographs, tmp_path):
             cv2.imwrite(str(tmp_path / "benchmark" / f"{i}.png"), darker)
     options = {"val": 1, "select": False, "workers": 1}
     given = f"folder={tmp_path / 'photos'}"
-    report = gloam.build(tmp_path / "set", given, not_like=tmp_path / "benchmark", **options)
+    report = gloam.build(tmp_path / "set", given, exclude=tmp_path / "benchmark", **options)
     assert sum(report.info.units.values()) == 4
     assert [own["of a scene to keep out"] for own in report.reasons.values()] == [2]
     table = pq.read_table(tmp_path / "set" / "candidates.parquet")
@@ -31,12 +31,13 @@ def test_scenes_of_a_benchmark_are_kept_out(photographs, tmp_path):
     assert len(recorded) == 1
     assert str(tmp_path) not in recorded[0]
     moved = (tmp_path / "benchmark").rename(tmp_path / "elsewhere")
-    again = gloam.build(tmp_path / "set", given, not_like=[moved], **options)
+    with pytest.warns(GloamWarning, match="not_like is called exclude now"):
+        again = gloam.build(tmp_path / "set", given, not_like=[moved], **options)
     assert not again.made
     with pytest.raises(SetError, match="not_like"):
         gloam.build(tmp_path / "set", given, **options)
     rebuilt = gloam.rebuild(tmp_path / "set", tmp_path / "rebuilt", [given])
     assert rebuilt.info == report.info
     (moved / "broken.png").write_bytes(b"")
-    with pytest.raises(ConfigError, match=r"--not-like: .*broken\.png"):
-        gloam.build(tmp_path / "other", given, not_like=moved, **options)
+    with pytest.raises(ConfigError, match=r"--exclude: .*broken\.png"):
+        gloam.build(tmp_path / "other", given, exclude=moved, **options)

@@ -1,6 +1,6 @@
 """Import the modules that workers need.
 
-It is for the process that they are forked from. See `warm` for kernels.
+It is for the process that they are forked from. See `preload_kernels` for kernels.
 """
 
 from __future__ import annotations
@@ -11,6 +11,6 @@ import signal
 # after this.
 _handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-from .. import worker  # noqa: E402, F401 - with all that making a unit imports
+from . import worker  # noqa: E402, F401 - with all that making a unit imports
 
 signal.signal(signal.SIGINT, _handler)

@@ -14,9 +14,9 @@ _handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 import numpy as np  # noqa: E402
 
-from ...kernels.png.file import encode_png  # noqa: E402
-from ...models import darken  # noqa: E402
-from . import loaded  # noqa: E402, F401
+from ..kernels.png.file import encode_png  # noqa: E402
+from ..models import darken  # noqa: E402
+from . import preload  # noqa: E402, F401
 
 # What fails here would end that process without a word; a worker meets the same failure and reports
 # it.
