@@ -33,11 +33,12 @@ from ...storage.atomic import (
 from ...storage.locks import exclusive
 from ...storage.places import place
 from ...storage.untrusted import UNIT_FILE, inside, parse_json, read_regular, shown
-from .energon_format import is_prepared
 
 MARK, SUMS = "gloam.json", "SHA256SUMS"
 FOLDER = "gloam"
 """Folder of a published set that has its plan, recipe and tables."""
+ENERGON = ".nv-meta"
+"""Folder of what Megatron-Energon asks of a set."""
 _MOST_SAID = 20  # odd names and numbers of one file
 Note = dict[str, Any]
 """Facts of a unit's files, as JSON values; `sums` has the SHA-256 of each by its path."""
@@ -176,6 +177,11 @@ def write_shard(root: Path, unit: str, samples: Iterable[Sample]) -> dict[str, s
         for sample in samples:
             out.add(sample)
         return {file.path: file.sha256 for file in out.close()}
+
+
+def is_prepared(name: str) -> bool:
+    """Return whether Energon's own tools write a file of an export again: it has no checksum."""
+    return name.endswith(".tar.idx") or name in (f"{ENERGON}/.info.json", f"{ENERGON}/split.yaml")
 
 
 def verify_export(
