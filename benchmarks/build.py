@@ -36,7 +36,7 @@ from recording import options_of, recorded
 from gloam.engines.process import prepare_own_process
 from gloam.manifests.images.decode import decode
 from gloam.manifests.images.header import SUFFIXES
-from gloam.manifests.images.load_normal import load_normal
+from gloam.manifests.images.normals import load_normal
 from gloam.manifests.selection.bounds import load_profile
 from gloam.manifests.selection.measures import measure
 from gloam.manifests.sets.info import read_set

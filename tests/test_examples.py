@@ -50,7 +50,7 @@ PLACES = {
     "PairSet": "gloam.manifests.sets.pair_set",
     "parse": "gloam.synth.parameters.distributions",
     "parse_source": "gloam.manifests.sources.spec",
-    "make_keys": "gloam.manifests.selection.keys",
+    "make_keys": "gloam.manifests.selection.candidates",
     "draw": "gloam.synth.models",
     "render": "gloam.synth.models",
     "render_batch": "gloam.synth.renderers",

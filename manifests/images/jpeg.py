@@ -16,8 +16,7 @@ import numpy as np
 import simplejpeg
 
 from ...errors import ImageRefused, Reason
-from .exif import exif_orientation, xmp_turns
-from .opening import Pixels, open_lazily
+from .opening import Pixels, exif_orientation, open_lazily, xmp_turns
 
 BEGINNING = b"\xff\xd8\xff"
 MAX_SCANS = 100

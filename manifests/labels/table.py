@@ -23,7 +23,7 @@ from typing_extensions import TypedDict
 from ...errors import ConfigError, SetError, SourceError, first_line
 from ...storage.tables import read_row_group, read_schema, read_table
 from ...storage.untrusted import first_finding, inside, parse_json, shown
-from ..images.encode import encode_grey
+from ..images.normals import encode_grey
 from ..sources import Source
 from . import voc
 from .coco import Annotations

@@ -14,8 +14,7 @@ from ...errors import SetError, first_line
 from ...storage.untrusted import inside
 from ..labels.labels import NO_CLASS
 from .info import PAIRS
-from .rows import LABEL_FIELDS, SIZE_FIELDS
-from .tables import read_checked
+from .tables import LABEL_FIELDS, SIZE_FIELDS, read_checked
 
 Whole = npt.NDArray[np.int64]
 _LISTS = ("label_boxes", "label_classes", "label_difficult", "label_crowd")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..images.encode import encode_grey
+from ..images.normals import encode_grey
 from ..images.npy import npy_bytes
 from ..labels.labels import BOXES, CLASS, CLASSES, MASK, NO_CLASS, VOID, Labels
 from .sample import Encoded

@@ -50,6 +50,8 @@ from .readme import write_readme
 from .request import BuildFile, Request, recorded_versions
 from .worker import make_unit
 
+_WINDOWS = ("frames", "stride", "step")
+
 
 @dataclass(frozen=True)
 class Report:
@@ -251,9 +253,6 @@ def _report(root: Path, info: SetInfo, made: int, passed: dict[str, Counter[str]
         if row["stage"] == LABELS_STAGE:
             left_out.setdefault(row["source"], []).append((row["reason"], row["detail"]))
     return Report(root, info, len(candidates), reasons, made, passed, left_out)
-
-
-_WINDOWS = ("frames", "stride", "step")
 
 
 class BuildOptions(TypedDict, total=False):

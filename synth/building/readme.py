@@ -24,6 +24,31 @@ from .draw_columns import draw_fields, nested
 
 HUB_SPLITS = {"train": "train", "val": "validation", "test": "test"}
 """The Hub's names of the splits."""
+Feature = dict[str, Any]
+_TEXT, _WHOLE = {"dtype": "string"}, {"dtype": "int64"}
+_LABELS: list[tuple[str, Feature]] = [
+    ("class", _TEXT),
+    ("class_number", _WHOLE),
+    ("names", {"list": "string"}),
+    ("classes", {"list": "int64"}),
+    ("boxes", {"list": {"list": "float64"}}),
+    ("difficult", {"list": "bool"}),
+    ("crowd", {"list": "bool"}),
+    ("segmentation", {"list": "string"}),
+    ("captions", {"list": "string"}),
+]
+_MARKS = re.compile(r"([\\`*_\[\]|~#$])")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_MARKUP = re.compile(r"[^\w .,:/+-]")
+_OWN = ("configs", "size_categories", "tags", "task_categories")
+"""Keys of a card's head whose values gloam alone writes."""
+_BIBTEX = {
+    **{mark: f"\\{mark}" for mark in "{}%#&$_"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+_TICKS = re.compile("`+")
 
 
 def write_readme(root: Path, info: SetInfo) -> None:
@@ -90,10 +115,6 @@ def _features(root: Path, info: SetInfo) -> list[dict[str, Any]]:
     return sample_features(info, roles, suffixes, known)
 
 
-Feature = dict[str, Any]
-_TEXT, _WHOLE = {"dtype": "string"}, {"dtype": "int64"}
-
-
 def record_feature(info: SetInfo, roles: tuple[str, ...]) -> list[Feature]:
     """Return the type of a record: one for each field, whatever a sample has there."""
     member = [("sha256", _TEXT), ("bytes", _WHOLE), ("suffix", _TEXT)]
@@ -111,19 +132,6 @@ def record_feature(info: SetInfo, roles: tuple[str, ...]) -> list[Feature]:
     if info.build.labelled:
         fields.append(("labels", {"struct": _all(_LABELS)}))
     return _all(fields)
-
-
-_LABELS: list[tuple[str, Feature]] = [
-    ("class", _TEXT),
-    ("class_number", _WHOLE),
-    ("names", {"list": "string"}),
-    ("classes", {"list": "int64"}),
-    ("boxes", {"list": {"list": "float64"}}),
-    ("difficult", {"list": "bool"}),
-    ("crowd", {"list": "bool"}),
-    ("segmentation", {"list": "string"}),
-    ("captions", {"list": "string"}),
-]
 
 
 def sample_features(
@@ -175,20 +183,6 @@ def _all(fields: list[tuple[str, Feature]]) -> list[Feature]:
 
 def _named(name: str, feature: Feature) -> Feature:
     return {"name": name, **feature}
-
-
-_MARKS = re.compile(r"([\\`*_\[\]|~#$])")
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_MARKUP = re.compile(r"[^\w .,:/+-]")
-_OWN = ("configs", "size_categories", "tags", "task_categories")
-"""Keys of a card's head whose values gloam alone writes."""
-_BIBTEX = {
-    **{mark: f"\\{mark}" for mark in "{}%#&$_"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-}
-_TICKS = re.compile("`+")
 
 
 def _line(value: object) -> str:

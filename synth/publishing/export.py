@@ -15,7 +15,7 @@ from ...engines.engine import Engine
 from ...engines.local import local_engine
 from ...errors import ConfigError
 from ...manifests.config import load_yaml
-from ...manifests.images.encode import encode
+from ...manifests.images.normals import encode
 from ...manifests.labels.labels import BOXES
 from ...manifests.labels.table import read_about
 from ...manifests.selection.plan import SPLITS
@@ -44,6 +44,12 @@ from .trainer_files import (
 )
 from .unit_by_unit import Note, Written, counted, write_shard, write_units
 from .video_files import Form, export_videos
+
+DRAWS = "draws"
+_QUALITY = 100
+"""Quality of JPEGs that are made of exact images: without chroma subsampling the error is .75 of
+255."""
+PLAIN = {split: split for split in SPLITS}
 
 
 def export(
@@ -111,12 +117,6 @@ def export(
         return export_for(pairs, folder, for_, engine, progress)
     codec = "jpg" if low_codec == "jpeg" else low_codec
     return export_layout(pairs, folder, layout or "files", codec, engine, progress)
-
-
-DRAWS = "draws"
-_QUALITY = 100
-"""Quality of JPEGs that are made of exact images: without chroma subsampling the error is .75 of
-255."""
 
 
 def export_for(
@@ -277,9 +277,6 @@ def _metadata(split: str, record: dict[str, Any]) -> bytes:
         | {"key": record["key"], "source": record["source"], "draw": json.dumps(record["draw"])}
         | ({} if labels is None else {"class": labels["class"], "labels": json.dumps(labels)})
     )
-
-
-PLAIN = {split: split for split in SPLITS}
 
 
 @dataclass(frozen=True)

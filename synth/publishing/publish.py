@@ -54,6 +54,20 @@ FORMATS = {
 }
 """The files of a split, by format; see `config_of`."""
 _MEASURED, _SHOWN, _WIDTH = 300, 4, 260
+_GROUP = 100
+"""Pairs of a row group: what the Hub's viewer reads at once."""
+_IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+_COLUMNS: list[tuple[str, pa.DataType, dict[str, Any]]] = [
+    ("key", pa.string(), {"dtype": "string", "_type": "Value"}),
+    (LOW, _IMAGE, {"_type": "Image"}),
+    (NORMAL, _IMAGE, {"_type": "Image"}),
+    ("source", pa.string(), {"dtype": "string", "_type": "Value"}),
+    ("path", pa.string(), {"dtype": "string", "_type": "Value"}),
+    ("width", pa.int32(), {"dtype": "int32", "_type": "Value"}),
+    ("height", pa.int32(), {"dtype": "int32", "_type": "Value"}),
+    ("draw", pa.string(), {"dtype": "string", "_type": "Value"}),
+    ("labels", pa.string(), {"dtype": "string", "_type": "Value"}),
+]
 
 
 def publish(
@@ -313,22 +327,6 @@ def _types(
     roles = roles if LOW in roles else (LOW, *roles)
     endings = {role: [suffixes.get(role, "png")] for role in roles}
     return {"features": sample_features(info, roles, endings), **splits}
-
-
-_GROUP = 100
-"""Pairs of a row group: what the Hub's viewer reads at once."""
-_IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-_COLUMNS: list[tuple[str, pa.DataType, dict[str, Any]]] = [
-    ("key", pa.string(), {"dtype": "string", "_type": "Value"}),
-    (LOW, _IMAGE, {"_type": "Image"}),
-    (NORMAL, _IMAGE, {"_type": "Image"}),
-    ("source", pa.string(), {"dtype": "string", "_type": "Value"}),
-    ("path", pa.string(), {"dtype": "string", "_type": "Value"}),
-    ("width", pa.int32(), {"dtype": "int32", "_type": "Value"}),
-    ("height", pa.int32(), {"dtype": "int32", "_type": "Value"}),
-    ("draw", pa.string(), {"dtype": "string", "_type": "Value"}),
-    ("labels", pa.string(), {"dtype": "string", "_type": "Value"}),
-]
 
 
 def schema() -> pa.Schema:

@@ -24,6 +24,40 @@ from ...storage.untrusted import read_regular
 from .unit_by_unit import ENERGON, Written, is_prepared
 
 Records = Callable[[str], Iterator[dict[str, Any]]]
+_ENERGON_VERSION = "7.4.1"
+"""Version of Energon whose files these are like."""
+_DATASET = """\
+sample_type:
+  __module__: megatron.energon
+  __class__: InterleavedSample
+sample_loader: sample_loader.py:sample_loader
+part_filter: sample_loader.py:part_filter
+subflavors:
+  gloam: pair
+"""
+_CRUDE = """\
+# For a task encoder of one's own, with a Cooker for {gloam: pair}; see gloam's docs/trainers.md.
+__module__: megatron.energon
+__class__: CrudeWebdataset
+subflavors:
+  gloam: pair
+"""
+_LOADER = '''\
+"""Pairs for Megatron-Energon: a sample's sequence is the low, then the normal."""
+
+
+def sample_loader(raw):
+    """Return the decoded images of a pair, float tensors (3, H, W) of 0 to 1."""
+    named = {part.partition(".")[0]: value for part, value in raw.items()}
+    return {"sequence": [named["low"], named["normal"]]}
+
+
+def part_filter(part):
+    """Return whether a member is read."""
+    return part.partition(".")[0] in ("low", "normal")
+'''
+_AT_ONCE = 1000  # images of a transaction
+_ROOM = 1 << 24
 
 
 def yolo_lines(record: dict[str, Any]) -> bytes:
@@ -79,40 +113,6 @@ def write_coco(written: Written, records: Records, classes: Sequence[str]) -> No
         first += sum(unit.count for unit in written.units if unit.split == split)
 
 
-_ENERGON_VERSION = "7.4.1"
-"""Version of Energon whose files these are like."""
-_DATASET = """\
-sample_type:
-  __module__: megatron.energon
-  __class__: InterleavedSample
-sample_loader: sample_loader.py:sample_loader
-part_filter: sample_loader.py:part_filter
-subflavors:
-  gloam: pair
-"""
-_CRUDE = """\
-# For a task encoder of one's own, with a Cooker for {gloam: pair}; see gloam's docs/trainers.md.
-__module__: megatron.energon
-__class__: CrudeWebdataset
-subflavors:
-  gloam: pair
-"""
-_LOADER = '''\
-"""Pairs for Megatron-Energon: a sample's sequence is the low, then the normal."""
-
-
-def sample_loader(raw):
-    """Return the decoded images of a pair, float tensors (3, H, W) of 0 to 1."""
-    named = {part.partition(".")[0]: value for part, value in raw.items()}
-    return {"sequence": [named["low"], named["normal"]]}
-
-
-def part_filter(part):
-    """Return whether a member is read."""
-    return part.partition(".")[0] in ("low", "normal")
-'''
-
-
 def write_index(root: Path, unit: str) -> None:
     """Write Energon's index of a shard beside DALI's; its own tools may write it again."""
     tar = shard_path(root, unit)
@@ -149,10 +149,6 @@ def write_meta(written: Written, counts: dict[str, int], splits: dict[str, list[
             write_bytes(written.root / path, text.encode())
         else:
             written.put(path, [text.encode()])
-
-
-_AT_ONCE = 1000  # images of a transaction
-_ROOM = 1 << 24
 
 
 def lmdb_module() -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 from gloam.manifests.selection.bounds import EVERYTHING
 from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sources import Source

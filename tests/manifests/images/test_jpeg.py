@@ -12,7 +12,7 @@ from gloam.errors import ImageRefused
 from gloam.manifests.images.decode import decode
 from gloam.manifests.images.header import read_header
 from gloam.manifests.images.jpeg import MAX_SCANS, jpeg_quality
-from gloam.manifests.images.load_normal import load_normal, load_undecoded
+from gloam.manifests.images.normals import load_normal, load_undecoded
 from gloam.manifests.selection.measures import measure
 
 from .making import as_readers_show, exif_block, jpeg_of_factors, jpeg_with, segment_of

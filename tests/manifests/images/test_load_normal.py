@@ -18,7 +18,7 @@ from PIL import Image
 from gloam.errors import ImageRefused
 from gloam.manifests.images.decode import decode
 from gloam.manifests.images.header import read_header
-from gloam.manifests.images.load_normal import NORMAL_QUALITY, Normal, load_normal
+from gloam.manifests.images.normals import NORMAL_QUALITY, Normal, load_normal
 
 from .making import (
     KINDS,

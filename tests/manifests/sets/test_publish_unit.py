@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gloam.manifests.sets.close import publish_unit
 from gloam.manifests.sets.layouts import LAYOUTS, layout_named
-from gloam.manifests.sets.publish_unit import publish_unit
 from gloam.manifests.sets.receipts import RefusedPair, is_done, read_receipt
 from gloam.manifests.sets.sample import Sample
 

@@ -10,11 +10,11 @@ import pytest
 from gloam.manifests.request import OutputOptions, RecordedRequest
 from gloam.manifests.selection.bounds import EVERYTHING
 from gloam.manifests.selection.plan import PlanOptions
+from gloam.manifests.sets.close import publish_unit
 from gloam.manifests.sets.info import BuildNote
 from gloam.manifests.sets.layouts import LAYOUTS
 from gloam.manifests.sets.layouts.shard_index import read_index
 from gloam.manifests.sets.layouts.shard_writer import index_path, shard_path
-from gloam.manifests.sets.publish_unit import publish_unit
 from gloam.manifests.sets.receipts import receipt_path
 from gloam.manifests.sets.sample import Sample
 from gloam.manifests.sets.verify import Kind, Problem, check_unit

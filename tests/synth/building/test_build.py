@@ -22,7 +22,7 @@ from gloam.engines.engine import ignore_progress
 from gloam.errors import ConfigError, SetError, SourceError
 from gloam.manifests.selection.bounds import EVERYTHING, load_profile
 from gloam.manifests.selection.plan import PlanOptions
-from gloam.manifests.sets import close, publish_unit
+from gloam.manifests.sets import close
 from gloam.manifests.sets.info import WORK_FOLDER, read_set
 from gloam.manifests.sets.pair_set import open_set
 from gloam.manifests.sets.verify import verify_set
@@ -174,7 +174,7 @@ def test_records_that_were_kept_are_those_of_the_unit(
         return closed(root, *arguments, **options)
 
     def kept(*arguments):
-        taken.append(publish_unit.read_kept_records(*arguments))
+        taken.append(close.read_kept_records(*arguments))
         return taken[-1]
 
     monkeypatch.setattr(build_module, "finish_set", harmed)
