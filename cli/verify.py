@@ -15,7 +15,7 @@ from ..progress import Bars
 from ..synth.building.verify import verify as find_problems
 from ..synth.publishing.unit_by_unit import MARK, verify_export
 from .common import PATH, count_of, sample_name
-from .errors import USER_ERROR
+from .ending import USER_ERROR
 from .workers import working
 
 

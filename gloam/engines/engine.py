@@ -45,7 +45,7 @@ class Engine(Protocol):
           have been counted so far.
 
         Raises WorkerLost when a worker ended without an answer, and no part of a job was found to
-        be the cause (see `lost_workers.Parted`; on a cluster that is not looked for).
+        be the cause (see `local.Parted`; on a cluster that is not looked for).
         """
 
     def warm(self, module: str) -> None:

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from ...errors import ConfigError, SetError, SourceError, first_line
-from ...storage.tables import read_row_group, read_schema, read_table
+from ...storage.parquet import read_row_group, read_schema, read_table
 from ...storage.untrusted import first_finding, inside, parse_json, shown
 from ..images.normals import encode_grey
 from ..sources import Source

@@ -25,7 +25,7 @@ from ...engines.engine import Engine, ignore_progress
 from ...engines.local import begin_part, count
 from ...errors import ImageRefused, Reason, SourceError
 from ...storage.atomic import atomic_write
-from ...storage.tables import read_table
+from ...storage.parquet import read_table
 from ...storage.untrusted import LONGEST_KEY
 from ..clips.listing import list_clips
 from ..clips.windows import Windows, locates_clip

@@ -24,8 +24,8 @@ from ...storage.atomic import (
     sha256_bytes,
     write_bytes,
 )
+from ...storage.parquet import read_table
 from ...storage.stores import map_concurrent
-from ...storage.tables import read_table
 from ...storage.untrusted import parse_json, read_regular
 from ..labels.coco_json import annotation_path, write_annotations
 from ..labels.labels import BOXES, labels_of

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import DamagedError, SetError, first_line
-from ...storage.tables import read_table
+from ...storage.parquet import read_table
 from ...storage.untrusted import KEY_LETTERS, LONGEST_KEY, SPLITS, inside, odd_name, shown
 from ..selection.plan import PLAN_SCHEMA
 from .info import CANDIDATES, PAIRS, PLAN, REFUSED

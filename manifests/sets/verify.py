@@ -15,18 +15,17 @@ from ...engines.engine import Engine, check_paths, ignore_progress
 from ...engines.process import available_cores
 from ...errors import SetError, first_line
 from ...storage.atomic import sha256_file
-from ...storage.places import place
-from ...storage.stores import in_store, map_concurrent
-from ...storage.tables import read_schema
+from ...storage.parquet import read_schema
+from ...storage.stores import in_store, map_concurrent, place
 from ...storage.untrusted import inside, unreadable
 from ..labels.table import LABELS, read_about, read_left_out
 from .info import EDITABLE, PAIRS, PLAN, SET_FILE, WORK_FOLDER, SetInfo
-from .label_columns import read_label_arrays
 from .layouts import layout_named
 from .layouts.layout import LISTS, read_list
 from .layouts.shard_check import Examined
 from .pair_set import PairSet, open_set
 from .receipts import FileFacts, Receipt, read_receipt
+from .stored_labels import read_label_arrays
 from .tables import check_columns, read_keys, read_plan
 
 _MOST_SAID = 20  # odd names and numbers of one file

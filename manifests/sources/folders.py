@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import SourceError, visible
-from ...storage.places import place
-from ...storage.stores import Status, as_path, in_store
+from ...storage.stores import Status, as_path, in_store, place
 from ..images.header import SUFFIXES
 from ..images.npy import SUFFIX
 from .matching import normalize_name

@@ -39,8 +39,8 @@ from ...manifests.sources.spec import name_sources
 from ...progress import Progress, Silent, progress_of
 from ...storage.atomic import remove_tree
 from ...storage.locks import exclusive
+from ...storage.parquet import read_table
 from ...storage.stores import as_path, in_store
-from ...storage.tables import read_table
 from ..recipes.load import Recipe, load_recipe
 from ..recipes.overrides import Overrides, override_texts
 from .draw_columns import draw_fields

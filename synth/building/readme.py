@@ -18,7 +18,7 @@ from ...manifests.sets.layouts.files import METADATA
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sets.sample import LOW, NORMAL
 from ...storage.atomic import write_bytes
-from ...storage.tables import read_table
+from ...storage.parquet import read_table
 from ..recipes.load import recorded_recipe
 from .draw_columns import draw_fields, nested
 

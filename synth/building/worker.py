@@ -20,9 +20,9 @@ from ...manifests.labels.table import read_unit
 from ...manifests.request import OutputOptions
 from ...manifests.selection.candidates import ENDS_PROCESS, NO_MEMORY
 from ...manifests.sets.close import publish_unit
-from ...manifests.sets.label_members import members_of
 from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
+from ...manifests.sets.stored_labels import members_of
 from ...manifests.sources import Location, read
 from ..clips import each_low, named_frames
 from ..kernels.arrays import Pixels

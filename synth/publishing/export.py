@@ -25,8 +25,7 @@ from ...manifests.sets.pair_set import PairSet, Unit, open_set, require_images
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress, Silent
 from ...storage.atomic import canonical_json, flush, sha256_bytes, write_bytes
-from ...storage.places import place
-from ...storage.stores import as_path
+from ...storage.stores import as_path, place
 from ...storage.untrusted import inside
 from ..building.regenerate import export_layout
 from ..building.remake_unit import sample_with_low

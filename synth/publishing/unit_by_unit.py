@@ -31,7 +31,7 @@ from ...storage.atomic import (
     write_bytes,
 )
 from ...storage.locks import exclusive
-from ...storage.places import place
+from ...storage.stores import place
 from ...storage.untrusted import UNIT_FILE, inside, parse_json, read_regular, shown
 
 MARK, SUMS = "gloam.json", "SHA256SUMS"

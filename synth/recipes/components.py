@@ -13,17 +13,17 @@ from ...errors import ConfigError, GloamWarning
 from ...manifests.config import shorten
 from ..camera.recipe import CameraRecipe
 from .mixture import Single, flat_values, merge_values
-from .named_files import with_files
 from .overrides import (
     apply_overrides,
+    check_darkness,
     check_drawn_once,
     check_drawn_together,
     check_one_noise,
     override_key,
     replace_values,
+    single_recipe,
 )
-from .read_values import read_values, shipped_names
-from .single import check_darkness, single_recipe
+from .recipe_files import read_values, shipped_names, with_files
 
 _OWN = ("name", "about", "model", "mixture")
 _PART = ("weight", "recipe")

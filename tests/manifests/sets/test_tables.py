@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gloam.errors import SetError
-from gloam.manifests.sets.label_columns import read_label_arrays
+from gloam.manifests.sets.stored_labels import read_label_arrays
 from gloam.manifests.sets.tables import LABEL_FIELDS, PAIR_FIELDS, read_checked, read_plan
 
 PLAN: dict[str, Any] = {

@@ -1,7 +1,8 @@
-"""The labels of a set's pairs as columns of `pairs.parquet`, checked."""
+"""Labels as a set stores them: members of its samples, and columns of `pairs.parquet`, checked."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,12 +13,44 @@ import pyarrow.compute as pc
 
 from ...errors import SetError, first_line
 from ...storage.untrusted import inside
-from ..labels.labels import NO_CLASS
+from ..images.normals import encode_grey
+from ..images.npy import npy_bytes
+from ..labels.labels import BOXES, CLASS, CLASSES, MASK, NO_CLASS, VOID, Labels
 from .info import PAIRS
+from .sample import Encoded
 from .tables import LABEL_FIELDS, SIZE_FIELDS, read_checked
 
 Whole = npt.NDArray[np.int64]
 _LISTS = ("label_boxes", "label_classes", "label_difficult", "label_crowd")
+
+
+def members_of(
+    labels: Labels, roles: Sequence[str], classes: Mapping[str, int]
+) -> dict[str, Encoded]:
+    """Return the members that hold a photograph's labels.
+
+    All samples of a set have the same: one without a class has the number -1, one without objects
+    arrays of none, one without a mask a mask of 255.
+
+    labels: on the stored normal.
+    roles: which of "cls", "boxes", "classes", "mask" the set has.
+    classes: mapping of name to number.
+    """
+    marked = labels.marked
+    made: dict[str, Encoded] = {}
+    if CLASS in roles:
+        number = classes[labels.name] if labels.name else NO_CLASS
+        made[CLASS] = Encoded(str(number).encode(), "")
+    if BOXES in roles:
+        boxes = np.array([one.box for one in marked], np.float32).reshape(-1, 4)
+        made[BOXES] = Encoded(npy_bytes(boxes), "npy")
+        numbers = np.array([classes[one.name] for one in marked], np.int32)
+        made[CLASSES] = Encoded(npy_bytes(numbers), "npy")
+    if MASK in roles:
+        width, height = labels.size
+        nothing = np.full((height, width), VOID, np.uint8)
+        made[MASK] = Encoded(labels.mask or encode_grey(nothing), "png")
+    return made
 
 
 class LabelRows(NamedTuple):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .places import place
+from .stores import place
 
 _SMALL = 1 << 20  # bytes of an object that are read at once, whatever is wanted of them
 _ROWS_A_BYTE = 4
