@@ -5,11 +5,11 @@
 
 How failures behave. An exception in a job is raised where its result is taken, and the jobs that
 were not begun are dropped. A worker that dies (killed by the system, say) raises `WorkerLost`,
-unless one part of a job is found to be the cause: the job goes on without it: a photograph on which a decoder
-crashes ends the process that decodes it, on every run, so that each part that a dead pool's workers
-were at is tried once more, in a process of its own.
-Ctrl-C reaches only the parent: workers ignore it, the parent ends them. When the parent itself is
-killed, its workers notice and end.
+unless one part of a job is found to be the cause: the job goes on without it. A photograph on which
+a decoder crashes ends the process that decodes it, on every run, so that each part that a dead
+pool's workers were at is tried once more, in a process of its own. Ctrl-C reaches only the parent:
+workers ignore it, the parent ends them. When the parent itself is killed, its workers notice and
+end.
 """
 
 from __future__ import annotations
