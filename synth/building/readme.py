@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
+from typing_extensions import get_type_hints, is_typeddict
 
 from ...manifests.labels.labels import BOXES, CLASS, CLASSES, MASK
 from ...manifests.sets.info import PAIRS, README, SetInfo
 from ...manifests.sets.layouts.files import METADATA
 from ...manifests.sets.pair_set import open_set
-from ...manifests.sets.sample import LOW, NORMAL
+from ...manifests.sets.sample import LOW, NORMAL, MemberFacts, Record
 from ...storage.atomic import write_bytes
 from ...storage.parquet import read_table
 from ..recipes.load import recorded_recipe
@@ -25,18 +26,7 @@ from .draw_columns import draw_fields, nested
 HUB_SPLITS = {"train": "train", "val": "validation", "test": "test"}
 """The Hub's names of the splits."""
 Feature = dict[str, Any]
-_TEXT, _WHOLE = {"dtype": "string"}, {"dtype": "int64"}
-_LABELS: list[tuple[str, Feature]] = [
-    ("class", _TEXT),
-    ("class_number", _WHOLE),
-    ("names", {"list": "string"}),
-    ("classes", {"list": "int64"}),
-    ("boxes", {"list": {"list": "float64"}}),
-    ("difficult", {"list": "bool"}),
-    ("crowd", {"list": "bool"}),
-    ("segmentation", {"list": "string"}),
-    ("captions", {"list": "string"}),
-]
+_DTYPES = {str: "string", int: "int64", float: "float64", bool: "bool"}
 _MARKS = re.compile(r"([\\`*_\[\]|~#$])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MARKUP = re.compile(r"[^\w .,:/+-]")
@@ -115,25 +105,6 @@ def _features(root: Path, info: SetInfo) -> list[dict[str, Any]]:
     return sample_features(info, roles, suffixes, known)
 
 
-def record_feature(info: SetInfo, roles: tuple[str, ...]) -> list[Feature]:
-    """Return the type of a record: one for each field, whatever a sample has there."""
-    member = [("sha256", _TEXT), ("bytes", _WHOLE), ("suffix", _TEXT)]
-    fields: list[tuple[str, Feature]] = [
-        ("format", _WHOLE),
-        ("key", _TEXT),
-        ("source", _TEXT),
-        ("path", _TEXT),
-        ("width", _WHOLE),
-        ("height", _WHOLE),
-        ("converted", _TEXT),
-        ("members", {"struct": [_named(role, {"struct": _all(member)}) for role in roles]}),
-        ("draw", {"struct": _draw(info)}),
-    ]
-    if info.build.labelled:
-        fields.append(("labels", {"struct": _all(_LABELS)}))
-    return _all(fields)
-
-
 def sample_features(
     info: SetInfo,
     roles: tuple[str, ...],
@@ -146,43 +117,41 @@ def sample_features(
     suffixes: dict of role to suffixes, those that the files of its shards have: one column each.
     known: members that records know of; those of the samples by default.
     """
-    features = [_named("json", {"struct": record_feature(info, known or roles)})]
+    recipe = recorded_recipe(info.build.request.recipe, "recipe")
+    drawn = nested({field.name: field.type for field in draw_fields(recipe)})
+    record = get_type_hints(Record) | {"members": dict.fromkeys(known or roles, MemberFacts)}
+    record["draw"] = drawn
+    if not info.build.labelled:
+        del record["labels"]
+    features = _fields({"json": record})
     for role in roles:
         if role.partition(".")[0] in (LOW, NORMAL, MASK):  # frames, too
-            features += [_named(f"{role}.{one}", {"dtype": "image"}) for one in suffixes[role]]
+            features += [{"name": f"{role}.{one}", "dtype": "image"} for one in suffixes[role]]
         elif role == CLASS:
-            features.append(_named(role, _WHOLE))
+            features += _fields({role: int})
         elif role == BOXES:
-            features.append(_named(f"{role}.npy", {"list": {"list": "float32"}}))
+            features.append({"name": f"{role}.npy", "list": {"list": "float32"}})
         elif role == CLASSES:
-            features.append(_named(f"{role}.npy", {"list": "int32"}))
-    return [*features, _named("__key__", _TEXT), _named("__url__", _TEXT)]
+            features.append({"name": f"{role}.npy", "list": "int32"})
+    return [*features, *_fields({"__key__": str, "__url__": str})]
 
 
-def _draw(info: SetInfo) -> list[Feature]:
-    recipe = recorded_recipe(info.build.request.recipe, "recipe")
-    return _branch(nested({field.name: field.type for field in draw_fields(recipe)}))
+def _fields(types: Mapping[str, Any]) -> list[Feature]:
+    """Return named features of types: Python's, Arrow's, or those of a mapping's values."""
+    return [{"name": name, **_feature(kind)} for name, kind in types.items()]
 
 
-def _branch(tree: dict[str, Any]) -> list[Feature]:
-    return [
-        _named(name, {"struct": _branch(value)} if isinstance(value, dict) else _dtype(value))
-        for name, value in tree.items()
-    ]
-
-
-def _dtype(kind: pa.DataType) -> Feature:
+def _feature(kind: Any) -> Feature:
+    if isinstance(kind, dict) or is_typeddict(kind):
+        return {"struct": _fields(kind if isinstance(kind, dict) else get_type_hints(kind))}
+    if get_origin(kind) is list:
+        inner = _feature(get_args(kind)[0])
+        return {"list": inner.get("dtype", inner)}
+    if not isinstance(kind, pa.DataType):
+        return {"dtype": _DTYPES[kind]}
     if pa.types.is_list(kind):
-        return {"list": _dtype(kind.value_type)["dtype"]}
+        return {"list": _feature(kind.value_type)["dtype"]}
     return {"dtype": {"double": "float64"}.get(str(kind), str(kind))}
-
-
-def _all(fields: list[tuple[str, Feature]]) -> list[Feature]:
-    return [_named(name, feature) for name, feature in fields]
-
-
-def _named(name: str, feature: Feature) -> Feature:
-    return {"name": name, **feature}
 
 
 def _line(value: object) -> str:
