@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..engines.forkserver import prepare_workers
-from ..engines.process import available_cores
+from ..engines.process import available_cores, prepare_workers
 from ..errors import ConfigError
 from ..progress import Bars
 from ..synth.building import WARM

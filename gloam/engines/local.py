@@ -28,8 +28,13 @@ from typing import Any, Generic, Protocol, runtime_checkable
 from ..errors import WorkerLost
 from ..storage.store_requests import environment
 from .engine import Counted, J, R, ignore_progress
-from .forkserver import prepare_workers
-from .process import available_cores, begin_worker, main_left_alone, may_have_children
+from .process import (
+    available_cores,
+    begin_worker,
+    main_left_alone,
+    may_have_children,
+    prepare_workers,
+)
 
 _counter: _LocalCounter | None = None
 _states: WorkerStates | None = None
@@ -70,7 +75,7 @@ class LocalEngine:
     """Processes of this machine; see `engine.Engine`.
 
     workers: how many; 1 runs everything in this process.
-    deaf: see `forkserver.prepare_workers`.
+    deaf: see `process.prepare_workers`.
     """
 
     workers: int = 1

@@ -13,9 +13,8 @@ from pathlib import Path, PurePosixPath
 from ...errors import GloamWarning, ImageRefused, Reason, SourceError
 from ...storage.stores import as_path
 from ..images.header import SUFFIXES as IMAGES
-from ..sources.collections import Listed, format_counts
+from ..sources.collections import Listed, format_counts, unread_kind
 from ..sources.containers import Entry, file_entry, list_container
-from ..sources.photographs import unread_kind
 from .video import SUFFIXES, UNREAD, frame_times
 from .windows import Windows, clip_path, of_files, video_location
 

@@ -13,19 +13,18 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain
+from functools import cache, partial
+from itertools import chain, pairwise
 from pathlib import Path, PurePosixPath
 
 from braceexpand import braceexpand
 
 from ...errors import SourceError
 from ...storage.stores import as_path
-from ..images.header import SUFFIXES
+from ..images.header import SUFFIXES, UNREAD
 from .containers import Entry, Location, escape_path, list_container, read_beside, read_text
 from .folders import HIDDEN, is_hidden
 from .matching import lower_suffix, match, normalize_name, strip_suffix, unmatched_names
-from .photographs import choose_images, list_photographs, without_lows
 
 _IMAGENET = re.compile(r"(^|/)(n\d{8}/[^/]+|ILSVRC2012_(val|test)_\d+\.JPEG)$")
 _IAPR = re.compile(r"(^|/)images/\d+/[^/]+\.jpe?g$", re.IGNORECASE)
@@ -57,6 +56,14 @@ _INNERMOST = re.compile(r"\{([^{}]*)\}")
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.-?(\d+))?")
 _LETTERS = re.compile(r"[A-Za-z]\.\.[A-Za-z](?:\.\.-?\d+)?")
 _COUNTED = re.compile("\0(\\d+)\0")
+_LOWS = "lows of gloam's pairs"
+_TEXTS = ("readme", "license", "copying", "makefile", "changelog")
+_BEHIND = re.compile(f"({'|'.join(map(re.escape, sorted(SUFFIXES, reverse=True)))})(?![a-z])")
+"""A suffix with more behind it, as downloads and backups have: `.jpg_large`, `.jpeg?x=1`."""
+_BESIDE = (".json", ".txt", ".xml", ".xmp", ".yaml", ".yml", ".csv", ".npy", ".html", ".md5")
+"""Suffixes of files about a photograph that bear its name."""
+_ARCHIVES = (".tar", ".zip", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
+"""Suffixes of archives inside a source, which are not read but for plain tars inside a tar."""
 
 
 @dataclass(frozen=True)
@@ -366,3 +373,69 @@ def count_expansions(pattern: str) -> int:
     while changed:
         pattern, changed = _INNERMOST.subn(counted, pattern)
     return product(pattern)
+
+
+def is_photograph(entry: Entry) -> bool:
+    """Return whether a file has the suffix of an image; hidden files may be nothing but it."""
+    name = entry.name.rpartition("/")[2]
+    if name.startswith("."):
+        return PurePosixPath(name).suffix.lower() in SUFFIXES
+    return os.path.splitext(name)[1].lower() in SUFFIXES
+
+
+def list_photographs(
+    path: str, passed: Counter[str], pattern: re.Pattern[str] | None = None
+) -> Iterator[Entry]:
+    """Yield the photographs in a folder or archive whose paths a pattern finds; count others."""
+    for entry in choose_images(list_container(as_path(path), passed), passed):
+        if pattern is None or pattern.search(entry.name):
+            yield entry
+        else:
+            passed["outside of the kind's folders"] += 1
+
+
+def choose_images(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
+    """Yield the photographs among some files; others that may be some are counted."""
+    for entry in entries:
+        if is_photograph(entry):
+            yield entry
+            continue
+        if kind := unread_kind(entry.name):
+            passed[kind] += 1
+
+
+def unread_kind(path: str) -> str:
+    """Return as what a file is counted that may be a photograph and is not read; "" of others."""
+    name = path.rpartition("/")[2].lower()
+    suffix = PurePosixPath(name).suffix
+    if name.startswith(".") or name in _TEXTS:
+        return ""
+    if suffix in UNREAD or suffix in _ARCHIVES:
+        return suffix
+    if suffix not in _BESIDE and (behind := _BEHIND.search(name)):
+        return f"{behind[1]}*"
+    return "" if suffix else "without suffix"
+
+
+def without_lows(
+    entries: Iterable[Entry], passed: Counter[str], root: Path | None = None
+) -> Iterator[Entry]:
+    """Leave out the lows of pairs: members KEY.low.* before KEY.normal.*, or files SPLIT/low/*.
+
+    The latter of gloam's sets in or below a folder, `root`.
+    """
+
+    @cache
+    def in_set(folder: str) -> bool:
+        return root is not None and (root / folder).parent.parent.joinpath("set.json").is_file()
+
+    for entry, after in pairwise(chain(entries, [None])):
+        assert entry is not None
+        key, _, part = entry.name.partition(".")
+        normal = after is not None and after.name.startswith(f"{key}.normal.")
+        folder = entry.name.rpartition("/")[0]
+        in_low = folder.rpartition("/")[2] == "low" and in_set(folder)
+        if (part.startswith("low.") and normal) or in_low:
+            passed[_LOWS] += 1
+        else:
+            yield entry

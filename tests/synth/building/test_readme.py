@@ -16,8 +16,8 @@ from gloam.manifests.sets.verify import verify_set
 from gloam.synth.building import readme
 from gloam.synth.building.regenerate import regenerate
 
-from ....clips import davis
-from ....labelled import class_source, voc_source
+from ...clips import davis
+from ...labelled import class_source, voc_source
 
 datasets = pytest.importorskip("datasets")
 
