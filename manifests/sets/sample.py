@@ -195,7 +195,7 @@ def origin_of(record: Mapping[str, Any]) -> Origin:
 
 
 class MemberFacts(TypedDict):
-    """What a record says of a member."""
+    """Facts of a member, as a record has them."""
 
     sha256: Digest
     bytes: Size
