@@ -27,7 +27,7 @@ class Engine(Protocol):
     """Runs a function over jobs: no engine, and no number of workers, decides a byte of results."""
 
     @property
-    def far(self) -> bool:
+    def remote(self) -> bool:
         """True if jobs may run on other machines, or in another folder."""
 
     def map(
@@ -57,7 +57,7 @@ class Engine(Protocol):
 
 def check_paths(engine: Engine, *paths: Path | str | None) -> None:
     """Refuse relative paths where jobs run elsewhere. Raises ConfigError when there is one."""
-    for path in paths if engine.far else ():
+    for path in paths if engine.remote else ():
         if path and not in_store(path) and not Path(path).is_absolute():
             raise ConfigError(
                 f"{path}: is relative to this folder, and a cluster's workers run in another one:"

@@ -75,12 +75,12 @@ class LocalEngine:
     """Processes of this machine; see `engine.Engine`.
 
     workers: how many; 1 runs everything in this process.
-    deaf: see `process.prepare_workers`.
+    ignore_interrupt: see `process.prepare_workers`.
     """
 
     workers: int = 1
-    deaf: bool = False
-    far = False
+    ignore_interrupt: bool = False
+    remote = False
 
     def map(
         self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignore_progress
@@ -95,7 +95,7 @@ class LocalEngine:
 
     def warm(self, module: str) -> None:
         """Start the server that workers are forked from, and have it import a module."""
-        prepare_workers([module], self.workers, self.deaf)
+        prepare_workers([module], self.workers, self.ignore_interrupt)
 
 
 def local_engine(workers: int | None) -> LocalEngine:
@@ -172,7 +172,9 @@ def _map_in_processes(
     workers = engine.workers
     module = getattr(getattr(function, "func", function), "__module__", None)
     context = multiprocessing.get_context(
-        prepare_workers([module] if isinstance(module, str) else [], workers, engine.deaf)
+        prepare_workers(
+            [module] if isinstance(module, str) else [], workers, engine.ignore_interrupt
+        )
     )
     pool = _Pool(context, workers)
     before = 0

@@ -67,14 +67,14 @@ def prepare_own_process() -> None:
 
 
 def begin_worker(variables: dict[str, str]) -> None:
-    """Begin a worker: with the parent's variables of stores, deaf to Ctrl-C, ending with it."""
+    """Begin a worker: with the parent's variables of stores, ignoring Ctrl-C, ending with it."""
     take_environment(variables)
     prepare_own_process()
     begin_child()
 
 
 def begin_child() -> None:
-    """Begin a process: deaf to Ctrl-C, which is for the program, and ending with it."""
+    """Begin a process: it ignores Ctrl-C, which is for the program, and ends with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
 
@@ -132,13 +132,14 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) -> str:
+def prepare_workers(modules: Sequence[str], workers: int, ignore_interrupt: bool = False) -> str:
     """Start the fork server of a later `LocalEngine.map` in the background.
 
     modules: imported by the server, not by each worker. No effect if a server is running already.
     workers: number of the engine's workers; 1 does nothing.
-    deaf: block Ctrl-C for good in the server and in all that it forks. Otherwise a starting worker
-      may show it as a traceback. For a process all of whose workers are those of a `LocalEngine`.
+    ignore_interrupt: block Ctrl-C for good in the server and in all that it forks. Otherwise a
+      starting worker may show it as a traceback. For a process all of whose workers are those of a
+      `LocalEngine`.
 
     Returns the start method of `multiprocessing`: "forkserver" or "spawn".
     """
@@ -160,7 +161,7 @@ def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) ->
         ):
             # Or ensure_running below would do it, which unblocks Ctrl-C.
             resource_tracker.ensure_running()
-            with _no_interrupt() if deaf else nullcontext():
+            with _no_interrupt() if ignore_interrupt else nullcontext():
                 forkserver.ensure_running()
     except (ImportError, OSError):  # its socket's path is too long; or this process was forked
         return "spawn"

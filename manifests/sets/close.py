@@ -56,8 +56,6 @@ _MANY = 4000  # pairs whose records are worth other processes
 
 def finish_set(
     root: Path,
-    name: str,
-    layout: str,
     recipe: str,
     note: BuildNote,
     libraries: dict[str, str],
@@ -70,15 +68,17 @@ def finish_set(
 
     Then delete the work folder.
 
-    name, layout, recipe: see `SetInfo`.
+    recipe: its name.
     libraries: versions for the record.
     draw_fields: columns of the drawn parameters, named by their paths in the records' `draw`.
     receipts: receipts of all units, by their names.
     engine: reads the records of large sets; this process by default.
     """
-    receipts = dict(
-        sorted(receipts.items(), key=lambda one: (split_of(one[0]), unit_number(one[0])))
-    )
+    layout = note.request.output.layout
+    receipts = {
+        unit: receipts[unit]
+        for unit in sorted(receipts, key=lambda unit: (split_of(unit), unit_number(unit)))
+    }
     by_split = {
         split: [receipts[unit] for unit in units] for split, units in groupby(receipts, split_of)
     }
@@ -101,7 +101,7 @@ def finish_set(
     }
     counts["refused"] = photographs_in(read_table(root / REFUSED)).num_rows
     info = SetInfo(
-        name=name,
+        name=note.request.output.name,
         layout=layout,
         seed=note.request.seed,
         recipe=recipe,

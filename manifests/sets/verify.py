@@ -96,7 +96,7 @@ def verify_set(
         problems += _check_file(root, name, facts, examine)
     check = partial(check_unit, root, info.layout, checksums=not quick)
     units = list(info.units)
-    if engine is not None and engine.far:
+    if engine is not None and engine.remote:
         check_paths(engine, root)
         results = engine.map(check, units)
     else:

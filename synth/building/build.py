@@ -163,8 +163,6 @@ def close_set(
     """Write the tables and the `set.json` of a set whose units are all done, and its README.md."""
     info = finish_set(
         root,
-        note.request.output.name,
-        note.request.output.layout,
         recipe.name,
         note,
         recorded_versions(),

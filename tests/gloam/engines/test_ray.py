@@ -180,7 +180,7 @@ def test_a_cluster_builds_into_a_store(engine, cluster, photographs, bucket, loc
 class _WithVariables:
     """An engine whose jobs begin with variables of the environment."""
 
-    far = True
+    remote = True
 
     def __init__(self, engine: Any, variables: dict[str, str]) -> None:
         self._engine, self._variables = engine, variables

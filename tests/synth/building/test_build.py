@@ -125,7 +125,7 @@ def test_two_workers_write_the_same_bytes(photographs, reference, tmp_path):
 class Elsewhere:
     """An engine of somebody else's: jobs travel as bytes, and the last one is done first."""
 
-    far = False
+    remote = False
 
     def __init__(self) -> None:
         self.done: list[str] = []
