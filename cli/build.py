@@ -11,7 +11,7 @@ import click
 
 from ..engines.engine import Engine
 from ..errors import ConfigError
-from ..manifests.request import OutputOptions
+from ..manifests.recorded_request import OutputOptions
 from ..manifests.selection.plan import SPARE, SPLITS, PlanOptions
 from ..manifests.sources import KINDS, Source, format_counts
 from ..progress import Bars

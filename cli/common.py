@@ -109,7 +109,7 @@ def overrides_option(help_text: str) -> Callable[[F], F]:
 
 
 def _mixed(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> Any:
-    from ..synth.recipes.mixture import join_names  # as late as any command needs it
+    from ..synth.recipes.mixture_recipe import join_names  # as late as any command needs it
 
     return join_names(names) if names else None
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ...errors import ConfigError, GloamWarning, SourceError
 from ...storage.stores import as_path
 from ...storage.untrusted import read_regular
-from ..labels.labels import Marked
+from ..labels.photo_labels import Marked
 from ..sources.folders import files_below
 from ..sources.matching import Matches, match, normalize_name, strip_suffix
 from .rules import (

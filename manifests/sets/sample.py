@@ -164,7 +164,7 @@ def make_sample(
 
     draw: the parameters that made the low, as JSON values.
     members: mapping of name to Encoded.
-    labels: labels in the record; see `gloam.manifests.labels.labels.record_of`.
+    labels: labels in the record; see `gloam.manifests.labels.photo_labels.record_of`.
 
     Raises ValueError when a member has a name that files of a set cannot have.
     """

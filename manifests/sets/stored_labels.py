@@ -15,7 +15,7 @@ from ...errors import SetError, first_line
 from ...storage.untrusted import inside
 from ..images.normals import encode_grey
 from ..images.npy import npy_bytes
-from ..labels.labels import BOXES, CLASS, CLASSES, MASK, NO_CLASS, VOID, Labels
+from ..labels.photo_labels import BOXES, CLASS, CLASSES, MASK, NO_CLASS, VOID, Labels
 from .info import PAIRS
 from .sample import Encoded
 from .tables import LABEL_FIELDS, SIZE_FIELDS, read_checked

@@ -25,7 +25,7 @@ from ...engines.local import LocalEngine
 from ...engines.process import available_cores
 from ...errors import ConfigError, GloamError, GloamWarning, SetError
 from ...manifests.config import load_yaml, validate
-from ...manifests.request import OutputOptions
+from ...manifests.recorded_request import OutputOptions
 from ...manifests.selection.bounds import EVERYTHING, load_profile
 from ...manifests.selection.plan import SPARE, PlanOptions
 from ...manifests.sets.close import LABELS_STAGE, finish_set, photographs_in
@@ -313,7 +313,7 @@ def build(
         Random seed (0).
     layout, shard_size, low_codec, low_quality, low_chroma, max_side, max_pixels, labels, name
         Optional.
-        See `request.OutputOptions` and `plan.PlanOptions`.
+        See `recorded_request.OutputOptions` and `plan.PlanOptions`.
     frames, stride, step : int, optional
         Windows of `clips=` sources: frames of each clip, frame step within a clip (1), and frames
         from the start of one clip to the start of the next (`frames`).

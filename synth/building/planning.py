@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
 from ...errors import DamagedError, SourceError
-from ...manifests.labels.table import CLASS_LIST, LABELS, read_all
+from ...manifests.labels.label_table import CLASS_LIST, LABELS, read_all
 from ...manifests.selection.candidates import (
     leave_unmeasured,
     list_candidates,

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import yaml
 from typing_extensions import get_type_hints, is_typeddict
 
-from ...manifests.labels.labels import BOXES, CLASS, CLASSES, MASK
+from ...manifests.labels.photo_labels import BOXES, CLASS, CLASSES, MASK
 from ...manifests.sets.info import PAIRS, README, SetInfo
 from ...manifests.sets.layouts.files import METADATA
 from ...manifests.sets.pair_set import open_set

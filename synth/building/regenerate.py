@@ -18,8 +18,8 @@ from ...engines.local import LocalEngine
 from ...engines.process import available_cores
 from ...errors import DamagedError, SetError
 from ...manifests.config import validate
-from ...manifests.labels.table import CLASS_LIST, LABELS, read_labels
-from ...manifests.request import OutputOptions, RecordedRequest
+from ...manifests.labels.label_table import CLASS_LIST, LABELS, read_labels
+from ...manifests.recorded_request import OutputOptions, RecordedRequest
 from ...manifests.selection.plan import PlanOptions, splits_of
 from ...manifests.sets.info import (
     CANDIDATES,

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from ...manifests.config import Frozen
-from ...manifests.request import OutputOptions, RecordedRequest, RequestBase
+from ...manifests.recorded_request import OutputOptions, RecordedRequest, RequestBase
 from ...manifests.selection.bounds import EVERYTHING, Profile
 from ...manifests.selection.measures import MEASURES
 from ...manifests.selection.plan import PlanOptions

@@ -15,9 +15,9 @@ from ...errors import ImageRefused, Reason, SourceError
 from ...manifests.clips.load_clip import load_clip
 from ...manifests.clips.windows import locates_clip
 from ...manifests.images.normals import Normal, Undecoded, encode, load_normal, load_undecoded
-from ...manifests.labels.labels import record_of
-from ...manifests.labels.table import read_unit
-from ...manifests.request import OutputOptions
+from ...manifests.labels.label_table import read_unit
+from ...manifests.labels.photo_labels import record_of
+from ...manifests.recorded_request import OutputOptions
 from ...manifests.selection.candidates import ENDS_PROCESS, NO_MEMORY
 from ...manifests.sets.close import publish_unit
 from ...manifests.sets.receipts import Receipt, RefusedPair

@@ -23,8 +23,8 @@ from ..kernels.numbers.library import exp
 from ..parameters.distributions import ZERO, Distribution
 from ..parameters.schema import Added, Section, Within, about, number, one_of
 from ..parameters.together import Together
+from .calibrated_sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
 from .calibration import Calibration
-from .sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
 
 MAX_LIGHTS = 16
 MAX_CELLS = 16

@@ -28,8 +28,8 @@ from ..kernels.numbers.quantiles import (
     tukey_lambda_pair_quantile,
     tukey_lambda_quantile,
 )
-from ..parameters.columns import Columns, Floats, distinct
 from ..parameters.drawing import columns_of, leaves
+from ..parameters.keyed_columns import Columns, Floats, distinct
 from .record import CameraDraw
 
 _AS_DRAWN = {

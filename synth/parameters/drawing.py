@@ -20,8 +20,8 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from ...storage.untrusted import shown
-from .columns import Columns, KeyedColumns, Ragged
 from .distributions import UNIT, Constant, Distribution
+from .keyed_columns import Columns, KeyedColumns, Ragged
 from .schema import Added, Chance, Each, OneOf, Section, Within
 
 D = TypeVar("D", bound="Drawn")

@@ -16,8 +16,8 @@ from ...engines.local import local_engine
 from ...errors import ConfigError
 from ...manifests.config import load_yaml
 from ...manifests.images.normals import encode
-from ...manifests.labels.labels import BOXES
-from ...manifests.labels.table import read_about
+from ...manifests.labels.label_table import read_about
+from ...manifests.labels.photo_labels import BOXES
 from ...manifests.selection.plan import SPLITS
 from ...manifests.sets.info import WORK_FOLDER, SetInfo
 from ...manifests.sets.layouts.shard_writer import shard_path

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from ...engines.engine import Engine
 from ...engines.local import local_engine
 from ...errors import ConfigError, SetError
-from ...manifests.labels.table import CLASS_LIST, LABELS
+from ...manifests.labels.label_table import CLASS_LIST, LABELS
 from ...manifests.sets.info import CANDIDATES, PAIRS, PLAN, RECIPE, SET_FILE
 from ...manifests.sets.pair_set import PairSet, Unit, open_set, require_images
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
@@ -40,7 +40,7 @@ from ..building.remake_unit import draw_of, sample_with_low
 from ..camera.recipe import CameraRecipe
 from ..models import form_of
 from ..recipes.load import recorded_recipe
-from ..recipes.mixture import single_recipes
+from ..recipes.mixture_recipe import single_recipes
 from ..renderers import pixels_of
 from .card import body, head
 from .croissant import PublishedFile, croissant

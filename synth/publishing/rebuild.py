@@ -9,7 +9,7 @@ from pathlib import Path
 from ...engines.engine import Engine
 from ...engines.local import local_engine
 from ...errors import ConfigError, SetError
-from ...manifests.labels.table import CLASS_LIST, LABELS
+from ...manifests.labels.label_table import CLASS_LIST, LABELS
 from ...manifests.sets.info import (
     CANDIDATES,
     PLAN,

@@ -13,7 +13,7 @@ import yaml
 
 from ...errors import ConfigError
 from ...manifests.labels.coco_json import annotation_path, write_annotations
-from ...manifests.labels.labels import labels_of
+from ...manifests.labels.photo_labels import labels_of
 from ...manifests.selection.plan import SPLITS, TRAIN, VAL
 from ...manifests.sets.layouts.extents import BLOCK
 from ...manifests.sets.layouts.shard_index import read_index

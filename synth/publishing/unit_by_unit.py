@@ -14,9 +14,9 @@ from ...errors import SetError, first_line
 from ...manifests.sets.info import PAIRS, SET_FILE, WORK_FOLDER, read_set
 from ...manifests.sets.layouts import layout_named
 from ...manifests.sets.pair_set import PairSet, Unit
+from ...manifests.sets.problems import find_files
 from ...manifests.sets.sample import Sample
 from ...manifests.sets.tables import read_keys, read_plan
-from ...manifests.sets.verify import find_files
 from ...manifests.sets.workspace import refuse_broken_link
 from ...progress import Progress
 from ...storage.atomic import (

@@ -20,8 +20,8 @@ from ...errors import ConfigError
 from ...manifests.config import validate
 from ..camera.recipe import CameraRecipe
 from ..power_law.recipe import PowerLawRecipe
-from .components import mixture_values
-from .mixture import MixtureRecipe, mixture_name, parse_weights
+from .mixture_components import mixture_values
+from .mixture_recipe import MixtureRecipe, mixture_name, parse_weights
 from .overrides import (
     Overrides,
     check_darkness,

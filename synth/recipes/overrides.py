@@ -11,7 +11,7 @@ from ...errors import ConfigError, GloamWarning
 from ...manifests.config import shorten, validate
 from ..camera.recipe import CameraRecipe
 from ..power_law.recipe import PowerLawRecipe
-from .mixture import Single, flat_values, merge_values
+from .mixture_recipe import Single, flat_values, merge_values
 from .recipe_files import with_files
 
 Overrides = Mapping[str, Any] | str | Iterable[str]

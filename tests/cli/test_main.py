@@ -18,7 +18,7 @@ from click.testing import CliRunner
 import gloam as face
 from gloam.cli.main import gloam
 from gloam.errors import GloamWarning
-from gloam.manifests.request import OutputOptions
+from gloam.manifests.recorded_request import OutputOptions
 from gloam.manifests.selection.plan import PlanOptions
 from gloam.synth.building.build import BuildOptions
 

@@ -25,7 +25,7 @@ from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sets import close
 from gloam.manifests.sets.info import WORK_FOLDER, read_set
 from gloam.manifests.sets.pair_set import open_set
-from gloam.manifests.sets.verify import verify_set
+from gloam.manifests.sets.problems import verify_set
 from gloam.manifests.sources import Source
 from gloam.synth.building import build as build_module
 from gloam.synth.building.build import build_request

@@ -21,7 +21,7 @@ from PIL import Image
 import gloam
 from gloam.errors import SetError
 from gloam.manifests.sets.info import CANDIDATES, PAIRS, REFUSED
-from gloam.manifests.sets.verify import verify_set
+from gloam.manifests.sets.problems import verify_set
 from gloam.manifests.sources import Source
 from gloam.synth.building.build import build_request
 from gloam.synth.building.request import Request

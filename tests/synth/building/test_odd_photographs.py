@@ -13,7 +13,7 @@ import pytest
 
 from gloam.manifests.sets.info import REFUSED
 from gloam.manifests.sets.pair_set import open_set
-from gloam.manifests.sets.verify import verify_set
+from gloam.manifests.sets.problems import verify_set
 from gloam.manifests.sources import Source
 from gloam.synth.building.build import build_request
 from gloam.synth.building.deep_verify import recheck_set

@@ -12,7 +12,7 @@ import yaml
 from markdown_it import MarkdownIt
 
 import gloam
-from gloam.manifests.sets.verify import verify_set
+from gloam.manifests.sets.problems import verify_set
 from gloam.synth.building import readme
 from gloam.synth.building.regenerate import regenerate
 

@@ -19,8 +19,8 @@ from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sets.info import read_set
 from gloam.manifests.sets.layouts import layout_named
 from gloam.manifests.sets.pair_set import open_set
+from gloam.manifests.sets.problems import verify_set
 from gloam.manifests.sets.receipts import read_receipt, receipt_path
-from gloam.manifests.sets.verify import verify_set
 from gloam.manifests.sources import Source
 from gloam.synth.analysis.set_statistics import measure_set
 from gloam.synth.building.build import build_request

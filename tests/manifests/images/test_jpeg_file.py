@@ -11,7 +11,7 @@ import pytest
 from gloam.errors import ImageRefused
 from gloam.manifests.images.decode import decode
 from gloam.manifests.images.header import read_header
-from gloam.manifests.images.jpeg import MAX_SCANS, jpeg_quality
+from gloam.manifests.images.jpeg_file import MAX_SCANS, jpeg_quality
 from gloam.manifests.images.normals import load_normal, load_undecoded
 from gloam.manifests.selection.measures import measure
 

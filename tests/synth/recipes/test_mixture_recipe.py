@@ -22,7 +22,7 @@ from gloam.synth.models import component_of, draw, draw_table, render
 from gloam.synth.parameters.distributions import Constant
 from gloam.synth.recipes.annotated import annotated_yaml
 from gloam.synth.recipes.load import load_recipe, recipe_of, recipe_yaml
-from gloam.synth.recipes.mixture import MixtureRecipe, join_names
+from gloam.synth.recipes.mixture_recipe import MixtureRecipe, join_names
 
 KEYS = [f"key {i}" for i in range(4000)]
 

@@ -27,7 +27,7 @@ from ..images.normals import encode_grey
 from ..sources import Source
 from . import voc
 from .coco import Annotations
-from .labels import BOXES, CLASS, CLASSES, MASK, Labels, LeftOut, from_json, one_line
+from .photo_labels import BOXES, CLASS, CLASSES, MASK, Labels, LeftOut, from_json, one_line
 from .placement import numbers_in, placement_of
 
 LABELS, CLASS_LIST = "labels.parquet", "classes.txt"

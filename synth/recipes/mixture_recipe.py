@@ -14,7 +14,7 @@ from ...manifests.config import Numbers
 from ...storage.stores import in_store
 from ..camera.recipe import CameraRecipe
 from ..kernels.arrays import IntArray
-from ..parameters.columns import KeyedColumns
+from ..parameters.keyed_columns import KeyedColumns
 from ..parameters.schema import Section
 from ..power_law.recipe import PowerLawRecipe
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gloam.synth.camera.sensors import iso_range, sensors_at
+from gloam.synth.camera.calibrated_sensors import iso_range, sensors_at
 
 
 def test_iso_is_snapped_to_the_nearest_calibrated_one_and_never_crosses_the_dual_gain():

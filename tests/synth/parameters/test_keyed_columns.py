@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloam.synth.parameters.columns import KeyedColumns, distinct
+from gloam.synth.parameters.keyed_columns import KeyedColumns, distinct
 
 
 def test_random_numbers_are_uniform_and_independent_of_their_neighbours():

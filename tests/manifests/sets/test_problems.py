@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gloam.manifests.request import OutputOptions, RecordedRequest
+from gloam.manifests.recorded_request import OutputOptions, RecordedRequest
 from gloam.manifests.selection.bounds import EVERYTHING
 from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sets.close import publish_unit
@@ -15,9 +15,9 @@ from gloam.manifests.sets.info import BuildNote
 from gloam.manifests.sets.layouts import LAYOUTS
 from gloam.manifests.sets.layouts.shard_index import read_index
 from gloam.manifests.sets.layouts.shard_writer import index_path, shard_path
+from gloam.manifests.sets.problems import Kind, Problem, check_unit
 from gloam.manifests.sets.receipts import receipt_path
 from gloam.manifests.sets.sample import Sample
-from gloam.manifests.sets.verify import Kind, Problem, check_unit
 from gloam.manifests.sets.workspace import missing_units
 
 UNIT = "train-000000"

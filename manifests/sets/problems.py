@@ -18,7 +18,7 @@ from ...storage.atomic import sha256_file
 from ...storage.parquet import read_schema
 from ...storage.stores import in_store, map_concurrent, place
 from ...storage.untrusted import inside, unreadable
-from ..labels.table import LABELS, read_about, read_left_out
+from ..labels.label_table import LABELS, read_about, read_left_out
 from .info import EDITABLE, PAIRS, PLAN, SET_FILE, WORK_FOLDER, SetInfo
 from .layouts import layout_named
 from .layouts.layout import LISTS, read_list

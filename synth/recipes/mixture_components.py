@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ...errors import ConfigError, GloamWarning
 from ...manifests.config import shorten
 from ..camera.recipe import CameraRecipe
-from .mixture import Single, flat_values, merge_values
+from .mixture_recipe import Single, flat_values, merge_values
 from .overrides import (
     apply_overrides,
     check_darkness,
