@@ -158,7 +158,7 @@ def test_records_that_were_kept_are_those_of_the_unit(
     photographs, reference, tmp_path, monkeypatch, harm
 ):
     """Closing takes them where they are those of the very unit, and reads its shard otherwise."""
-    taken, closed = [], build_module.finish_set
+    taken, closed, read = [], build_module.finish_set, close.read_kept_records
 
     def harmed(root, *arguments, **options):
         files = sorted((root / WORK_FOLDER / "records").iterdir())
@@ -174,7 +174,7 @@ def test_records_that_were_kept_are_those_of_the_unit(
         return closed(root, *arguments, **options)
 
     def kept(*arguments):
-        taken.append(close.read_kept_records(*arguments))
+        taken.append(read(*arguments))
         return taken[-1]
 
     monkeypatch.setattr(build_module, "finish_set", harmed)
