@@ -11,8 +11,8 @@ from ...errors import ImageRefused, Reason
 from ..images.normals import Normal, encode_normal, load_normal
 from ..images.opening import Pixels
 from ..sources.containers import Location, read
+from .listing import frame_files, video_and_times
 from .video import check_clip, convert_frames, decode_frames
-from .windows import frame_files, video_and_times
 
 _SIDE = 120  # pixels that are looked at along the longer side
 _LEVELS = 4  # of each channel, of a histogram of colours

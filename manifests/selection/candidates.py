@@ -27,8 +27,7 @@ from ...errors import ImageRefused, Reason, SourceError
 from ...storage.atomic import atomic_write
 from ...storage.parquet import read_table
 from ...storage.untrusted import LONGEST_KEY
-from ..clips.listing import list_clips
-from ..clips.windows import Windows, locates_clip
+from ..clips.listing import Windows, list_clips, locates_clip
 from ..sources import Location, Source, list_source, read
 from .measures import FIELDS, MEASURES, Measures, measure, measure_clip
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import ConfigError, ImageRefused
-from ...manifests.clips.windows import locates_clip
+from ...manifests.clips.listing import locates_clip
 from ...manifests.selection.bounds import KEPT
 from ...manifests.selection.candidates import locations
 from ...manifests.selection.twins import Look, find_twins, look_at_file

@@ -12,8 +12,8 @@ from typing import Any
 
 from ...engines.local import begin_part, count
 from ...errors import ImageRefused, Reason, SourceError
+from ...manifests.clips.listing import locates_clip
 from ...manifests.clips.load_clip import load_clip
-from ...manifests.clips.windows import locates_clip
 from ...manifests.images.normals import Normal, Undecoded, encode, load_normal, load_undecoded
 from ...manifests.labels.label_table import read_unit
 from ...manifests.labels.photo_labels import record_of
