@@ -169,7 +169,8 @@ def number(
 
     whole: see `Within`. each, chance, added: whether it is `Each`, a `Chance`, `Added`.
     """
-    marks = [Within(*bounds, whole=whole), *[Each(each)] * bool(each), *[Chance()] * chance]
+    within = Within(bounds[0], bounds[1], bounds[2] if len(bounds) == 3 else "", whole)
+    marks = [within, *[Each(each)] * bool(each), *[Chance()] * chance]
     return _declared(Constant(default), about, [*marks, *[Added()] * added])
 
 
@@ -179,7 +180,7 @@ def one_of(names: tuple[str, ...], about: str, *, default: str, more: bool = Fal
 
 
 def _declared(default: Constant, about: str, marks: list[Any]) -> Any:
-    field = Field(default=default, description=about)
+    field: Any = Field(default=default, description=about)
     field.metadata += marks
     return field
 

@@ -101,8 +101,8 @@ def write_units(
         units = [unit for unit in origin.units() if unit.count]
         missing = [unit for unit in units if not _note(root, unit).is_file()]
         jobs = ((unit, root, write) for unit in missing)
-        left = sum(unit.count for unit in missing)
-        run_jobs(engine, _run, jobs, progress, "writing", total=len(origin), left=left)
+        unmade = sum(unit.count for unit in missing)
+        run_jobs(engine, _run, jobs, progress, "writing", total=len(origin), left=unmade)
         _move_sorted(_drafts(root), root)
         written = Written(root, units, {})
         for note in written.notes():
