@@ -20,8 +20,8 @@ from ..kernels.demosaic import METHODS
 from ..kernels.emitters import MOST_EMITTERS
 from ..kernels.exposure import GUIDES
 from ..kernels.numbers.library import exp
-from ..parameters.distributions import ZERO, Distribution
-from ..parameters.schema import Added, Section, Within, about, number, one_of
+from ..parameters.distributions import Distribution
+from ..parameters.schema import Added, Section, number, one_of
 from ..parameters.together import Together
 from .calibrated_sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
 from .calibration import Calibration
@@ -377,70 +377,64 @@ def black_body_tints(kelvin: FloatArray) -> FloatArray:
     return tints / (red + green + blue)[:, None]
 
 
-_Offset = Annotated[Distribution, Within(-8, 8, "levels"), about("that black is off by")]
-_Shot = Annotated[
-    Distribution, Within(0, 64, "levels"), about("gain K: variance for each level of light")
-]
-_Read = Annotated[
-    Distribution, Within(0, 64, "levels"), about("standard deviation, without the tail")
-]
-_Share = Annotated[Distribution, Within(0, 0.5), about("of the samples that have a tail")]
-_Tail = Annotated[Distribution, Within(0, 8), about("its mean, times the read noise")]
-_Rows = Annotated[Distribution, Within(0, 2), about("times a sample's own deviation")]
-_Correlation = Annotated[Distribution, Within(-0.98, 0.98), about("between their noise")]
+_OFFSET = number((-8, 8, "levels"), "that black is off by")
+_SHOT = number((0, 64, "levels"), "gain K: variance for each level of light")
+_READ = number((0, 64, "levels"), "standard deviation, without the tail")
+_SHARE = number((0, 0.5), "of the samples that have a tail")
+_TAIL = number((0, 8), "its mean, times the read noise")
+_ROWS = number((0, 2), "times a sample's own deviation")
+_CORRELATION = number((-0.98, 0.98), "between their noise")
 
 
 class Offset(Section):
     """Error of the black level."""
 
-    red: _Offset = ZERO
-    green: _Offset = ZERO
-    blue: _Offset = ZERO
+    red: Distribution = _OFFSET
+    green: Distribution = _OFFSET
+    blue: Distribution = _OFFSET
 
 
 class Shot(Section):
     """Shot noise, with the skewness of Poisson's."""
 
-    red: _Shot = ZERO
-    green: _Shot = ZERO
-    blue: _Shot = ZERO
+    red: Distribution = _SHOT
+    green: Distribution = _SHOT
+    blue: Distribution = _SHOT
 
 
 class Read(Section):
     """Read noise, Gaussian."""
 
-    red: _Read = ZERO
-    green: _Read = ZERO
-    blue: _Read = ZERO
+    red: Distribution = _READ
+    green: Distribution = _READ
+    blue: Distribution = _READ
 
 
 class TailShare(Section):
     """Share of samples with more read noise, from hot pixels and telegraph noise."""
 
-    red: _Share = ZERO
-    green: _Share = ZERO
-    blue: _Share = ZERO
+    red: Distribution = _SHARE
+    green: Distribution = _SHARE
+    blue: Distribution = _SHARE
 
 
 class Tail(Section):
     """Exponential tail of the read noise: positive, less its mean over all samples."""
 
-    red: _Tail = ZERO
-    green: _Tail = ZERO
-    blue: _Tail = ZERO
+    red: Distribution = _TAIL
+    green: Distribution = _TAIL
+    blue: Distribution = _TAIL
 
 
 class RowsSection(Section):
     """Noise that a row shares."""
 
-    red: _Rows = ZERO
-    green: _Rows = ZERO
-    blue: _Rows = ZERO
+    red: Distribution = _ROWS
+    green: Distribution = _ROWS
+    blue: Distribution = _ROWS
 
 
-_Grain = Annotated[
-    Distribution, Within(-0.3, 1), about("weight of each neighbour's noise, of a sample's own")
-]
+_GRAIN = number((-0.3, 1), "weight of each neighbour's noise, of a sample's own")
 
 
 class GrainSection(Section):
@@ -449,16 +443,16 @@ class GrainSection(Section):
     Weights b give neighbours a correlation of 2 b / (1 + 2 b^2); below 0, as sharpening does.
     """
 
-    across: _Grain = ZERO
-    down: _Grain = ZERO
+    across: Distribution = _GRAIN
+    down: Distribution = _GRAIN
 
 
 class Correlation(Section):
     """Correlations of the channels' noise, as white balance and colour matrix leave them."""
 
-    red_green: _Correlation = ZERO
-    green_blue: _Correlation = ZERO
-    red_blue: _Correlation = ZERO
+    red_green: Distribution = _CORRELATION
+    green_blue: Distribution = _CORRELATION
+    red_blue: Distribution = _CORRELATION
 
 
 class NoiseSection(Section):

@@ -51,11 +51,6 @@ class Section(BaseModel):
         return f"<{type(self).__name__} {name}>" if isinstance(name, str) else super().__repr__()
 
 
-def about(text: str) -> Any:
-    """Describe a parameter for users."""
-    return Field(description=text)
-
-
 @dataclass(frozen=True)
 class Added:
     """Annotates a field that came after the first sets.
