@@ -24,6 +24,7 @@ from ...errors import ConfigError, SetError
 from ...manifests.labels.label_table import CLASS_LIST, LABELS
 from ...manifests.sets.info import CANDIDATES, PAIRS, PLAN, RECIPE, SET_FILE
 from ...manifests.sets.pair_set import PairSet, Unit, open_set, require_images
+from ...manifests.sets.receipts import UnitFile
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...manifests.sets.tables import read_checked
 from ...progress import Progress, Silent
@@ -43,7 +44,7 @@ from ..recipes.load import recorded_recipe
 from ..recipes.mixture_recipe import single_recipes
 from ..renderers import pixels_of
 from .card import body, head
-from .croissant import PublishedFile, croissant
+from .croissant import croissant
 from .unit_by_unit import FOLDER, Note, Written, counted, write_shard, write_units
 
 Format = Literal["webdataset", "parquet", "plan"]
@@ -284,8 +285,10 @@ def _write_splits(written: Written, origin: PairSet) -> None:
             written.put(f"data/{named}.parquet", [parquet_bytes(rows)])
 
 
-def _published(written: Written, name: str) -> PublishedFile:
-    return PublishedFile(name, written.sums[name], (written.root / name).stat().st_size)
+def _published(written: Written, name: str) -> UnitFile:
+    return UnitFile(
+        path=name, sha256=written.sums[name], bytes=(written.root / name).stat().st_size
+    )
 
 
 def _rows(origin: PairSet) -> list[list[Tile]]:
@@ -302,7 +305,7 @@ def _rows(origin: PairSet) -> list[list[Tile]]:
 
 
 def _types(
-    origin: PairSet, form: Format, suffixes: dict[str, str], files: list[PublishedFile]
+    origin: PairSet, form: Format, suffixes: dict[str, str], files: list[UnitFile]
 ) -> dict[str, Any]:
     """Return the head's `dataset_info`: the splits, and the types of shards' members."""
     if form == "plan":
