@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from ..manifests.sets.info import SetInfo
-from ..synth.publishing.export import FORMS, TrainerFormat
+from ..synth.publishing.export import TRAINERS, TrainerFormat
 from ..synth.publishing.export import export as write_export
-from ..synth.publishing.video_files import FORMS as FORMS_OF_VIDEO
+from ..synth.publishing.video_files import CODECS
 from .common import count_of, option_of, options_of, paths, sample_name
 from .workers import working
 
@@ -22,7 +22,7 @@ from .workers import working
     write_export,
     "for_",
     "Write the folder that this trainer's own loader reads, and print its settings.",
-    type=click.Choice(list(FORMS)),
+    type=click.Choice(list(TRAINERS)),
 )
 @options_of(
     write_export,
@@ -44,5 +44,5 @@ def export(origin: Path, root: Path, **options: Any) -> str:
     if isinstance(written, SetInfo):
         count = count_of(sum(written.units.values()), sample_name(written))
         return f"{root}: {count} of {origin} as {options['layout'] or 'files'}"
-    about = FORMS_OF_VIDEO[options["video"]]
+    about = CODECS[options["video"]]
     return f"{root}: {count_of(written, 'clip')} of {origin} as {about}"

@@ -42,7 +42,7 @@ from .trainer_files import (
     yolo_lines,
 )
 from .unit_by_unit import Note, Written, counted, write_shard, write_units
-from .video_files import Form, export_videos
+from .video_files import Codec, export_videos
 
 DRAWS = "draws"
 _QUALITY = 100
@@ -57,7 +57,7 @@ def export(
     *,
     layout: Literal["files", "shards"] | None = None,
     for_: str | None = None,
-    video: Form | None = None,
+    video: Codec | None = None,
     low_codec: Literal["png", "jpeg", "none"] = "png",
     workers: int | None = None,
     progress: Progress | None = None,
@@ -121,7 +121,7 @@ def export(
 def export_for(
     origin: PairSet, root: Path, trainer: str, engine: Engine, progress: Progress
 ) -> TrainerFormat:
-    """Write the pairs of a set as a trainer, one of `trainers.FORMS`, reads them.
+    """Write the pairs of a set as a trainer, one of `TRAINERS`, reads them.
 
     Images keep their bytes where the trainer takes them; others are encoded anew, as PNG without
     any loss. Draws and labels lie in `draws/SPLIT.jsonl`, checksums in `SHA256SUMS`. Lows of live
@@ -130,11 +130,11 @@ def export_for(
     Raises ConfigError when there is no such form, or the set lacks what it needs; SetError when the
     folder holds something else, or a pair cannot be read.
     """
-    if trainer not in FORMS:
+    if trainer not in TRAINERS:
         raise ConfigError(
-            f"--for {trainer}: must be one of {', '.join(FORMS)}", key="for", value=trainer
+            f"--for {trainer}: must be one of {', '.join(TRAINERS)}", key="for", value=trainer
         )
-    form = FORMS[trainer]
+    form = TRAINERS[trainer]
     _check(require_images(origin), root, form)
     classes = read_about(origin.root)[0] if origin.info.build.labelled else []
     write_units(
@@ -301,7 +301,7 @@ class TrainerFormat:
     lines: tuple[str, ...] = ()  # what to write into its configuration; `{root}` is the folder
 
 
-def _read_forms() -> dict[str, TrainerFormat]:
+def _read_trainers() -> dict[str, TrainerFormat]:
     with resources.as_file(resources.files(__package__) / "trainers.yaml") as path:
         rows = load_yaml(Path(path))
     return {
@@ -310,5 +310,5 @@ def _read_forms() -> dict[str, TrainerFormat]:
     }
 
 
-FORMS = _read_forms()
-"""Forms by name."""
+TRAINERS = _read_trainers()
+"""Trainers by name."""

@@ -23,7 +23,7 @@ from gloam.cli.main import gloam as command
 from gloam.engines.local import LocalEngine
 from gloam.errors import ConfigError, SetError
 from gloam.synth.publishing import unit_by_unit as module
-from gloam.synth.publishing.export import FORMS
+from gloam.synth.publishing.export import TRAINERS
 from gloam.synth.publishing.unit_by_unit import verify_export
 
 from ...labelled import class_source, coco_source, voc_source
@@ -76,7 +76,7 @@ def test_pairs_lie_where_the_trainer_looks(stored, trainer, tmp_path):
     root = tmp_path / "export"
     run = CliRunner().invoke(command, ["export", str(stored.root), str(root), "--for", trainer])
     assert run.exit_code == 0, run.output
-    assert all(line.replace("{root}", str(root)) in run.output for line in FORMS[trainer].lines)
+    assert all(line.replace("{root}", str(root)) in run.output for line in TRAINERS[trainer].lines)
     if trainer == "datasets":  # metadata lies beside the images' folders
         assert len(list((root / "train").iterdir())) == 3
     pairs_of(stored, root, *LAYOUTS[trainer], exact=trainer != "zero-dce")
