@@ -343,7 +343,7 @@ def build(
     Raises
     ------
     ConfigError, SourceError, SetError, WorkerLost
-        See `gloam.synth.building.build.build`.
+        See `build_request` beside it.
 
     Examples
     --------
