@@ -51,6 +51,25 @@ from .remake_unit import Job, remake_unit
 from .request import deciding_versions, in_form_of
 
 
+class SplitPart(NamedTuple):
+    """The pairs that a new unit takes of an old one, by the old one's name; None for all."""
+
+    unit: str
+    keys: frozenset[str] | None
+
+
+class SplitAgain(NamedTuple):
+    """A set's pairs in other splits.
+
+    labels: the new `labels.parquet`, its row groups being those of the new plan; b"" where there
+    are no labels.
+    """
+
+    plan: bytes  # the new `plan.parquet`
+    labels: bytes
+    parts: dict[str, SplitPart]  # dict of new unit to Part
+
+
 def regenerate(
     origin: PairSet | str | Path,
     root: str | Path,
@@ -268,25 +287,6 @@ def _jobs(
         Job(name, units[parts[name].unit], *common, parts[name].keys, form)
         for name in missing_units(root, output.layout, parts, note)
     ]
-
-
-class SplitPart(NamedTuple):
-    """The pairs that a new unit takes of an old one, by the old one's name; None for all."""
-
-    unit: str
-    keys: frozenset[str] | None
-
-
-class SplitAgain(NamedTuple):
-    """A set's pairs in other splits.
-
-    labels: the new `labels.parquet`, its row groups being those of the new plan; b"" where there
-    are no labels.
-    """
-
-    plan: bytes  # the new `plan.parquet`
-    labels: bytes
-    parts: dict[str, SplitPart]  # dict of new unit to Part
 
 
 def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
