@@ -36,12 +36,12 @@ from recording import options_of, recorded
 from gloam.engines.process import prepare_own_process
 from gloam.manifests.images.decode import decode
 from gloam.manifests.images.header import SUFFIXES
-from gloam.manifests.images.load_normal import load_normal
+from gloam.manifests.images.normals import load_normal
 from gloam.manifests.selection.bounds import load_profile
 from gloam.manifests.selection.measures import measure
 from gloam.manifests.sets.info import read_set
 from gloam.manifests.sources import Source
-from gloam.synth.building.build import build
+from gloam.synth.building.build import build_request
 from gloam.synth.building.regenerate import regenerate
 from gloam.synth.building.request import OutputOptions, Request
 from gloam.synth.building.worker import encode_low
@@ -138,7 +138,7 @@ def whole(photos: Path, folder: Path, count: int, recipe_name: str, output: Outp
     )
     paths = sorted(path for path in photos.rglob("*") if path.is_file())
     cores = os.sched_getaffinity(0)
-    build(everything, folder / "warm", 1)
+    build_request(everything, folder / "warm", 1)
     peaks: dict[str, float] = {}
     stop = threading.Event()
     watcher = threading.Thread(target=watch, args=(peaks, stop))
@@ -164,9 +164,9 @@ def whole(photos: Path, folder: Path, count: int, recipe_name: str, output: Outp
     for _ in range(3):
         os.sched_setaffinity(0, {min(cores)})
         note("floor", lambda: through_opencv(paths))
-        note("one", lambda: build(everything, one), one)
+        note("one", lambda: build_request(everything, one), one)
         note("again", lambda: regenerate(one, again, overrides=["camera.iso=6400"]), again)
-        note("selected", lambda: build(selected, chosen), chosen)
+        note("selected", lambda: build_request(selected, chosen), chosen)
         os.sched_setaffinity(0, cores)
         with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
             list(pool.map(through_opencv, [paths[:200], paths[-200:]]))  # both start, and warm up

@@ -30,7 +30,7 @@ from recording import options_of
 
 from gloam.errors import GloamError
 from gloam.manifests.sets.info import read_set
-from gloam.manifests.sets.verify import verify_set
+from gloam.manifests.sets.problems import verify_set
 
 GLOAM = "from gloam.cli.main import gloam; gloam()"
 JUMPING = """

@@ -13,7 +13,7 @@ from ..errors import ConfigError
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import open_set
-from .common import PATH, count_option, json_option, to_json
+from .common import PATH, json_option, to_json
 
 
 @click.command()
@@ -21,10 +21,12 @@ from .common import PATH, count_option, json_option, to_json
 @click.option(
     "--split", type=click.Choice(SPLITS), default="train", help="Load the pairs of this split."
 )
-@count_option(
-    "--frames", None, "Load clips of so many frames; FOLDER holds folders of frames or video files."
+@click.option(
+    "--frames",
+    type=click.IntRange(min=1),
+    help="Load clips of so many frames; FOLDER holds folders of frames or video files.",
 )
-@count_option("--batch-size", 256, "Pairs in a batch.")
+@click.option("--batch-size", type=click.IntRange(min=1), default=256, help="Pairs in a batch.")
 @click.option(
     "--size", type=click.IntRange(min=8), default=192, help="Resize images to this side, pixels."
 )

@@ -8,22 +8,18 @@ from typing import Any
 import click
 
 from ..synth.brackets.brackets import brackets as make_pairs
-from .common import PATH, count_of, count_option, json_option, to_json, write_png
+from .common import FOLDER, count_of, json_option, option_of, options_of, to_json, write_png
 from .workers import working
 
 
 @click.command()
-@click.argument(
-    "folder", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False)
+@click.argument("folder", metavar="DIR", type=FOLDER)
+@option_of(make_pairs, "out", "Write to this new folder.", metavar="PAIRS", required=True)
+@options_of(
+    make_pairs,
+    normal="Fuse the frames to the normal, or take the one whose mean level is nearest .45.",
+    lows="Dark frames of each bracket that become lows.",
 )
-@click.option("--out", type=PATH, metavar="PAIRS", required=True, help="Write to this new folder.")
-@click.option(
-    "--normal",
-    type=click.Choice(("fused", "best")),
-    default="fused",
-    help="Fuse the frames to the normal, or take the one whose mean level is nearest .45.",
-)
-@count_option("--lows", 1, "Dark frames of each bracket that become lows.")
 @json_option
 @working(engine=False)
 def brackets(folder: Path, *, out: Path, as_json: bool, **options: Any) -> str:

@@ -11,14 +11,12 @@ import click
 
 from ..engines.engine import Engine
 from ..errors import ConfigError
-from ..manifests.request import OutputOptions
+from ..manifests.recorded_request import OutputOptions
 from ..manifests.selection.plan import SPARE, SPLITS, PlanOptions
 from ..manifests.sources import KINDS, Source, format_counts
 from ..progress import Bars
-from ..synth.building.build import Report, Task, build_task
-from ..synth.building.build import build as build_set
-from ..synth.building.from_options import make_request
-from ..synth.building.keep_out import NOT_LIKE
+from ..synth.building.build import Report, Task, build_request, build_task, make_request
+from ..synth.building.excluded_scenes import EXCLUDED
 from ..synth.building.request import Request
 from ..synth.recipes.load import DEFAULT
 from .common import (
@@ -87,6 +85,7 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
 @field_option(Source, "step", shown=False, type=click.IntRange(min=1))
 @field_option(OutputOptions, "labels")
 @click.option(
+    "--exclude",
     "--not-like",
     multiple=True,
     metavar="SET|FOLDER|NAME=FOLDER",
@@ -119,28 +118,35 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
 @working()
 def build(
     root: Path,
-    cache: Path | None,
-    workers: int,
+    sources: tuple[str, ...],
     *,
     progress: Bars,
     engine: Engine,
+    workers: int,
+    cache: Path | None,
     max_refused: float,
     task_index: int | None,
     task_count: int | None,
-    **flags: Any,
+    camera_file: Path | None,
+    overrides: tuple[str, ...],
+    no_select: bool,
+    config: Path | None,
+    recipe: str | None,
+    profile: Path | None,
+    **options: Any,
 ) -> str:
     """Make SET, a folder of low/normal pairs, from photographs.
 
     After an interruption, run the same command again to continue; the result is the same.
     """
     request = make_request(
-        flags.pop("sources"),
-        flags.pop("config"),
-        flags.pop("recipe"),
-        (*camera_overrides(flags.pop("camera_file")), *flags.pop("overrides")),
-        flags.pop("profile"),
-        False if flags.pop("no_select") else None,
-        flags,
+        sources,
+        options,
+        config=config,
+        recipe=recipe,
+        overrides=(*camera_overrides(camera_file), *overrides),
+        profile=profile,
+        select=False if no_select else None,
     )
     if (task_index is None) != (task_count is None):
         raise ConfigError("--task-index and --task-count go together")
@@ -154,7 +160,7 @@ def build(
             else "all are there: gloam build without --task-index closes the set"
         )
         return f"{root}: task {task_index} of {task_count} made {count_of(made, 'shard')}; {rest}"
-    report = build_set(*run, workers, cache, progress, max_refused, engine=engine)
+    report = build_request(*run, workers, cache, progress, max_refused, engine=engine)
     return "\n".join(_lines(report, request))
 
 
@@ -196,8 +202,8 @@ def _lines(report: Report, request: Request) -> Iterator[str]:
             yield f"  {source}: refused {', '.join(refused)}"
         if spare:
             yield f"  {source}: {count_of(spare, 'suitable one')} not needed"
-    if request.not_like and not any(NOT_LIKE in reasons for reasons in report.reasons.values()):
-        yield f"  --not-like: no {of} shows any of its scenes"
+    if request.not_like and not any(EXCLUDED in reasons for reasons in report.reasons.values()):
+        yield f"  --exclude: no {of} shows any of its scenes"
     for source, passed in report.passed.items():
         yield f"  {source}: passed over {format_counts(passed)}"
     for source, left_out in report.left_out.items():

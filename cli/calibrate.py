@@ -10,14 +10,12 @@ from ..progress import Bars
 from ..storage.atomic import write_bytes
 from ..synth.calibrating.calibrate import calibrate as calibrate_camera
 from ..synth.calibrating.figure import draw_calibration
-from .common import PATH, check_output
+from .common import FOLDER, PATH, check_output, option_of
 
 
 @click.command()
-@click.argument(
-    "raws", metavar="RAWS", type=click.Path(path_type=Path, exists=True, file_okay=False)
-)
-@click.option("--name", default="", show_default="what the files say", help="Name of the camera.")
+@click.argument("raws", metavar="RAWS", type=FOLDER)
+@option_of(calibrate_camera, "name", "Name of the camera.", show_default="what the files say")
 @click.option("--out", type=PATH, default="camera.yaml", help="Write the camera to this YAML file.")
 @click.option(
     "--figure", type=PATH, help="Also draw photon transfer and read noise, PNG; needs matplotlib."

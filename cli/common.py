@@ -6,9 +6,10 @@ import io
 import json
 import os
 from collections.abc import Callable
+from inspect import Parameter, signature
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import click
 from click.shell_completion import CompletionItem
@@ -20,7 +21,6 @@ from ..storage.stores import as_path, in_store
 if TYPE_CHECKING:
     from PIL import Image
     from pydantic import BaseModel
-    from pydantic.fields import FieldInfo
 
     from ..manifests.sets.info import SetInfo
 
@@ -37,6 +37,7 @@ class _Path(click.Path):
 
 
 PATH, EXISTING = _Path(), _Path(exists=True)
+FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 
 
 def check_output(option: str, path: Path | None, *suffixes: str) -> None:
@@ -108,7 +109,7 @@ def overrides_option(help_text: str) -> Callable[[F], F]:
 
 
 def _mixed(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> Any:
-    from ..synth.recipes.mixture import join_names  # as late as any command needs it
+    from ..synth.recipes.mixture_recipe import join_names  # as late as any command needs it
 
     return join_names(names) if names else None
 
@@ -162,9 +163,29 @@ def paths(**metavars: str) -> Callable[[F], F]:
     return decorate
 
 
-def count_option(name: str, default: int | None, help_text: str) -> Callable[[F], F]:
-    """Make an option that is a number of things, at least one."""
-    return click.option(name, type=click.IntRange(min=1), default=default, help=help_text)
+def option_of(
+    function: Callable[..., Any], name: str, help_text: str, **more: Any
+) -> Callable[[F], F]:
+    """Make the option of a function's parameter, of the type and default that it has there.
+
+    **more: options of `click.option` that take the place of the parameter's.
+    """
+    parameter = signature(function, eval_str=True).parameters[name]
+    given: dict[str, Any] = _click_type(parameter.annotation) | {"help": help_text}
+    if parameter.default is not Parameter.empty and "is_flag" not in given:
+        given["default"] = parameter.default
+    return click.option(f"--{name.strip('_').replace('_', '-')}", name, **{**given, **more})
+
+
+def options_of(function: Callable[..., Any], **helps: str) -> Callable[[F], F]:
+    """Make options of a function's parameters, by their help; see `option_of`."""
+
+    def decorate(command: F) -> F:
+        for name, help_text in reversed(helps.items()):
+            command = option_of(function, name, help_text)(command)
+        return command
+
+    return decorate
 
 
 def field_option(
@@ -178,28 +199,31 @@ def field_option(
     **more: options of `click.option` that take the place of the field's.
     """
     field = model.model_fields[name]
-    kind: Any = field.annotation
-    if get_origin(kind) is UnionType:
-        kind = next(one for one in get_args(kind) if one is not NoneType)
-    given: dict[str, Any] = {"default": None, "help": field.description}
-    given |= {"is_flag": True} if kind is bool else {"type": _click_type(kind, field)}
+    bounds = {
+        key: getattr(one, key)
+        for one in field.metadata
+        for key in ("ge", "le")
+        if hasattr(one, key)
+    }
+    given = _click_type(field.annotation, bounds.get("ge"), bounds.get("le"))
+    given |= {"default": None, "help": field.description}
     if shown and field.default is not None and field.default is not False:
         given["help"] += f"  [default: {field.default}]"
     return click.option(f"--{name.replace('_', '-')}", **{**given, **more})
 
 
-def _click_type(kind: Any, field: FieldInfo) -> Any:
-    if get_origin(kind) is Literal:
-        return click.Choice(get_args(kind))
-    if kind is int:
-        bounds = {
-            key: getattr(one, key)
-            for one in field.metadata
-            for key in ("ge", "le")
-            if hasattr(one, key)
-        }
-        return click.IntRange(bounds.get("ge"), bounds.get("le"))
-    return kind
+def _click_type(annotation: Any, least: int | None = 1, most: int | None = None) -> dict[str, Any]:
+    """Return what an option of a type is to Click; whole numbers are from `least` to `most`."""
+    union = get_origin(annotation) in (Union, UnionType)
+    kinds = get_args(annotation) if union else (annotation,)
+    for kind in kinds:
+        if get_origin(kind) is Literal:
+            return {"type": click.Choice(get_args(kind))}
+    if bool in kinds:
+        return {"is_flag": True}
+    if int in kinds:
+        return {"type": click.IntRange(least, most)}
+    return {"type": PATH if Path in kinds else str}
 
 
 seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed.")

@@ -8,7 +8,7 @@ import click
 
 from ..loaders.doctor import doctor as diagnose
 from .common import json_option, to_json
-from .errors import USER_ERROR
+from .ending import USER_ERROR
 
 
 @click.command()

@@ -8,37 +8,27 @@ from typing import Any
 import click
 
 from ..manifests.sets.info import SetInfo
+from ..synth.publishing.export import TRAINERS, TrainerFormat
 from ..synth.publishing.export import export as write_export
-from ..synth.publishing.trainers import FORMS, TrainerFormat
-from ..synth.publishing.video_files import FORMS as FORMS_OF_VIDEO
-from .common import count_of, paths, sample_name
+from ..synth.publishing.video_files import CODECS
+from .common import count_of, option_of, options_of, paths, sample_name
 from .workers import working
 
 
 @click.command()
 @paths(origin="SET", root="NEW")
-@click.option(
-    "--layout",
-    type=click.Choice(["files", "shards"]),
-    help="Write a set of this layout.  [default: files]",
-)
-@click.option(
-    "--for",
+@options_of(write_export, layout="Write a set of this layout.  [default: files]")
+@option_of(
+    write_export,
     "for_",
-    type=click.Choice(list(FORMS)),
-    help="Write the folder that this trainer's own loader reads, and print its settings.",
+    "Write the folder that this trainer's own loader reads, and print its settings.",
+    type=click.Choice(list(TRAINERS)),
 )
-@click.option(
-    "--video",
-    type=click.Choice(list(FORMS_OF_VIDEO)),
-    help="Write the clips of a set as video files. ffv1 is lossless; mp4 is small, for viewing:"
+@options_of(
+    write_export,
+    video="Write the clips of a set as video files. ffv1 is lossless; mp4 is small, for viewing:"
     " its coding destroys the noise.",
-)
-@click.option(
-    "--low-codec",
-    type=click.Choice(["png", "jpeg", "none"]),
-    default="png",
-    help="Codec of the lows made from a live SET; stored lows keep their bytes.",
+    low_codec="Codec of the lows made from a live SET; stored lows keep their bytes.",
 )
 @working()
 def export(origin: Path, root: Path, **options: Any) -> str:
@@ -54,5 +44,5 @@ def export(origin: Path, root: Path, **options: Any) -> str:
     if isinstance(written, SetInfo):
         count = count_of(sum(written.units.values()), sample_name(written))
         return f"{root}: {count} of {origin} as {options['layout'] or 'files'}"
-    about = FORMS_OF_VIDEO[options["video"]]
+    about = CODECS[options["video"]]
     return f"{root}: {count_of(written, 'clip')} of {origin} as {about}"

@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from ..errors import ConfigError
-from ..loaders.serving.triton import BACKENDS
 from ..loaders.serving.triton import export_triton as write_repository
-from .common import PATH, count_option
+from .common import PATH, options_of
 
 
 class _Size(click.ParamType[Any]):
@@ -44,32 +43,15 @@ class _Size(click.ParamType[Any]):
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Random seed of the lows of --live-recipe."
 )
-@click.option(
-    "--dtype",
-    type=click.Choice(("float32", "float16", "uint8")),
-    default="float32",
-    help="Data type of the tensors.",
-)
+@options_of(write_repository, dtype="Data type of the tensors.")
 @click.option("--signed", is_flag=True, help="Scale values to -1 to 1, not to 0 to 1.")
-@click.option(
-    "--layout",
-    type=click.Choice(("CHW", "HWC")),
-    default="CHW",
-    help="Order of the axes: channels before height and width, or after them.",
-)
-@count_option("--max-batch", 64, "Largest number of images in a request.")
-@count_option("--threads", 4, "Number of decoding threads on the server's CPU.")
-@click.option(
-    "--ensemble",
-    type=click.Choice(BACKENDS),
-    default="python",
-    help="Decoding backend of the ensemble; dali is faster, if the server has it.",
-)
-@click.option(
-    "--device",
-    type=click.Choice(("cpu", "gpu")),
-    default="cpu",
-    help="Decode and resize on this device of the server.",
+@options_of(
+    write_repository,
+    layout="Order of the axes: channels before height and width, or after them.",
+    max_batch="Largest number of images in a request.",
+    threads="Number of decoding threads on the server's CPU.",
+    ensemble="Decoding backend of the ensemble; dali is faster, if the server has it.",
+    device="Decode and resize on this device of the server.",
 )
 def export_triton(
     root: Path, size: int | tuple[int, int], *, signed: bool, seed: int | None, **options: Any

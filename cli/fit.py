@@ -10,7 +10,7 @@ import click
 
 from ..storage.atomic import write_bytes
 from ..synth.fitting.fit import fit as fit_recipe
-from .common import PATH, brighter_lows_option, check_output, paths
+from .common import PATH, brighter_lows_option, check_output, options_of, paths
 from .workers import working
 
 
@@ -22,16 +22,11 @@ from .workers import working
     default="fitted.yaml",
     help="Write the recipe to this YAML file; one that exists is replaced.",
 )
-@click.option(
-    "--broad",
-    is_flag=True,
-    help="Make the recipe to train on: the pairs' tone, noise as at 1 to 32 times their ISO,"
+@options_of(
+    fit_recipe,
+    broad="Make the recipe to train on: the pairs' tone, noise as at 1 to 32 times their ISO,"
     " demosaiced in all ways.",
-)
-@click.option(
-    "--distributions",
-    is_flag=True,
-    help="Write settings, means and covariances in place of a table of the pairs.",
+    distributions="Write settings, means and covariances in place of a table of the pairs.",
 )
 @brighter_lows_option
 @working(engine=False)

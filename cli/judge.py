@@ -10,7 +10,15 @@ import click
 from ..loaders.judging.judge import judge as judge_outputs
 from ..loaders.judging.page import render_page
 from ..storage.atomic import write_bytes
-from .common import PATH, brighter_lows_option, check_output, json_option, to_json
+from .common import (
+    PATH,
+    brighter_lows_option,
+    check_output,
+    json_option,
+    option_of,
+    options_of,
+    to_json,
+)
 from .workers import working
 
 _WRITERS = (".html", ".md", ".csv")
@@ -18,12 +26,13 @@ _WRITERS = (".html", ".md", ".csv")
 
 @click.command()
 @click.argument("outputs", nargs=-1, metavar="[[NAME=]OUTPUTS]...")
-@click.option("--on", metavar="NAME=FOLDER", help="Judge on this real set; see gloam sets.")
-@click.option("--split", help="Split of the real set.  [default: test]")
-@click.option("--low", type=PATH, help="Judge on this folder of lows.")
-@click.option("--normal", type=PATH, help="Folder of the normals of --low.")
-@click.option(
-    "--match", help="Pair low and normal by the capture groups of this regular expression."
+@option_of(judge_outputs, "on", "Judge on this real set; see gloam sets.", metavar="NAME=FOLDER")
+@options_of(
+    judge_outputs,
+    split="Split of the real set.  [default: test]",
+    low="Judge on this folder of lows.",
+    normal="Folder of the normals of --low.",
+    match="Pair low and normal by the capture groups of this regular expression.",
 )
 @click.option(
     "--out",

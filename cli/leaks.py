@@ -31,7 +31,7 @@ def leaks(sets: tuple[str, ...], *, out: Path | None, as_json: bool, **options: 
     are dark ones with little but a lamp, unless their details agree.
 
     Give folders of images, gloam's sets, or real ones by name, such as lol-v1=LOLdataset. To keep
-    the scenes of a benchmark out of a new set, use gloam build --not-like.
+    the scenes of a benchmark out of a new set, use gloam build --exclude.
     """
     check_output("--out", out, ".png")
     found = find_leaks(*sets, **options)

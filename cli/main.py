@@ -15,10 +15,9 @@ from typing import Any
 import click
 
 from ..engines.process import prepare_own_process
-from ..engines.stopping import stoppable
 from ..errors import GloamWarning, visible
 from ..synth.kernels.compiling import cache_folders as kernel_places
-from .errors import user_errors
+from .ending import stoppable, user_errors
 from .workers import begin_workers
 
 _COMMANDS = {

@@ -12,7 +12,8 @@ from ..synth.recipes.load import DEFAULT
 from .common import (
     PATH,
     check_output,
-    count_option,
+    option_of,
+    options_of,
     overrides_option,
     recipe_names,
     seed_option,
@@ -38,15 +39,12 @@ from .common import (
     metavar="KEY=A,B,.. KEY=C,D,..",
     help="Vary two values over rows and columns, such as camera.iso=400,1600 exposure.ev=4,6.",
 )
-@count_option(
-    "--frames",
-    None,
-    "Show so many frames of the first four clips, from folders of frames or video files.",
+@options_of(
+    make_sheet,
+    frames="Show so many frames of the first four clips, from folders of frames or video files.",
 )
 @seed_option
-@click.option(
-    "--width", type=click.IntRange(64, 2000), default=320, help="Width of each picture, pixels."
-)
+@option_of(make_sheet, "width", "Width of each picture, pixels.", type=click.IntRange(64, 2000))
 @click.option("--out", type=PATH, default="sheet.png", help="Write the sheet to this PNG.")
 def preview(photos: tuple[Path, ...], recipes: tuple[str, ...], out: Path, **options: Any) -> str:
     """Make a contact sheet of every PHOTO and recipe.

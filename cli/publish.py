@@ -7,39 +7,33 @@ from typing import Any
 
 import click
 
-from ..synth.publishing.publish import FORMATS, Format
 from ..synth.publishing.publish import publish as publish_set
-from .common import EXISTING, paths
+from .common import EXISTING, option_of, options_of, paths
 from .workers import working
 
 
 @click.command()
 @paths(origin="SET", root="DIR")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(list(FORMATS)),
-    default="webdataset",
-    help="Write shards, Parquet as the Hub's viewer shows it, or the plan alone, for photographs"
+@options_of(
+    publish_set,
+    format="Write shards, Parquet as the Hub's viewer shows it, or the plan alone, for photographs"
     " that may not be given away: gloam rebuild makes the same bytes from one's own copies.",
+    license="License, as the Hub names it, such as cc-by-4.0.",
 )
-@click.option("--license", default="other", help="License, as the Hub names it, such as cc-by-4.0.")
 @click.option("--citation", type=EXISTING, help="BibTeX file with the citation.")
-@click.option("--url", default="", help="Address of the published set, for Croissant.")
-@click.option("--date", default="", metavar="YYYY-MM-DD", help="Date of publishing, for Croissant.")
+@options_of(publish_set, url="Address of the published set, for Croissant.")
+@option_of(publish_set, "date", "Date of publishing, for Croissant.", metavar="YYYY-MM-DD")
 @working()
-def publish(
-    origin: Path, root: Path, form: Format, *, citation: Path | None, **options: Any
-) -> str:
+def publish(origin: Path, root: Path, *, citation: Path | None, **options: Any) -> str:
     """Write SET to DIR for publication: pictures, card, Croissant metadata, checksums, plan.
 
     After an interruption, run the same command again to continue.
     """
     cited = citation.read_text("utf-8").strip() if citation else ""
-    publish_set(origin, root, form, citation=cited, **options)
+    publish_set(origin, root, citation=cited, **options)
     lacking = " and ".join(f"--{name}" for name in ("url", "date") if not options[name])
     asked = f"\ncroissant.json does not say it all: Croissant asks for {lacking}" if lacking else ""
     return (
-        f"{root}: {origin} as {form}; read {root / 'README.md'}, then upload it, as with"
-        f" hf upload NAME {root} --repo-type dataset{asked}"
+        f"{root}: {origin} as {options['format']}; read {root / 'README.md'}, then upload it, as"
+        f" with hf upload NAME {root} --repo-type dataset{asked}"
     )

@@ -13,8 +13,8 @@ from ..synth.realism.realism import realism as find_realism
 from .common import (
     PATH,
     check_output,
-    count_option,
     json_option,
+    options_of,
     overrides_option,
     paths,
     recipe_option,
@@ -28,17 +28,12 @@ from .workers import working
 @paths(lows="REAL_LOW", normals="[REAL_NORMAL]")
 @recipe_option("Darken the normals by this recipe, and tell the result from the real lows.")
 @overrides_option("Change one value of the recipe, such as camera.iso=3200.")
-@click.option(
-    "--against",
-    type=PATH,
-    help="Compare the lows of this folder, not a recipe's; REAL_NORMAL has equal names.",
+@options_of(
+    find_realism,
+    against="Compare the lows of this folder, not a recipe's; REAL_NORMAL has equal names.",
+    photos="Without REAL_NORMAL: darken these ordinary photographs; similar scenes serve best.",
+    pairs="Largest number of pairs to compare, evenly spread.",
 )
-@click.option(
-    "--photos",
-    type=PATH,
-    help="Without REAL_NORMAL: darken these ordinary photographs; similar scenes serve best.",
-)
-@count_option("--pairs", 200, "Largest number of pairs to compare, evenly spread.")
 @seed_option
 @json_option
 @click.option(

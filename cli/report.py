@@ -10,16 +10,17 @@ import click
 from ..errors import ConfigError
 from ..synth.reporting.checks import Check
 from ..synth.reporting.report import report as write_report
-from .common import EXISTING, PATH, brighter_lows_option, check_output, count_option, paths
+from .common import EXISTING, brighter_lows_option, check_output, options_of, paths
 from .workers import working
 
 
 @click.command()
 @paths(first="SET|LOW_DIR|MIX.yaml", second="[SET|NORMAL_DIR]")
-@click.option(
-    "--normals", type=PATH, help="For sets of lows only: the set that holds their normals."
+@options_of(
+    write_report,
+    normals="For sets of lows only: the set that holds their normals.",
+    pairs="Largest number of pairs to measure of each, evenly spread.",
 )
-@count_option("--pairs", 600, "Largest number of pairs to measure of each, evenly spread.")
 @brighter_lows_option
 @click.option(
     "--beside",
@@ -29,7 +30,7 @@ from .workers import working
     help="Compare with this reference, which gloam stats --save-reference wrote; or tell the lows"
     " from those of this folder of real lows, or of low/ and normal/. May be repeated.",
 )
-@click.option("--out", type=PATH, default="report.html", help="Write the page to this file.")
+@options_of(write_report, out="Write the page to this file.")
 @working()
 def report(first: Path, second: Path | None, out: Path, **options: Any) -> str:
     """Write a page about a set: facts, checks, statistics, pictures.

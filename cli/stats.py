@@ -21,8 +21,8 @@ from .common import (
     PATH,
     brighter_lows_option,
     check_output,
-    count_option,
     json_option,
+    options_of,
     paths,
 )
 from .workers import working
@@ -30,7 +30,7 @@ from .workers import working
 
 @click.command()
 @paths(lows="SET|LOW_DIR", normals="[SET|NORMAL_DIR]")
-@count_option("--pairs", 2000, "Largest number of pairs to measure, evenly spread.")
+@options_of(measure, pairs="Largest number of pairs to measure, evenly spread.")
 @click.option(
     "--beside",
     multiple=True,

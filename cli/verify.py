@@ -14,25 +14,24 @@ from ..manifests.sets.pair_set import open_set
 from ..progress import Bars
 from ..synth.building.verify import verify as find_problems
 from ..synth.publishing.unit_by_unit import MARK, verify_export
-from .common import PATH, count_of, sample_name
-from .errors import USER_ERROR
+from .common import PATH, count_of, option_of, options_of, sample_name
+from .ending import USER_ERROR
 from .workers import working
 
 
 @click.command()
 @click.argument("root", metavar="SET", type=PATH)
-@click.option("--quick", is_flag=True, help="Compare sizes only, not checksums.")
-@click.option(
-    "--deep",
-    is_flag=True,
-    help="Also make every low again from its normal and its draw, and compare pixels.",
+@options_of(
+    find_problems,
+    quick="Compare sizes only, not checksums.",
+    deep="Also make every low again from its normal and its draw, and compare pixels.",
+    strict="Count foreign files as damage, not as remarks.",
 )
-@click.option("--strict", is_flag=True, help="Count foreign files as damage, not as remarks.")
-@click.option(
-    "--normals",
+@option_of(
+    find_problems,
+    "normals",
+    "With --deep, for a set of lows only: the set that holds its normals.",
     metavar="SET",
-    type=PATH,
-    help="With --deep, for a set of lows only: the set that holds its normals.",
 )
 @working()
 def verify(root: Path, normals: Path | None, *, progress: Bars, **options: Any) -> str:

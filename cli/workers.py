@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..engines.forkserver import prepare_workers
-from ..engines.process import available_cores
+from ..engines.process import available_cores, prepare_workers
 from ..errors import ConfigError
 from ..progress import Bars
 from ..synth.building import WARM
@@ -31,7 +30,7 @@ def _engine_named(name: str, workers: int) -> Engine:
     if kind == "local" and not address:
         from ..engines.local import LocalEngine
 
-        return LocalEngine(workers, deaf=True)
+        return LocalEngine(workers, ignore_interrupt=True)
     if kind == "ray":
         from ..engines.ray import RayEngine
 
@@ -81,7 +80,7 @@ def working(engine: bool = True) -> Callable[[F], F]:
 def _begin(workers: int, engine: str, helps: bool) -> None:
     if engine == "local" and workers > 1 and not helps:
         announce_compiling()  # before the server compiles the first: afterwards none seem to lack
-        prepare_workers([WARM], workers, deaf=True)
+        prepare_workers([WARM], workers, ignore_interrupt=True)
 
 
 def begin_workers(args: Sequence[str]) -> None:

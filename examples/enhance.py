@@ -17,8 +17,8 @@ from train import UNet, psnr, ssim
 from gloam.errors import GloamError, ImageRefused
 from gloam.loaders import pairs_in
 from gloam.manifests.images.decode import decode_as_rgb
-from gloam.manifests.images.encode import encode
 from gloam.manifests.images.header import SUFFIXES
+from gloam.manifests.images.normals import encode
 
 
 def load(checkpoint: Path, device: torch.device) -> UNet:

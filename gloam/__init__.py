@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from .synth.analysis.preview import preview as preview
     from .synth.analysis.set_statistics import stats as stats
     from .synth.brackets.brackets import brackets as brackets
-    from .synth.building.from_options import build as build
+    from .synth.building.build import build as build
     from .synth.building.regenerate import regenerate as regenerate
     from .synth.building.verify import verify as verify
     from .synth.calibrating.calibrate import calibrate as calibrate
@@ -67,40 +67,35 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_HOMES = {
-    "ClipLoader": ("loaders", "ClipLoader"),
-    "Darken": ("loaders.darkening", "Darken"),
-    "ImageLoader": ("loaders", "ImageLoader"),
-    "PairLoader": ("loaders", "PairLoader"),
-    "TorchLoader": ("loaders", "TorchLoader"),
-    "brackets": ("synth.brackets.brackets", "brackets"),
-    "build": ("synth.building.from_options", "build"),
-    "calibrate": ("synth.calibrating.calibrate", "calibrate"),
-    "darken": ("synth.models", "darken"),
-    "darken_batch": ("loaders.darkening", "darken_batch"),
-    "doctor": ("loaders.doctor", "doctor"),
-    "errors": ("errors", ""),
-    "export": ("synth.publishing.export", "export"),
-    "fit": ("synth.fitting.fit", "fit"),
-    "judge": ("loaders.judging.judge", "judge"),
-    "leaks": ("synth.analysis.leaks", "leaks"),
-    "load_recipe": ("synth.recipes.load", "load_recipe"),
-    "mix": ("loaders", "mix"),
-    "open_set": ("manifests.sets.pair_set", "open_set"),
-    "pairs_in": ("loaders", "pairs_in"),
-    "preview": ("synth.analysis.preview", "preview"),
-    "publish": ("synth.publishing.publish", "publish"),
-    "real": ("manifests.real.real", "real"),
-    "realism": ("synth.realism.realism", "realism"),
-    "rebuild": ("synth.publishing.rebuild", "rebuild"),
-    "regenerate": ("synth.building.regenerate", "regenerate"),
-    "report": ("synth.reporting.report", "report"),
-    "sets": ("manifests.real.real", "sets"),
-    "solve_field": ("synth.fitting.field", "solve_field"),
-    "stage": ("manifests.sets.stage", "stage"),
-    "stats": ("synth.analysis.set_statistics", "stats"),
-    "verify": ("synth.building.verify", "verify"),
+_NAMES = {
+    "errors": "errors",
+    "loaders": "ClipLoader ImageLoader PairLoader TorchLoader mix pairs_in",
+    "loaders.darkening": "Darken darken_batch",
+    "loaders.doctor": "doctor",
+    "loaders.judging.judge": "judge",
+    "manifests.real.real": "real sets",
+    "manifests.sets.pair_set": "open_set",
+    "manifests.sets.stage": "stage",
+    "synth.analysis.leaks": "leaks",
+    "synth.analysis.preview": "preview",
+    "synth.analysis.set_statistics": "stats",
+    "synth.brackets.brackets": "brackets",
+    "synth.building.build": "build",
+    "synth.building.regenerate": "regenerate",
+    "synth.building.verify": "verify",
+    "synth.calibrating.calibrate": "calibrate",
+    "synth.fitting.field": "solve_field",
+    "synth.fitting.fit": "fit",
+    "synth.models": "darken",
+    "synth.publishing.export": "export",
+    "synth.publishing.publish": "publish",
+    "synth.publishing.rebuild": "rebuild",
+    "synth.realism.realism": "realism",
+    "synth.recipes.load": "load_recipe",
+    "synth.reporting.report": "report",
 }
+"""Names of the face, by the modules that have them; `errors` is one."""
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = ["__version__", *_HOMES]
 
 
@@ -112,9 +107,8 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         from importlib import import_module
 
-        module, attribute = _HOMES[name]
-        home = import_module(f".{module}", __name__)
-        return getattr(home, attribute) if attribute else home
+        home = import_module(f".{_HOMES[name]}", __name__)
+        return home if name == "errors" else getattr(home, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

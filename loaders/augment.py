@@ -19,7 +19,7 @@ from .options import Options
 from .order import epoch_seed
 
 if TYPE_CHECKING:
-    from ..synth.parameters.columns import KeyedColumns, Keys
+    from ..synth.parameters.keyed_columns import KeyedColumns, Keys
 
 _AREA = (0.35, 1.0)  # shares of the area that "random-resized" keeps
 _ASPECT = (3 / 4, 4 / 3)  # its widths to heights, as in ImageNet training
@@ -75,7 +75,7 @@ def group_numbers(options: Options, groups: Sequence[tuple[int, Keys]]) -> Float
     """Draw the same for groups of pairs (epoch, keys), one after the other."""
     if not options.changes:
         return np.zeros((sum(len(keys) for _, keys in groups), 7))
-    from ..synth.parameters.columns import KeyedColumns
+    from ..synth.parameters.keyed_columns import KeyedColumns
 
     seeds = [epoch_seed(options.seed, epoch, "forms") for epoch, _ in groups]
     random = [KeyedColumns(seed, keys) for seed, (_, keys) in zip(seeds, groups, strict=True)]

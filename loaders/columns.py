@@ -11,8 +11,8 @@ from typing import Any
 
 from ..errors import ImageRefused, LoaderError, SetError
 from ..manifests.images.decode import decode_as_rgb
-from ..manifests.images.encode import encode
 from ..manifests.images.header import check_size
+from ..manifests.images.normals import encode
 from ..manifests.images.npy import MAGIC, npy_as_png
 from ..manifests.images.tiff import MARKS
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys, TarKeys, key_in

@@ -14,8 +14,8 @@ import torch
 from ..synth.draws.record import CameraDraw
 from ..synth.kernels.arrays import Pixels
 from ..synth.models import DrawColumns, LowMaker
-from ..synth.parameters.columns import Ragged
 from ..synth.parameters.drawing import records_of
+from ..synth.parameters.keyed_columns import Ragged
 from ..synth.render.emitters import emitter_light, emitter_mask
 from .augment import CropFlip
 from .lows import LiveLows

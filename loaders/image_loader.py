@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from ..errors import LoaderError
-from ..manifests.labels.labels import CLASS
+from ..manifests.labels.photo_labels import CLASS
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..storage.stores import as_path

@@ -26,7 +26,7 @@ from ..errors import (
 )
 from ..manifests.images.decode import decode_small
 from ..manifests.images.header import read_header
-from ..manifests.real.pairing import Match, match_files
+from ..manifests.real.rules import Match, match_files
 from ..manifests.selection.measures import SIDE
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.layouts import layout_named
@@ -34,7 +34,7 @@ from ..manifests.sets.layouts.extents import Extent, Extents, Keys
 from ..manifests.sets.layouts.layout import Layout
 from ..manifests.sets.layouts.shard_writer import shard_path
 from ..manifests.sets.pair_set import PairSet, open_set
-from ..manifests.sets.shard_cache import ShardCache
+from ..manifests.sets.stage import ShardCache
 from ..manifests.sources.folders import check_partners, image_files, list_images
 from ..manifests.sources.matching import normalize_name
 from ..storage.stores import as_path, in_store

@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from ..errors import ImageRefused, LoaderError, SetError
 from ..manifests.images.header import check_size
-from ..manifests.labels.labels import BOXES, CLASS, MASK
+from ..manifests.labels.label_table import read_about
+from ..manifests.labels.photo_labels import BOXES, CLASS, MASK
 from ..manifests.labels.placement import nearest
-from ..manifests.labels.table import read_about
 from ..manifests.sets.info import PAIRS
-from ..manifests.sets.label_columns import LabelRows, read_label_arrays
 from ..manifests.sets.layouts.extents import Extent, Extents
 from ..manifests.sets.pair_set import PairSet
+from ..manifests.sets.stored_labels import LabelRows, read_label_arrays
 from .augment import CropFlip
 from .columns import read_extent
 from .index import Contents

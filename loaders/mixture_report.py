@@ -9,7 +9,7 @@ from typing import Any
 
 from ..engines.local import local_engine
 from ..errors import LoaderError
-from ..manifests.images.encode import encode
+from ..manifests.images.normals import encode
 from ..progress import Progress, Silent
 from ..storage.atomic import write_bytes
 from ..synth.reporting.checks import Check

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..errors import ImageRefused
 from ..manifests.images.header import check_size
-from ..manifests.images.jpeg import BEGINNING
+from ..manifests.images.jpeg_file import BEGINNING
 from ..manifests.images.npy import MAGIC
 from ..manifests.images.png import SIGNATURE
 from ..manifests.sets.layouts.extents import Extent

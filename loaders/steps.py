@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import LoaderError
-from ..synth.parameters.columns import Keys
+from ..synth.parameters.keyed_columns import Keys
 from .augment import crop_numbers, crops_of, group_numbers
 from .components import OpenComponent
 from .dataset import check_one_shape

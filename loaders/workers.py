@@ -15,12 +15,12 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
-from ..engines.forkserver import prepare_workers
 from ..engines.process import (
     begin_child,
     main_left_alone,
     may_have_children,
     prepare_own_process,
+    prepare_workers,
 )
 from ..errors import GloamError, GloamWarning, LoaderError
 from ..storage.store_requests import environment, take_environment

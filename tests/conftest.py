@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from PIL import Image
 
-from gloam.engines.forkserver import prepare_workers
+from gloam.engines.process import prepare_workers
 from gloam.synth.building import WARM
 
 from .object_store import bucket, server, through  # noqa: F401

@@ -27,14 +27,14 @@ USE = """
 from pathlib import Path
 from gloam.manifests.sources import Source
 from gloam.synth.models import darken
-from gloam.synth.building.build import build
+from gloam.synth.building.build import build_request
 from gloam.synth.recipes.load import load_recipe
 from gloam.synth.building.request import Request
 
 image = np.full((32, 32, 3), 128, np.uint8)
 darken(image, "gamma", key="image")
 sources = (Source(kind="folder", path=sys.argv[1], name="p"),)
-build(Request(sources=sources, recipe=load_recipe("gamma")), Path(sys.argv[2]))
+build_request(Request(sources=sources, recipe=load_recipe("gamma")), Path(sys.argv[2]))
 """
 
 
@@ -84,12 +84,12 @@ print("running")
 """
 BUILDS = """
 from gloam.manifests.sources import Source
-from gloam.synth.building.build import build
+from gloam.synth.building.build import build_request
 from gloam.synth.recipes.load import load_recipe
 from gloam.synth.building.request import Request
 
 sources = (Source(kind="folder", path=sys.argv[1], name="p"),)
-build(Request(sources=sources, recipe=load_recipe("gamma")), Path(sys.argv[2]), workers=2)
+build_request(Request(sources=sources, recipe=load_recipe("gamma")), Path(sys.argv[2]), workers=2)
 """
 LOADS = """
 from gloam.loaders import TorchLoader

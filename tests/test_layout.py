@@ -248,7 +248,7 @@ def test_functions_take_few_positional_arguments():
 
 READS_SETS = (
     "manifests.sets",
-    "manifests.labels.table",
+    "manifests.labels.label_table",
     "synth.building",
     "synth.publishing",
     "loaders",

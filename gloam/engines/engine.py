@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from ..errors import ConfigError
+from ..progress import Progress
 from ..storage.stores import in_store
 
 J = TypeVar("J")
@@ -26,7 +27,7 @@ class Engine(Protocol):
     """Runs a function over jobs: no engine, and no number of workers, decides a byte of results."""
 
     @property
-    def far(self) -> bool:
+    def remote(self) -> bool:
         """True if jobs may run on other machines, or in another folder."""
 
     def map(
@@ -44,7 +45,7 @@ class Engine(Protocol):
           have been counted so far.
 
         Raises WorkerLost when a worker ended without an answer, and no part of a job was found to
-        be the cause (see `lost_workers.Parted`; on a cluster that is not looked for).
+        be the cause (see `local.Parted`; on a cluster that is not looked for).
         """
 
     def warm(self, module: str) -> None:
@@ -56,7 +57,7 @@ class Engine(Protocol):
 
 def check_paths(engine: Engine, *paths: Path | str | None) -> None:
     """Refuse relative paths where jobs run elsewhere. Raises ConfigError when there is one."""
-    for path in paths if engine.far else ():
+    for path in paths if engine.remote else ():
         if path and not in_store(path) and not Path(path).is_absolute():
             raise ConfigError(
                 f"{path}: is relative to this folder, and a cluster's workers run in another one:"
@@ -64,3 +65,20 @@ def check_paths(engine: Engine, *paths: Path | str | None) -> None:
                 " as s3://bucket/set",
                 value=str(path),
             )
+
+
+def run_jobs(
+    engine: Engine,
+    function: Callable[[J], object],
+    jobs: Iterable[J],
+    progress: Progress,
+    stage: str,
+    *,
+    total: int,
+    left: int,
+) -> None:
+    """Run jobs whose results nobody wants; `left` of `total` things are still to be counted."""
+    progress.stage(stage, total)
+    progress.at(total - left)
+    for _ in engine.map(function, jobs, lambda counted: progress.at(total - left + counted)):
+        pass

@@ -5,9 +5,11 @@
 
 How failures behave. An exception in a job is raised where its result is taken, and the jobs that
 were not begun are dropped. A worker that dies (killed by the system, say) raises `WorkerLost`,
-unless one part of a job is found to be the cause: the job goes on without it; see `lost_workers`.
-Ctrl-C reaches only the parent: workers ignore it, the parent ends them. When the parent itself is
-killed, its workers notice and end.
+unless one part of a job is found to be the cause: the job goes on without it. A photograph on which
+a decoder crashes ends the process that decodes it, on every run, so that each part that a dead
+pool's workers were at is tried once more, in a process of its own. Ctrl-C reaches only the parent:
+workers ignore it, the parent ends them. When the parent itself is killed, its workers notice and
+end.
 """
 
 from __future__ import annotations
@@ -18,21 +20,27 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Generic
+from typing import Any, Generic, Protocol, runtime_checkable
 
 from ..errors import WorkerLost
 from ..storage.store_requests import environment
 from .engine import Counted, J, R, ignore_progress
-from .forkserver import prepare_workers
-from .lost_workers import Parted, WorkerStates, ends_process
-from .process import available_cores, begin_worker, main_left_alone, may_have_children
+from .process import (
+    available_cores,
+    begin_worker,
+    main_left_alone,
+    may_have_children,
+    prepare_workers,
+)
 
 _counter: _LocalCounter | None = None
 _states: WorkerStates | None = None
 _pools: set[ProcessPoolExecutor] = set()  # of the maps that run
+_FIELDS = 4  # job, part, and how many things were counted: of the job, and of all jobs
+_NONE = -1
 
 
 def abandon_workers() -> None:
@@ -57,7 +65,7 @@ def count(amount: int = 1) -> None:
 
 
 def begin_part(part: int) -> None:
-    """Note which part of a job is begun, inside the job; see `lost_workers.Parted`."""
+    """Note which part of a job is begun, inside the job; see `Parted`."""
     if _states is not None:
         _states.begin_part(part)
 
@@ -67,12 +75,12 @@ class LocalEngine:
     """Processes of this machine; see `engine.Engine`.
 
     workers: how many; 1 runs everything in this process.
-    deaf: see `forkserver.prepare_workers`.
+    ignore_interrupt: see `process.prepare_workers`.
     """
 
     workers: int = 1
-    deaf: bool = False
-    far = False
+    ignore_interrupt: bool = False
+    remote = False
 
     def map(
         self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignore_progress
@@ -87,7 +95,7 @@ class LocalEngine:
 
     def warm(self, module: str) -> None:
         """Start the server that workers are forked from, and have it import a module."""
-        prepare_workers([module], self.workers, self.deaf)
+        prepare_workers([module], self.workers, self.ignore_interrupt)
 
 
 def local_engine(workers: int | None) -> LocalEngine:
@@ -164,7 +172,9 @@ def _map_in_processes(
     workers = engine.workers
     module = getattr(getattr(function, "func", function), "__module__", None)
     context = multiprocessing.get_context(
-        prepare_workers([module] if isinstance(module, str) else [], workers, engine.deaf)
+        prepare_workers(
+            [module] if isinstance(module, str) else [], workers, engine.ignore_interrupt
+        )
     )
     pool = _Pool(context, workers)
     before = 0
@@ -275,3 +285,75 @@ def _begin_worker(states: WorkerStates, variables: dict[str, str]) -> None:
     begin_worker(variables)
     _states = states
     states.join()
+
+
+@runtime_checkable
+class Parted(Protocol):
+    """A job whose parts are worked on one after the other, each after `local.begin_part`."""
+
+    def check(self, part: int) -> None:
+        """Do with one part alone what may end the process."""
+
+    def without(self, part: int) -> Parted:
+        """Return the same job, which refuses one part and counts it."""
+
+
+class WorkerStates:
+    """The job and part that each worker of a pool is at, and what it counts, in shared memory.
+
+    Each worker writes its own numbers alone, and nobody waits to read them: an aligned number of
+    eight bytes is never half written.
+    """
+
+    def __init__(self, context: multiprocessing.context.BaseContext, workers: int) -> None:
+        self._shared = context.RawArray("q", [_NONE, _NONE, 0, 0] * workers)
+        self._joined = context.Value("i", 0)
+        self._first = 0
+
+    def join(self) -> None:
+        """Take a place of one's own, inside a worker that begins."""
+        with self._joined.get_lock():
+            self._first = _FIELDS * self._joined.value
+            self._joined.value += 1
+
+    def begin_job(self, number: int) -> None:
+        """Note which job the worker begins."""
+        self._shared[self._first : self._first + 3] = [number, _NONE, 0]
+
+    def begin_part(self, part: int) -> None:
+        """Note which part of its job the worker begins; -1 when the job has ended."""
+        self._shared[self._first + 1] = part
+
+    def count(self, amount: int) -> None:
+        """Note what the worker counted of its job."""
+        self._shared[self._first + 2] += amount
+        self._shared[self._first + 3] += amount
+
+    def total(self) -> int:
+        """Return how many things all workers have counted so far."""
+        return sum(self._shared[_FIELDS - 1 :: _FIELDS])
+
+    def at(self) -> list[tuple[int, int, int]]:
+        """List last job, part (-1 outside of one) and count, of the workers that had a job."""
+        each = zip(*(iter(self._shared),) * _FIELDS, strict=True)
+        return [(job, part, counted) for job, part, counted, _ in each if job != _NONE]
+
+
+def ends_process(context: multiprocessing.context.BaseContext, job: Parted, part: int) -> bool:
+    """Return whether a process of its own dies of one part of a job."""
+    process: Any = context.Process(  # type: ignore[attr-defined]
+        target=_check_alone, args=(job.check, part, environment()), daemon=True
+    )
+    with main_left_alone():
+        process.start()
+    try:
+        process.join()
+        return bool(process.exitcode)
+    finally:
+        process.kill()
+
+
+def _check_alone(check: Callable[[int], None], part: int, variables: dict[str, str]) -> None:
+    begin_worker(variables)
+    with suppress(Exception):  # which a job tells of itself; no process dies of it
+        check(part)

@@ -39,7 +39,7 @@ class RayEngine:
     Raises ConfigError when Ray is not installed, or no cluster answers at the address.
     """
 
-    far = True
+    remote = True
 
     def __init__(self, address: str = "") -> None:
         self._ray = _ray()

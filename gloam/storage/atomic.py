@@ -14,7 +14,7 @@ from secrets import token_hex
 from typing import IO, Any
 
 from ..errors import SetError
-from .places import place
+from .stores import place
 from .untrusted import open_regular
 
 TEMPORARY_MARK = ".tmp-"

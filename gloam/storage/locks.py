@@ -22,7 +22,7 @@ from typing import IO
 
 from ..errors import GloamWarning, SetError
 from .atomic import write_bytes
-from .places import place
+from .stores import place
 from .untrusted import read_regular
 
 try:

@@ -24,7 +24,7 @@ from pydantic import Field, StringConstraints, ValidationError
 from pydantic_core import from_json
 
 from ..errors import SetError
-from .places import place, read_local
+from .stores import place, read_local
 
 SPLITS = ("train", "val", "test")
 """Splits of a set; most have no test split."""

@@ -12,8 +12,12 @@ import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
-from ...engines.forkserver import prepare_workers
-from ...engines.process import end_with_parent, main_left_alone, prepare_own_process
+from ...engines.process import (
+    end_with_parent,
+    main_left_alone,
+    prepare_own_process,
+    prepare_workers,
+)
 from ..image_files import images_in, images_listed
 from ..image_loader import ImageLoader
 from .pairs import Asked, Bench, machine_facts

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import ImageRefused
+from ...manifests.clips.listing import frame_files
 from ...manifests.clips.segments import Cut, Segments
 from ...manifests.clips.video import probe_video
-from ...manifests.clips.windows import frame_files
 from ...manifests.sources import Location
 from ...manifests.sources.containers import read
 from ...storage.stores import AT_ONCE

@@ -9,8 +9,8 @@ import numpy as np
 from torch.utils.data import Dataset
 
 from ...errors import ImageRefused, LoaderError
+from ...manifests.clips.listing import frame_files
 from ...manifests.clips.load_clip import load_clip, video_pixels
-from ...manifests.clips.windows import frame_files
 from ...manifests.images.decode import decode_as_rgb
 from ...manifests.sets.layouts.extents import Extent
 from ...synth.clips import frame_name, render_clip

@@ -13,10 +13,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import GloamWarning, ImageRefused, LoaderError, Reason, SourceError
-from ...manifests.clips.listing import list_clips, warn_of_videos
+from ...manifests.clips.listing import (
+    Windows,
+    clip_path,
+    frame_files,
+    list_clips,
+    video_and_times,
+    warn_of_videos,
+)
 from ...manifests.clips.load_clip import check_frames, load_files
-from ...manifests.clips.windows import Windows, clip_path, frame_files, video_and_times
-from ...manifests.selection.keys import make_keys
+from ...manifests.selection.candidates import make_keys
 from ...manifests.sets.layouts.extents import Extent
 from ...manifests.sets.pair_set import PairSet
 from ...manifests.sources import Location

@@ -14,8 +14,8 @@ from ...engines.local import count, local_engine
 from ...errors import ConfigError, ImageRefused, SourceError
 from ...manifests.images.decode import decode_at_depth
 from ...manifests.images.opening import byte_limit
-from ...manifests.real.pairing import Match
 from ...manifests.real.real import RealSet, real_named
+from ...manifests.real.rules import Match
 from ...manifests.selection.twins import Look, look_at, number_scenes
 from ...manifests.sources.folders import image_files
 from ...manifests.sources.matching import normalize_name

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import visible
-from ...synth.building.cards.markdown import escape_markdown
+from ...synth.building.readme import escape_markdown
 from .intervals import interval
 
 Floats = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ from ...errors import ConfigError, LoaderError, visible
 from ...manifests.config import load_yaml
 from ...manifests.real.real import real
 from ...storage.untrusted import shown
-from ...synth.recipes.read_values import shipped_names
+from ...synth.recipes.recipe_files import shipped_names
 from ..index import list_pairs
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from ...synth.models import model_of
-from ...synth.parameters.columns import Keys
+from ...synth.parameters.keyed_columns import Keys
 from ..augment import CropFlip
 from ..components import IdentityLows, OpenComponent
 from ..dali.transform import AHEAD, StartedTransform, TransformPipeline

@@ -13,11 +13,10 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ...engines.forkserver import prepare_workers
-from ...engines.process import begin_child, main_left_alone, may_have_children
+from ...engines.process import begin_child, main_left_alone, may_have_children, prepare_workers
 from ...synth.draws.table import DrawTable, concat
 from ...synth.models import draw_table
-from ...synth.parameters.columns import Keys
+from ...synth.parameters.keyed_columns import Keys
 from ..lows import LiveLows
 
 _CHUNK = 2048  # pairs that are drawn at once

@@ -21,7 +21,7 @@ from PIL import Image, ImageOps
 
 from ...errors import GloamError, ImageRefused, Reason, SourceError, first_line
 from ...storage.untrusted import read_regular
-from . import jpeg, png, tiff
+from . import jpeg_file, png, tiff
 from .colour import profile_of, to_srgb
 from .header import Header, read_header
 from .npy import MAGIC, npy_as_png, read_npy
@@ -48,7 +48,7 @@ def decode(data: bytes, suffix: str, max_pixels: int | None = None) -> Pixels:
     Raises ImageRefused: "too large"; "damaged", also for what decoders only warn of, such as a file
     that ends early.
     """
-    if not data.startswith(jpeg.BEGINNING if suffix == "jpg" else png.SIGNATURE):
+    if not data.startswith(jpeg_file.BEGINNING if suffix == "jpg" else png.SIGNATURE):
         raise ImageRefused(Reason.DAMAGED, f"no {suffix} image")
     with _refusing():
         return _decoded(data, False, max_pixels)[0]
@@ -62,8 +62,8 @@ def decode_small(data: bytes, header: Header, side: int) -> Pixels:
     """
     if header.format == "JPEG":
         with _refusing():
-            found = jpeg.read_jpeg(data)
-            return _in_srgb(jpeg.decode_jpeg(data, found, side), found.profile)
+            found = jpeg_file.read_jpeg(data)
+            return _in_srgb(jpeg_file.decode_jpeg(data, found, side), found.profile)
     return decode_as_rgb(data, max_pixels=header.width * header.height)
 
 
@@ -140,10 +140,10 @@ def _close(one: Pixels, other: Pixels) -> bool:
 
 def _decoded(data: bytes, colours: bool, max_pixels: int | None) -> tuple[Pixels, int]:
     """Decode an image; return its pixels, and by which EXIF orientation they are to be turned."""
-    if data.startswith(jpeg.BEGINNING):
-        found = jpeg.read_jpeg(data)
+    if data.startswith(jpeg_file.BEGINNING):
+        found = jpeg_file.read_jpeg(data)
         check_pixels(found.width, found.height, max_pixels)
-        pixels = jpeg.decode_jpeg(data, found)
+        pixels = jpeg_file.decode_jpeg(data, found)
         return _in_srgb(pixels, found.profile if colours else b""), found.orientation
     if data.startswith(png.SIGNATURE):
         chunks = png.read_png(data)

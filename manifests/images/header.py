@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from PIL import Image
 
 from ...errors import GloamError, ImageRefused, Reason, first_line
-from . import jpeg, png, tiff
+from . import jpeg_file, png, tiff
 from .colour import is_srgb
 from .opening import MAX_PIXELS as MAX_PIXELS
 from .opening import check_pixels, open_lazily, orientation, size_by_pillow
@@ -80,8 +80,8 @@ def check_size(data: bytes | memoryview) -> bool:
     Returns whether a header tells its size. Raises ImageRefused: "too large".
     """
     head = bytes(data[:24])
-    if head.startswith(jpeg.BEGINNING):
-        size = jpeg.frame_size(data)
+    if head.startswith(jpeg_file.BEGINNING):
+        size = jpeg_file.frame_size(data)
     elif head.startswith(png.SIGNATURE):
         size = int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
     else:
@@ -92,8 +92,8 @@ def check_size(data: bytes | memoryview) -> bool:
 
 
 def _describe(data: bytes, max_pixels: int | None) -> Header:
-    if data.startswith(jpeg.BEGINNING):
-        header = _of_jpeg(jpeg.read_jpeg(data))
+    if data.startswith(jpeg_file.BEGINNING):
+        header = _of_jpeg(jpeg_file.read_jpeg(data))
     elif data.startswith(png.SIGNATURE):
         header = _of_png(png.read_png(data))
     elif data.startswith(tiff.MARKS):
@@ -112,7 +112,7 @@ def _describe(data: bytes, max_pixels: int | None) -> Header:
     return header
 
 
-def _of_jpeg(found: jpeg.JpegHeader) -> Header:
+def _of_jpeg(found: jpeg_file.JpegHeader) -> Header:
     convert = {1: "greyscale", 4: "cmyk"}.get(found.components, "")
     if not convert and found.orientation != 1:
         convert = "rotated"

@@ -17,8 +17,7 @@ from PIL import Image
 
 from ...errors import ImageRefused, Reason
 from .colour import cicp_profile
-from .exif import exif_orientation, xmp_turns
-from .opening import decode_deep, open_lazily, to_8_bit
+from .opening import decode_deep, exif_orientation, open_lazily, to_8_bit, xmp_turns
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 GREY, RGB, PALETTE, ALPHA = 0, 2, 3, 4

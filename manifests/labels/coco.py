@@ -14,8 +14,8 @@ from ...errors import SourceError
 from ...storage.stores import as_path
 from ..sources.containers import list_container, read_beside, read_text
 from ..sources.matching import match, normalize_name
-from .labels import Labels, LeftOut, Marked, encodable, one_line, side_of
-from .runs import runs_in
+from .photo_labels import Labels, LeftOut, Marked, encodable, one_line, side_of
+from .placement import runs_in
 
 _FOLDERS = "annotations", "captions"
 _KINDS = "instances", "captions"

@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import SetError
 from ...storage.atomic import atomic_write
 from ...storage.untrusted import parse_json
-from .labels import labels_of
+from .photo_labels import labels_of
 
 FOLDERS = {"instances": "annotations", "captions": "captions"}
 """Folder of the files of each kind."""

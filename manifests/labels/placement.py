@@ -1,4 +1,7 @@
-"""Moving labels with their photograph when it is turned by EXIF and shrunk."""
+"""Moving labels with their photograph when it is turned by EXIF and shrunk.
+
+Masks of objects are runs of pixels as COCO counts them, column by column, outside first.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ import numpy.typing as npt
 from ...errors import ImageRefused, first_line
 from ..images.header import read_header
 from ..images.opening import check_pixels, open_lazily, upright
-from .runs import mask_of, runs_of
 
 Mask = npt.NDArray[np.uint8]
+_BITS = 60  # of a number, which counts pixels
 
 
 @dataclass(frozen=True)
@@ -124,3 +127,46 @@ def _copy_of(said: tuple[int, int], size: tuple[int, int]) -> bool:
     """Return whether an image can be another, resized: in the same shape, but for rounding."""
     difference = abs(said[0] * size[1] - said[1] * size[0])
     return 2 * difference <= sum(size) and 50 * difference <= size[0] * said[1]
+
+
+def mask_of(runs: Sequence[int], height: int, width: int) -> Mask:
+    """Return a mask of 0 and 1, uint8 (H, W); ValueError when the runs are of another size."""
+    if min(runs, default=0) < 0 or sum(runs) != height * width:
+        raise ValueError(f"a mask of {sum(runs)} pixels for an image of {width} x {height}")
+    counts = np.asarray(runs, np.int64)
+    values = (np.arange(len(counts)) % 2).astype(np.uint8)
+    return np.repeat(values, counts).reshape(width, height).T
+
+
+def runs_of(mask: Mask) -> tuple[int, ...]:
+    """Return the runs of a mask of 0 and 1: the other way round."""
+    flat = mask.T.ravel()
+    edges = np.flatnonzero(np.diff(flat)) + 1
+    lengths = np.diff([0, *edges.tolist(), flat.size]).tolist()
+    return (0, *lengths) if flat.size and flat[0] else tuple(lengths)
+
+
+def runs_in(text: str) -> tuple[int, ...]:
+    """Read runs in COCO's compressed text.
+
+    Groups of five bits, the sixth of a character saying that there are more; from the third run on
+    the difference to the last but one (cocoapi, common/maskApi.c). Raises ValueError when it ends
+    in mid-number, or holds what no such text does.
+    """
+    runs: list[int] = []
+    value = shift = 0
+    for character in text.encode("ascii"):
+        code = character - 48
+        if not 0 <= code < 64 or shift > _BITS:
+            raise ValueError("not a mask in COCO's compressed form")
+        value |= (code & 0x1F) << shift
+        shift += 5
+        if code & 0x20:
+            continue
+        if code & 0x10:
+            value -= 1 << shift
+        runs.append(value + (runs[-2] if len(runs) > 2 else 0))
+        value = shift = 0
+    if shift:
+        raise ValueError("a mask in COCO's compressed form that ends in mid-number")
+    return tuple(runs)

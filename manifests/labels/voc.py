@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from ...storage.stores import as_path
 from ..sources.containers import Entry, list_container, read_entry
 from ..sources.matching import lower_suffix, normalize_name, strip_suffix
-from .labels import Labels, LeftOut, Marked, one_line, side_of
+from .photo_labels import Labels, LeftOut, Marked, one_line, side_of
 
 CLASSES = (
     *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),

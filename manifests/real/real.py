@@ -14,11 +14,22 @@ from typing import Any, NamedTuple
 from ...errors import ConfigError, GloamWarning, SourceError
 from ...storage.stores import as_path
 from ...storage.untrusted import read_regular
-from ..labels.labels import Marked
+from ..labels.photo_labels import Marked
 from ..sources.folders import files_below
 from ..sources.matching import Matches, match, normalize_name, strip_suffix
-from .pairing import Fields, captured_fields, compile_pattern, shared_names
-from .rules import LabelRule, Listing, Rule, SetRules, Template, load_rules, set_names
+from .rules import (
+    Fields,
+    LabelRule,
+    Listing,
+    Rule,
+    SetRules,
+    Template,
+    captured_fields,
+    compile_pattern,
+    load_rules,
+    set_names,
+    shared_names,
+)
 
 _SHOWN = 6
 _TOPS = 20  # folders in which a set is looked for

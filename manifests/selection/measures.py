@@ -14,9 +14,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ..clips.cuts import refuse_cut
-from ..clips.load_clip import check_frames, load_files, video_pixels
-from ..clips.windows import frame_files
+from ..clips.listing import frame_files
+from ..clips.load_clip import check_frames, load_files, refuse_cut, video_pixels
 from ..images.decode import decode_small
 from ..images.header import read_header
 from ..images.opening import Pixels

@@ -15,7 +15,7 @@ from pydantic import Field
 from ...errors import ConfigError, Reason
 from ...storage.untrusted import MOST_PAIRS
 from ...storage.untrusted import SPLITS as SPLITS
-from ..clips.windows import CLIP, sequence_of
+from ..clips.listing import CLIP, sequence_of
 from ..config import Frozen
 from ..sources import Source
 from .bounds import KEPT, Profile, refusal_of

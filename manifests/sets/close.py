@@ -1,8 +1,11 @@
-"""Closing a set: when all units have receipts, tables and lists are written, then `set.json`."""
+"""Publishing a unit, its receipt last, and closing a set.
+
+When all units have receipts, tables and lists are written, then `set.json`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -14,12 +17,19 @@ import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
 from ...engines.local import LocalEngine
-from ...storage.atomic import atomic_write, remove_temporaries, remove_tree
+from ...storage.atomic import (
+    atomic_write,
+    remove_temporaries,
+    remove_tree,
+    sha256_bytes,
+    write_bytes,
+)
+from ...storage.parquet import read_table
 from ...storage.stores import map_concurrent
-from ...storage.tables import read_table
+from ...storage.untrusted import parse_json, read_regular
 from ..labels.coco_json import annotation_path, write_annotations
-from ..labels.labels import BOXES, labels_of
-from ..labels.table import CLASS_LIST, LABELS, read_about, read_left_out
+from ..labels.label_table import CLASS_LIST, LABELS, read_about, read_left_out
+from ..labels.photo_labels import BOXES, labels_of
 from ..selection.plan import SPARE, SPLITS, TEST
 from .info import (
     CANDIDATES,
@@ -35,21 +45,80 @@ from .info import (
 )
 from .layouts import layout_named
 from .layouts.layout import split_of, unit_number
-from .publish_unit import read_kept_records
-from .receipts import Receipt, receipt_path
-from .rows import schema_of, unit_table
-from .sample import LOW, NORMAL, ending
-from .tables import REFUSED_SCHEMA, read_checked
+from .receipts import Receipt, RefusedPair, receipt_path, write_receipt
+from .sample import FORMAT, LOW, NORMAL, Sample, ending
+from .tables import REFUSED_SCHEMA, read_checked, schema_of, unit_table
 
 LABELS_STAGE = "labels"
 """The stage, in `refused.parquet`, of annotations that are not taken."""
 _MANY = 4000  # pairs whose records are worth other processes
 
 
+def publish_unit(
+    root: Path,
+    layout: str,
+    unit: str,
+    fingerprint: str,
+    samples: Iterable[Sample],
+    refused: Sequence[RefusedPair] = (),
+    left_out: Sequence[RefusedPair] = (),
+) -> Receipt:
+    """Write a unit, then its receipt.
+
+    root: folder of the set.
+    layout: "shards" or "files".
+    unit: such as `train-000000`.
+    fingerprint: hash of the build.
+    samples: taken one by one; what it raises leaves nothing published. Without any, the unit has no
+      files.
+    refused: looked at after the samples.
+    left_out: annotations that do not fit their photographs; looked at after the samples.
+    """
+    records: list[bytes] = []
+    with layout_named(layout).writer(root, unit) as out:
+        for sample in samples:
+            out.add(sample)
+            records.append(sample.record_bytes)
+        files = out.close() if records else []
+    receipt = Receipt(
+        format=FORMAT,
+        unit=unit,
+        fingerprint=fingerprint,
+        pairs=len(records),
+        refused=list(refused),
+        left_out=list(left_out),
+        files=files,
+    )
+    if records:
+        keep_records(root, receipt, records)
+    write_receipt(root, receipt)
+    return receipt
+
+
+def keep_records(root: Path, receipt: Receipt, records: Sequence[bytes]) -> None:
+    """Note a unit's records where a build works, so that closing it need not read them again."""
+    data = b"".join(records)
+    seal = f"{receipt.sealed().sha256} {sha256_bytes(data)}\n".encode()
+    write_bytes(_records_path(root, receipt.unit), seal + data)
+
+
+def read_kept_records(root: Path, receipt: Receipt) -> list[dict[str, Any]] | None:
+    """Return the records that `keep_records` kept of this unit, if any."""
+    try:
+        seal, _, data = read_regular(_records_path(root, receipt.unit)).partition(b"\n")
+    except OSError:
+        return None
+    if seal.split() != [receipt.sha256.encode(), sha256_bytes(data).encode()]:
+        return None
+    return [parse_json(record) for record in data.splitlines()]
+
+
+def _records_path(root: Path, unit: str) -> Path:
+    return root / WORK_FOLDER / "records" / f"{unit}.jsonl"
+
+
 def finish_set(
     root: Path,
-    name: str,
-    layout: str,
     recipe: str,
     note: BuildNote,
     libraries: dict[str, str],
@@ -62,15 +131,17 @@ def finish_set(
 
     Then delete the work folder.
 
-    name, layout, recipe: see `SetInfo`.
+    recipe: its name.
     libraries: versions for the record.
     draw_fields: columns of the drawn parameters, named by their paths in the records' `draw`.
     receipts: receipts of all units, by their names.
     engine: reads the records of large sets; this process by default.
     """
-    receipts = dict(
-        sorted(receipts.items(), key=lambda one: (split_of(one[0]), unit_number(one[0])))
-    )
+    layout = note.request.output.layout
+    receipts = {
+        unit: receipts[unit]
+        for unit in sorted(receipts, key=lambda unit: (split_of(unit), unit_number(unit)))
+    }
     by_split = {
         split: [receipts[unit] for unit in units] for split, units in groupby(receipts, split_of)
     }
@@ -93,7 +164,7 @@ def finish_set(
     }
     counts["refused"] = photographs_in(read_table(root / REFUSED)).num_rows
     info = SetInfo(
-        name=name,
+        name=note.request.output.name,
         layout=layout,
         seed=note.request.seed,
         recipe=recipe,

@@ -24,7 +24,7 @@ from ...storage.untrusted import (
     shown,
     unreadable,
 )
-from ..request import RecordedRequest
+from ..recorded_request import RecordedRequest
 from .receipts import FileFacts, Grown, Sealed
 from .sample import FORMAT, parse_versioned
 

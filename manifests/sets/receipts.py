@@ -17,8 +17,7 @@ from pydantic import (
 
 from ...errors import SetError
 from ...storage.atomic import canonical_json, sha256_bytes, write_bytes
-from ...storage.places import place
-from ...storage.stores import map_concurrent
+from ...storage.stores import map_concurrent, place
 from ...storage.untrusted import (
     UNIT_FILE,
     Count,

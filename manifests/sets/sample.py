@@ -164,7 +164,7 @@ def make_sample(
 
     draw: the parameters that made the low, as JSON values.
     members: mapping of name to Encoded.
-    labels: labels in the record; see `gloam.manifests.labels.labels.record_of`.
+    labels: labels in the record; see `gloam.manifests.labels.photo_labels.record_of`.
 
     Raises ValueError when a member has a name that files of a set cannot have.
     """
@@ -194,7 +194,9 @@ def origin_of(record: Mapping[str, Any]) -> Origin:
     return Origin(**{field.name: record[field.name] for field in fields(Origin)})
 
 
-class _MemberFacts(TypedDict):
+class MemberFacts(TypedDict):
+    """Facts of a member, as a record has them."""
+
     sha256: Digest
     bytes: Size
     suffix: Suffix
@@ -228,7 +230,9 @@ def _one_of_each(labels: _LabelFields) -> _LabelFields:
 _Labels = Annotated[_LabelFields, AfterValidator(_one_of_each)]
 
 
-class _Record(TypedDict):
+class Record(TypedDict):
+    """The content of `KEY.json`."""
+
     __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
 
     format: int
@@ -238,7 +242,7 @@ class _Record(TypedDict):
     width: Side
     height: Side
     converted: str
-    members: dict[MemberName, _MemberFacts]
+    members: dict[MemberName, MemberFacts]
     draw: dict[str, Any]
     labels: NotRequired[_Labels]
 
@@ -247,7 +251,7 @@ class _Anything(TypedDict):
     __pydantic_config__ = ConfigDict(extra="ignore")  # type: ignore[misc]
 
 
-class _RecordFacts(_Record):
+class _RecordFacts(Record):
     """The same, of which Python objects are made as few as can be: three times as fast."""
 
     __pydantic_config__ = ConfigDict(extra="ignore")  # type: ignore[misc]
@@ -255,7 +259,7 @@ class _RecordFacts(_Record):
     draw: _Anything  # type: ignore[misc]
 
 
-_RECORD, _FACTS = TypeAdapter(_Record), TypeAdapter(_RecordFacts).validator
+_RECORD, _FACTS = TypeAdapter(Record), TypeAdapter(_RecordFacts).validator
 
 
 def record_facts(data: bytes, where: str) -> tuple[str, Set[str]]:

@@ -13,9 +13,9 @@ from ...storage.atomic import claim, remove_files, remove_temporaries, remove_tr
 from ...storage.locks import exclusive
 from ...storage.stores import map_concurrent
 from .info import SET_FILE, WORK_FOLDER, BuildNote, note_path
+from .problems import check_unit
 from .receipts import FOLDER as RECEIPTS
 from .receipts import is_done, read_receipt
-from .verify import check_unit
 
 
 def refuse_broken_link(root: Path) -> None:

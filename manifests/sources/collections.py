@@ -1,30 +1,69 @@
-"""The layouts of known collections: which files are photographs, and what they are called."""
+"""The layouts of known collections: which files are photographs, and what they are called.
+
+A webdataset is named with braces and stars: `train-{000..099}.tar`, `*.tar`.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain
+from functools import cache, partial
+from itertools import chain, pairwise
 from pathlib import Path, PurePosixPath
+
+from braceexpand import braceexpand
 
 from ...errors import SourceError
 from ...storage.stores import as_path
-from ..images.header import SUFFIXES
+from ..images.header import SUFFIXES, UNREAD
 from .containers import Entry, Location, escape_path, list_container, read_beside, read_text
+from .folders import HIDDEN, is_hidden
 from .matching import lower_suffix, match, normalize_name, strip_suffix, unmatched_names
-from .photographs import choose_images, list_photographs, without_lows
-from .shard_patterns import expand_shards
 
 _IMAGENET = re.compile(r"(^|/)(n\d{8}/[^/]+|ILSVRC2012_(val|test)_\d+\.JPEG)$")
 _IAPR = re.compile(r"(^|/)images/\d+/[^/]+\.jpe?g$", re.IGNORECASE)
 _STREETSCENES = re.compile(r"(^|/)Original/[^/]+\.jpg$", re.IGNORECASE)
 _FLAGS = ("1", "0", "-1")
+SAMPLE_NAMES = (
+    "motorcycle_left.png", "coffee.png", "astronaut.png", "chelsea.png", "rocket.jpg", "camera.png",
+)  # fmt: skip
+"""Photographs of scenes, each once; scikit-image's other pictures are textures and science's."""
+CLIPS = "clips"
+LISTED_KINDS = ("voc", "coco")
+"""Kinds whose sources hold lists of images to choose from."""
+_EXPECTED = {
+    "imagenet": "expected folders nNNNNNNNN of images, the train tar that holds their tars, or"
+    " files ILSVRC2012_val_*.JPEG",
+    "voc": "expected a folder JPEGImages",
+    "coco": "expected image files",
+    "iapr": "expected images/NN/*.jpg",
+    "streetscenes": "expected Original/*.JPG",
+    "folder": f"expected files that end in {', '.join(SUFFIXES)}",
+    "classes": "expected a folder for each class, of images",
+    "archive": f"expected members that end in {', '.join(SUFFIXES)}",
+    "webdataset": f"expected members that end in {', '.join(SUFFIXES)}",
+    "sample": "scikit-image's own photographs",
+    CLIPS: "expected folders of frames, or video files",
+}
+_MOST_SHARDS = 1_000_000
+_INNERMOST = re.compile(r"\{([^{}]*)\}")
+_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.-?(\d+))?")
+_LETTERS = re.compile(r"[A-Za-z]\.\.[A-Za-z](?:\.\.-?\d+)?")
+_COUNTED = re.compile("\0(\\d+)\0")
+_LOWS = "lows of gloam's pairs"
+_TEXTS = ("readme", "license", "copying", "makefile", "changelog")
+_BEHIND = re.compile(f"({'|'.join(map(re.escape, sorted(SUFFIXES, reverse=True)))})(?![a-z])")
+"""A suffix with more behind it, as downloads and backups have: `.jpg_large`, `.jpeg?x=1`."""
+_BESIDE = (".json", ".txt", ".xml", ".xmp", ".yaml", ".yml", ".csv", ".npy", ".html", ".md5")
+"""Suffixes of files about a photograph that bear its name."""
+_ARCHIVES = (".tar", ".zip", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
+"""Suffixes of archives inside a source, which are not read but for plain tars inside a tar."""
 
 
 @dataclass(frozen=True)
@@ -253,12 +292,6 @@ def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Liste
             yield Listed(f"{within}/{entry.name}", name, entry.location)
 
 
-SAMPLE_NAMES = (
-    "motorcycle_left.png", "coffee.png", "astronaut.png", "chelsea.png", "rocket.jpg", "camera.png",
-)  # fmt: skip
-"""Photographs of scenes, each once; scikit-image's other pictures are textures and science's."""
-
-
 def _sample(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     import skimage
 
@@ -271,7 +304,6 @@ def _clips(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     raise SourceError(f"{CLIPS}={path}: holds clips, which are listed with their frames", path=path)
 
 
-CLIPS = "clips"
 KINDS: dict[str, Callable[[str, str, Counter[str]], Iterator[Listed]]] = {
     "imagenet": partial(_matching, _IMAGENET),
     "voc": _voc,
@@ -286,20 +318,124 @@ KINDS: dict[str, Callable[[str, str, Counter[str]], Iterator[Listed]]] = {
     CLIPS: _clips,
 }
 """Functions that list each kind of source: (path, list name, counts of files passed over)."""
-LISTED_KINDS = ("voc", "coco")
-"""Kinds whose sources hold lists of images to choose from."""
 
-_EXPECTED = {
-    "imagenet": "expected folders nNNNNNNNN of images, the train tar that holds their tars, or"
-    " files ILSVRC2012_val_*.JPEG",
-    "voc": "expected a folder JPEGImages",
-    "coco": "expected image files",
-    "iapr": "expected images/NN/*.jpg",
-    "streetscenes": "expected Original/*.JPG",
-    "folder": f"expected files that end in {', '.join(SUFFIXES)}",
-    "classes": "expected a folder for each class, of images",
-    "archive": f"expected members that end in {', '.join(SUFFIXES)}",
-    "webdataset": f"expected members that end in {', '.join(SUFFIXES)}",
-    "sample": "scikit-image's own photographs",
-    CLIPS: "expected folders of frames, or video files",
-}
+
+def expand_shards(path: str, passed: Counter[str]) -> list[Path]:
+    """Return the shards that a pattern names, in its order; hidden ones are counted in `passed`.
+
+    Raises SourceError when it names none, too many, or cannot be read.
+    """
+    try:
+        if (many := count_expansions(path)) > _MOST_SHARDS:
+            raise SourceError(
+                f"webdataset={path}: its braces stand for {many:,} shards, the limit is"
+                f" {_MOST_SHARDS:,}"
+            )
+        patterns = list(braceexpand(path))
+    except ValueError as error:  # unbalanced braces
+        raise SourceError(f"webdataset={path}: {error}") from error
+    shards: list[Path] = []
+    for pattern in patterns:
+        parent = as_path(pattern).parent
+        matches = (
+            sorted(parent.glob(as_path(pattern).name)) if "*" in pattern else [as_path(pattern)]
+        )
+        if not matches:
+            raise SourceError(f"webdataset={pattern}: matches no shard")
+        shown = [shard for shard in matches if not is_hidden(shard.name)]
+        if len(shown) < len(matches):
+            passed[HIDDEN] += len(matches) - len(shown)
+        shards += shown
+    return shards
+
+
+def count_expansions(pattern: str) -> int:
+    """Return how many names the braces of a pattern stand for, without expanding them.
+
+    Examples
+    --------
+    >>> count_expansions("{train,val}-{000..099}.tar"), count_expansions("{0..9999999999}")
+    (200, 10000000000)
+    """
+
+    def product(text: str) -> int:
+        return math.prod(map(int, _COUNTED.findall(text)))
+
+    def counted(group: re.Match[str]) -> str:
+        if found := _RANGE.fullmatch(group[1]):
+            first, last, step = (int(number or 1) for number in found.groups())
+            return f"\0{abs(last - first) // (step or 1) + 1}\0"
+        if _LETTERS.fullmatch(group[1]):
+            return f"\0{len(list(braceexpand(group[0])))}\0"
+        return f"\0{sum(map(product, group[1].split(',')))}\0"
+
+    changed = 1
+    while changed:
+        pattern, changed = _INNERMOST.subn(counted, pattern)
+    return product(pattern)
+
+
+def is_photograph(entry: Entry) -> bool:
+    """Return whether a file has the suffix of an image; hidden files may be nothing but it."""
+    name = entry.name.rpartition("/")[2]
+    if name.startswith("."):
+        return PurePosixPath(name).suffix.lower() in SUFFIXES
+    return os.path.splitext(name)[1].lower() in SUFFIXES
+
+
+def list_photographs(
+    path: str, passed: Counter[str], pattern: re.Pattern[str] | None = None
+) -> Iterator[Entry]:
+    """Yield the photographs in a folder or archive whose paths a pattern finds; count others."""
+    for entry in choose_images(list_container(as_path(path), passed), passed):
+        if pattern is None or pattern.search(entry.name):
+            yield entry
+        else:
+            passed["outside of the kind's folders"] += 1
+
+
+def choose_images(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
+    """Yield the photographs among some files; others that may be some are counted."""
+    for entry in entries:
+        if is_photograph(entry):
+            yield entry
+            continue
+        if kind := unread_kind(entry.name):
+            passed[kind] += 1
+
+
+def unread_kind(path: str) -> str:
+    """Return as what a file is counted that may be a photograph and is not read; "" of others."""
+    name = path.rpartition("/")[2].lower()
+    suffix = PurePosixPath(name).suffix
+    if name.startswith(".") or name in _TEXTS:
+        return ""
+    if suffix in UNREAD or suffix in _ARCHIVES:
+        return suffix
+    if suffix not in _BESIDE and (behind := _BEHIND.search(name)):
+        return f"{behind[1]}*"
+    return "" if suffix else "without suffix"
+
+
+def without_lows(
+    entries: Iterable[Entry], passed: Counter[str], root: Path | None = None
+) -> Iterator[Entry]:
+    """Leave out the lows of pairs: members KEY.low.* before KEY.normal.*, or files SPLIT/low/*.
+
+    The latter of gloam's sets in or below a folder, `root`.
+    """
+
+    @cache
+    def in_set(folder: str) -> bool:
+        return root is not None and (root / folder).parent.parent.joinpath("set.json").is_file()
+
+    for entry, after in pairwise(chain(entries, [None])):
+        assert entry is not None
+        key, _, part = entry.name.partition(".")
+        normal = after is not None and after.name.startswith(f"{key}.normal.")
+        folder = entry.name.rpartition("/")[0]
+        in_low = folder.rpartition("/")[2] == "low" and in_set(folder)
+        if (part.startswith("low.") and normal) or in_low:
+            passed[_LOWS] += 1
+        else:
+            yield entry

@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...errors import ImageRefused, Reason, SourceError
-from ...storage.places import Place, read_local
-from ...storage.stores import as_path
+from ...storage.stores import Place, as_path, read_local
 from ...storage.untrusted import read_regular
 from ..images.header import MAX_BYTES
 from .folders import HIDDEN, files_below, is_hidden

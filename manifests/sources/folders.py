@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import SourceError, visible
-from ...storage.places import place
-from ...storage.stores import Status, as_path, in_store
+from ...storage.stores import Status, as_path, in_store, place
 from ..images.header import SUFFIXES
 from ..images.npy import SUFFIX
 from .matching import normalize_name
@@ -163,10 +162,8 @@ def list_images(folder: Path, npy: bool = False) -> list[Path]:
     Raises SourceError when there is no such folder, or no image in it.
     """
     if not folder.is_dir():
-        far = in_store(folder)
-        raise SourceError.at(
-            visible(folder), "lies in a store: copy it to a folder" if far else "not a folder"
-        )
+        what = "lies in a store: copy it to a folder" if in_store(folder) else "not a folder"
+        raise SourceError.at(visible(folder), what)
     found = images_below(folder, npy)
     if not found:
         known = sorted({*SUFFIXES, SUFFIX} if npy else SUFFIXES)

@@ -11,10 +11,9 @@ from PIL import Image
 from pydantic import BaseModel
 
 from ...errors import ConfigError, GloamWarning, ImageRefused, SourceError
-from ...manifests.clips.listing import list_clips, warn_of_videos
+from ...manifests.clips.listing import Windows, list_clips, sequence_of, warn_of_videos
 from ...manifests.clips.load_clip import load_clip
-from ...manifests.clips.windows import Windows, sequence_of
-from ...manifests.images.load_normal import load_normal
+from ...manifests.images.normals import load_normal
 from ...manifests.images.opening import Pixels, byte_limit
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sources import Location, list_source, read

@@ -21,7 +21,7 @@ from ..clips import frames_of, is_clip
 from ..draws.record import CameraDraw
 from ..models import component_of, has_lamps, parse_draw
 from ..recipes.load import recorded_recipe
-from ..recipes.mixture import MixtureRecipe
+from ..recipes.mixture_recipe import MixtureRecipe
 from ..renderers import pixels_of
 from .all_statistics import all_statistics
 from .clip_statistics import clip_statistics

@@ -16,8 +16,8 @@ from PIL import Image
 from ...engines.local import count, local_engine
 from ...errors import SetError, SourceError, visible
 from ...manifests.images.decode import read_rgb
-from ...manifests.images.encode import encode
-from ...manifests.selection.keys import make_keys
+from ...manifests.images.normals import encode
+from ...manifests.selection.candidates import make_keys
 from ...manifests.sources.folders import list_images
 from ...progress import Progress, Silent
 from ...storage.atomic import write_bytes

@@ -1,6 +1,6 @@
 """Building a set: plan, execute, publish.
 
-`build` decides what has to be done, workers do it, `close_set` closes it.
+`build_request` decides what has to be done, workers do it, `close_set` closes it.
 
 A build that was stopped at any moment goes on with the same request: the plan is on disk before the
 first pair is made, and a unit is done when, and only when, its receipt is there. Nothing depends on
@@ -9,36 +9,48 @@ which run or worker made what.
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Literal, TypedDict, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...engines.engine import Engine, check_paths
+from ...engines.engine import Engine, check_paths, run_jobs
 from ...engines.local import LocalEngine
-from ...errors import ConfigError, GloamError, SetError
-from ...manifests.selection.plan import SPARE
+from ...engines.process import available_cores
+from ...errors import ConfigError, GloamError, GloamWarning, SetError
+from ...manifests.config import load_yaml, validate
+from ...manifests.recorded_request import OutputOptions
+from ...manifests.selection.bounds import EVERYTHING, load_profile
+from ...manifests.selection.plan import SPARE, PlanOptions
 from ...manifests.sets.close import LABELS_STAGE, finish_set, photographs_in
 from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, BuildNote, SetInfo, note_path
 from ...manifests.sets.receipts import Receipt, read_receipts
 from ...manifests.sets.tables import read_checked
 from ...manifests.sets.workspace import missing_units, prepare_output, working_on
-from ...progress import Progress, Silent
+from ...manifests.sources import Source, parse_source
+from ...manifests.sources.collections import CLIPS
+from ...manifests.sources.spec import name_sources
+from ...progress import Progress, Silent, progress_of
 from ...storage.atomic import remove_tree
 from ...storage.locks import exclusive
-from ...storage.stores import in_store
-from ...storage.tables import read_table
-from ..recipes.load import Recipe
-from .cards.readme import write_readme
+from ...storage.parquet import read_table
+from ...storage.stores import as_path, in_store
+from ..recipes.load import Recipe, load_recipe
+from ..recipes.overrides import Overrides, override_texts
 from .draw_columns import draw_fields
-from .jobs import jobs_of, units_of
-from .planning import Planned, Run, list_sources, load_or_make_plan
-from .request import Request, recorded_versions
+from .excluded_scenes import pictures
+from .planning import Planned, Run, jobs_of, list_sources, load_or_make_plan, units_of
+from .readme import write_readme
+from .request import BuildFile, Request, recorded_versions
 from .worker import make_unit
+
+_WINDOWS = ("frames", "stride", "step")
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,7 @@ class Task:
             )
 
 
-def build(
+def build_request(
     request: Request,
     root: Path,
     workers: int = 1,
@@ -127,13 +139,13 @@ def build_task(
 
     They share it on one file system.
 
-    Whoever comes first plans, the others wait for it. When all tasks are done, `build` with the
-    same request closes the set.
+    Whoever comes first plans, the others wait for it. When all tasks are done, `build_request` with
+    the same request closes the set.
 
-    request, root, workers, cache, progress, engine: as of `build`.
+    request, root, workers, cache, progress, engine: as of `build_request`.
 
     Returns (made, left): shards that this call made, and those of other tasks that are not there
-    yet. Raises SetError, SourceError, ConfigError, WorkerLost as of `build`.
+    yet. Raises SetError, SourceError, ConfigError, WorkerLost as of `build_request`.
     """
     run = _begun(request, root, engine or LocalEngine(workers), cache, progress)
     prepare_output(root)
@@ -151,8 +163,6 @@ def close_set(
     """Write the tables and the `set.json` of a set whose units are all done, and its README.md."""
     info = finish_set(
         root,
-        note.request.output.name,
-        note.request.output.layout,
         recipe.name,
         note,
         recorded_versions(),
@@ -194,7 +204,7 @@ def _begun(
 
 def _make_missing(run: Run, ready: Planned, task: Task | None = None) -> int:
     """Make the units that are not there (of one task); how many those were."""
-    request, root, progress = run.request, run.root, run.progress
+    request, root = run.request, run.root
     units = units_of(ready.pairs)
     if task is not None:
         units = {
@@ -207,12 +217,8 @@ def _make_missing(run: Run, ready: Planned, task: Task | None = None) -> int:
         listed = ready.listed if ready.listed is not None else list_sources(run)
         wanted = {unit: units[unit] for unit in missing}
         jobs = jobs_of(run, ready, wanted, listed)
-        total = sum(map(len, units.values()))
-        before = total - sum(map(len, wanted.values()))
-        progress.stage("building", total)
-        progress.at(before)
-        for _ in run.engine.map(make_unit, jobs, lambda counted: progress.at(before + counted)):
-            pass
+        total, left = (sum(map(len, rows.values())) for rows in (units, wanted))
+        run_jobs(run.engine, make_unit, jobs, run.progress, "building", total=total, left=left)
     return len(missing)
 
 
@@ -245,3 +251,190 @@ def _report(root: Path, info: SetInfo, made: int, passed: dict[str, Counter[str]
         if row["stage"] == LABELS_STAGE:
             left_out.setdefault(row["source"], []).append((row["reason"], row["detail"]))
     return Report(root, info, len(candidates), reasons, made, passed, left_out)
+
+
+class BuildOptions(TypedDict, total=False):
+    """Options of `build` that `PlanOptions`, `OutputOptions` and `Source` have, and `exclude`."""
+
+    pairs: int | None
+    val: int | None
+    test: int | None
+    seed: int | None
+    layout: Literal["shards", "files"] | None
+    shard_size: int | None
+    low_codec: Literal["png", "jpeg", "none"] | None
+    low_quality: int | None
+    low_chroma: Literal["444", "422", "420"] | None
+    max_side: int | None
+    max_pixels: int | None
+    labels: bool | None
+    frames: int | None
+    stride: int | None
+    step: int | None
+    name: str | None
+    exclude: str | Path | Iterable[str | Path]
+
+
+def build(
+    root: str | Path,
+    sources: str | Source | Iterable[str | Source] = (),
+    *,
+    config: str | Path | None = None,
+    recipe: Recipe | str | None = None,
+    overrides: Overrides = (),
+    profile: str | Path | None = None,
+    select: bool | None = None,
+    workers: int | None = None,
+    cache: str | Path | None = None,
+    progress: Progress | bool | None = None,
+    max_refused: float = 1.0,
+    engine: Engine | None = None,
+    **options: Unpack[BuildOptions],
+) -> Report:
+    """Make a set of pairs from photographs, or continue one that the same call began.
+
+    Parameters
+    ----------
+    root : str or Path
+        Folder of the set; new, empty, or of this same build.
+    sources : str, Source, or several
+        Photographs, as `folder=photos` or `voc=VOCdevkit/VOC2012@trainval:1000`; those inside
+        scikit-image where there are none.
+    config : str or Path, optional
+        A build file; other arguments override it.
+    pairs, val, test : int, optional
+        Number of pairs in all (default: every suitable photograph), for validation (default: a
+        hundredth, at least one; an existing set keeps its own) and for testing (default: 0).
+    recipe : Recipe or str, optional
+        A shipped recipe's name, a YAML file, or a loaded recipe ("uneven").
+    overrides : dict, str or iterable of str
+        Single values of the recipe to change, such as `{"camera.iso": 3200}` or `camera.iso=3200`.
+    seed : int, optional
+        Random seed (0).
+    layout, shard_size, low_codec, low_quality, low_chroma, max_side, max_pixels, labels, name
+        Optional.
+        See `recorded_request.OutputOptions` and `plan.PlanOptions`.
+    frames, stride, step : int, optional
+        Windows of `clips=` sources: frames of each clip, frame step within a clip (1), and frames
+        from the start of one clip to the start of the next (`frames`).
+    profile : str or Path, optional
+        YAML bounds on suitable photographs.
+    select : bool, optional
+        False takes every photograph that can be read.
+    exclude : str, Path, or several
+        Sets whose scenes to leave out, such as a benchmark's: folders of images, gloam's sets, or
+        real ones as "lol-v1=FOLDER"; see `gloam.leaks`. Photographs in frames, or of which such a
+        picture is a smaller part, are not looked for.
+    workers : int, optional
+        Processes, by default as many as there are cores. They change no byte.
+    cache : str or Path, optional
+        Folder to keep measurements in, for later builds.
+    progress : Progress or bool, optional
+        Receives the progress. By default bars, in a terminal or a notebook; none for False.
+    max_refused : float
+        Largest share of the planned pairs that may fail while they are made.
+    engine : Engine, optional
+        Does the work, instead of processes of this machine.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ConfigError, SourceError, SetError, WorkerLost
+        See `build_request` beside it.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> report = gloam.build("made", ["folder=photos"], val=1, recipe="even", select=False)
+    >>> report.info.counts
+    {'train': 5, 'val': 1, 'refused': 0}
+    """
+    request = make_request(
+        sources,
+        options,
+        config=config,
+        recipe=recipe,
+        overrides=overrides,
+        profile=profile,
+        select=select,
+    )
+    cached, own = None if cache is None else as_path(cache), workers or available_cores()
+    with progress_of(progress) as shown:
+        return build_request(request, as_path(root), own, cached, shown, max_refused, engine=engine)
+
+
+def make_request(
+    sources: str | Source | Iterable[str | Source],
+    options: Mapping[str, Any],
+    *,
+    config: str | Path | None = None,
+    recipe: Recipe | str | None = None,
+    overrides: Overrides = (),
+    profile: str | Path | None = None,
+    select: bool | None = None,
+) -> Request:
+    """Make a request from a build file and options, which override it; all are those of `build`.
+
+    Raises ConfigError with the key, its value and what is allowed.
+    """
+    values = _renamed(load_yaml(as_path(config)) if config else {})
+    file = validate(BuildFile, values, str(config))
+    given = {name: one for name, one in _renamed(options).items() if one is not None}
+    if select is False and profile:
+        raise ConfigError("--no-select and --profile exclude each other")
+    named = [sources] if isinstance(sources, str | Source) else sources
+    chosen = [parse_source(one) if isinstance(one, str) else one for one in named]
+    chosen = chosen or list(file.sources)
+    takes_everything = select is False or (select is None and not file.select and not profile)
+    bounds = Path(profile) if profile else (Path(file.profile) if file.profile else None)
+    exclude = given.pop("exclude", ()) or file.exclude
+    pictures.cache_clear()  # a folder may hold other ones by now
+    windows = {name: given.pop(name) for name in _WINDOWS if name in given}
+    if windows and not any(source.kind == CLIPS for source in chosen):
+        first = next(iter(windows))
+        raise ConfigError(f"--{first} is of {CLIPS}= sources; there is none", key=first)
+    chosen = [_with_windows(source, windows) for source in chosen]
+    fields = OutputOptions.model_fields
+    output = file.output.model_dump() | {k: v for k, v in given.items() if k in fields}
+    plan = {"val": None} | file.plan.model_dump(exclude_unset=True)
+    plan |= {k: v for k, v in given.items() if k not in fields}
+    changes = [*override_texts(file.set), *override_texts(overrides)]
+    return validate(
+        Request,
+        {
+            "sources": tuple(name_sources(chosen or [Source(kind="sample")])),
+            "profile": EVERYTHING if takes_everything else load_profile(bounds),
+            "plan": validate(PlanOptions, plan, "options"),
+            "recipe": load_recipe(file.recipe if recipe is None else recipe, changes),
+            "output": validate(OutputOptions, output, "options"),
+            "not_like": (str(exclude),)
+            if isinstance(exclude, str | Path)
+            else tuple(map(str, exclude)),
+        },
+        "options",
+    )
+
+
+def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of a call or a file under the names that they have now."""
+    made = dict(values)
+    if made.get("not_like"):
+        warnings.warn("not_like is called exclude now", GloamWarning, stacklevel=4)
+        made["exclude"] = made["not_like"]
+    made.pop("not_like", None)
+    return made
+
+
+def _with_windows(source: Source, windows: dict[str, Any]) -> Source:
+    """Return a source of clips with the windows that were asked for; others as they are."""
+    if source.kind != CLIPS:
+        return source
+    values = source.model_dump() | windows
+    if not values["frames"]:
+        raise ConfigError(
+            f"{CLIPS}={source.path}: say how many frames a clip has: --frames 8, say", key="frames"
+        )
+    return validate(Source, values, "options")

@@ -14,10 +14,10 @@ from ...engines.engine import Counted, Engine, check_paths, ignore_progress
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError, first_line
 from ...manifests.images.decode import find_reader_mismatch
-from ...manifests.request import OutputOptions
+from ...manifests.recorded_request import OutputOptions
 from ...manifests.sets.pair_set import PairSet, Unit
+from ...manifests.sets.problems import Kind, Problem
 from ...manifests.sets.sample import LOW, NORMAL, Sample
-from ...manifests.sets.verify import Kind, Problem
 from ..analysis.wrong_pairs import (
     MOST_BRIGHTER,
     MOST_OF_AREA,

@@ -12,7 +12,7 @@ from ..models import Draw, draw_type, model_of
 from ..parameters.drawing import leaves
 from ..parameters.schema import Added
 from ..recipes.load import Recipe
-from ..recipes.mixture import single_recipes
+from ..recipes.mixture_recipe import single_recipes
 
 _KINDS: dict[Any, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string()}
 

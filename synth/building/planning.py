@@ -1,20 +1,27 @@
-"""Plan a build: read the plan in its folder, or make one from its sources."""
+"""Plan a build: read the plan in its folder or make one, and make jobs of it for workers."""
 
 from __future__ import annotations
 
 import io
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
-from ...errors import DamagedError
-from ...manifests.labels.table import CLASS_LIST, LABELS, read_all
-from ...manifests.selection.candidates import leave_unmeasured, list_candidates, measure_candidates
+from ...errors import DamagedError, SourceError
+from ...manifests.labels.label_table import CLASS_LIST, LABELS, read_all
+from ...manifests.selection.candidates import (
+    leave_unmeasured,
+    list_candidates,
+    locations,
+    measure_candidates,
+)
 from ...manifests.selection.plan import make_plan
 from ...manifests.sets.info import (
     CANDIDATES,
@@ -29,14 +36,18 @@ from ...manifests.sets.info import (
     read_set,
     write_note,
 )
+from ...manifests.sets.layouts.layout import unit_name
 from ...manifests.sets.tables import read_plan
 from ...manifests.sets.workspace import refuse_changes, refuse_mixing
 from ...progress import Progress
 from ...storage.atomic import sha256_bytes, write_bytes
+from ..kernels.compiling.cache_folders import announce_compiling
+from ..models import form_of
 from ..recipes.load import recipe_yaml
-from .keep_out import refuse_known_scenes
-from .preloading.workers import warm_workers
+from . import LOADED, WARM
+from .excluded_scenes import refuse_known_scenes
 from .request import Request, deciding_versions, in_form_of
+from .worker import PlannedPair, UnitJob
 
 
 @dataclass
@@ -163,3 +174,80 @@ def _sound_note(root: Path, request: Request) -> BuildNote | None:
         wanted |= {name: known[name].sha256 for name in names}
     found = {name: facts_of(root / name).sha256 for name in wanted if (root / name).is_file()}
     return note if found == wanted else None
+
+
+def units_of(plan: pa.Table) -> dict[str, list[int]]:
+    """Return the rows of the plan by unit, in order."""
+    units: dict[str, list[int]] = {}
+    rows = zip(plan["split"].to_pylist(), plan["shard"].to_pylist(), strict=True)
+    for row, (split, number) in enumerate(rows):
+        units.setdefault(unit_name(split, number), []).append(row)
+    return units
+
+
+def jobs_of(
+    run: Run, ready: Planned, wanted: dict[str, list[int]], listed: pa.Table
+) -> Iterator[UnitJob]:
+    """Return the jobs of some units, with the places of their photographs.
+
+    All photographs are checked before; jobs are made as they are taken, while workers are at the
+    first ones.
+
+    wanted: dict of unit to rows of the plan. listed: the candidates that the sources hold now.
+
+    Raises SourceError when a photograph is gone, or has another size than when the set was planned.
+    """
+    rows = np.array([row for unit_rows in wanted.values() for row in unit_rows], np.int64)
+    request, note, plan = run.request, ready.note, ready.pairs
+    photographs = plan.take(rows)
+    names = zip(photographs["source"].to_pylist(), photographs["path"].to_pylist(), strict=True)
+    row_of = {name: i for i, name in enumerate(names)}
+    found = np.full(len(rows), -1)
+    for place, name in enumerate(
+        zip(listed["source"].to_pylist(), listed["path"].to_pylist(), strict=True)
+    ):
+        if name in row_of:
+            found[row_of[name]] = place
+    changed = (found < 0) | (listed["size"].to_numpy()[found] != photographs["bytes"].to_numpy())
+    if changed.any():
+        i = int(np.flatnonzero(changed)[0])
+        source, path = photographs["source"][i].as_py(), photographs["path"][i].as_py()
+        what = "is gone" if found[i] < 0 else "has another size"
+        raise SourceError.at(
+            source,
+            f"{path} {what} since the set was planned; "
+            "restore the source and run the same command, or build a new set",
+        )
+    found_at = listed.take(found)
+    places = {unit: place for place, unit in enumerate(units_of(plan))} if note.labelled else {}
+
+    def made() -> Iterator[UnitJob]:
+        begin = 0
+        for unit, unit_rows in wanted.items():
+            own = photographs.slice(begin, len(unit_rows))
+            columns = (own[name].to_pylist() for name in ("key", "source", "path"))
+            located = locations(found_at.slice(begin, len(unit_rows)))
+            yield UnitJob(
+                run.root,
+                unit,
+                note.fingerprint,
+                tuple(PlannedPair(*each) for each in zip(*columns, located, strict=True)),
+                request.recipe,
+                note.request.seed,
+                request.output,
+                form_of(note.versions),
+                unmeasured=request.takes_everything,
+                labels=places.get(unit),
+            )
+            begin += len(unit_rows)
+
+    return made()
+
+
+def warm_workers(engine: Engine, low_codec: str) -> None:
+    """Have workers load what making units takes: kernels, too, unless the codec of lows is none."""
+    if low_codec == "none":
+        engine.warm(LOADED)
+    else:
+        announce_compiling()
+        engine.warm(WARM)

@@ -5,18 +5,22 @@ With other noise or other splits (`regenerate`), or in the other layout (`export
 
 from __future__ import annotations
 
+import io
 import shutil
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from ...engines.engine import Engine, check_paths
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ...engines.engine import Engine, check_paths, run_jobs
 from ...engines.local import LocalEngine
 from ...engines.process import available_cores
 from ...errors import DamagedError, SetError
 from ...manifests.config import validate
-from ...manifests.labels.table import CLASS_LIST, LABELS
-from ...manifests.request import OutputOptions, RecordedRequest
-from ...manifests.selection.plan import PlanOptions
+from ...manifests.labels.label_table import CLASS_LIST, LABELS, read_labels
+from ...manifests.recorded_request import OutputOptions, RecordedRequest
+from ...manifests.selection.plan import PlanOptions, splits_of
 from ...manifests.sets.info import (
     CANDIDATES,
     PLAN,
@@ -29,8 +33,10 @@ from ...manifests.sets.info import (
     read_note,
     write_note,
 )
+from ...manifests.sets.layouts.layout import split_of, unit_name, unit_number
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...manifests.sets.receipts import read_receipts
+from ...manifests.sets.tables import read_plan
 from ...manifests.sets.workspace import missing_units, refuse_changes, refuse_mixing, working_on
 from ...progress import Progress, progress_of
 from ...storage.atomic import atomic_write, sha256_bytes, write_bytes
@@ -40,10 +46,28 @@ from ..models import form_of
 from ..recipes.load import Recipe, load_recipe, recipe_yaml, recorded_recipe
 from ..recipes.overrides import Overrides, override_texts
 from .build import close_set
-from .preloading.workers import warm_workers
+from .planning import parquet_bytes, units_of, warm_workers
 from .remake_unit import Job, remake_unit
 from .request import deciding_versions, in_form_of
-from .split_again import SplitAgain, SplitPart, split_again
+
+
+class SplitPart(NamedTuple):
+    """The pairs that a new unit takes of an old one, by the old one's name; None for all."""
+
+    unit: str
+    keys: frozenset[str] | None
+
+
+class SplitAgain(NamedTuple):
+    """A set's pairs in other splits.
+
+    labels: the new `labels.parquet`, its row groups being those of the new plan; b"" where there
+    are no labels.
+    """
+
+    plan: bytes  # the new `plan.parquet`
+    labels: bytes
+    parts: dict[str, SplitPart]  # dict of new unit to Part
 
 
 def regenerate(
@@ -187,12 +211,8 @@ def _remake(
     with working_on(root):
         _begin(origin.root, root, note, splits)
         jobs = _jobs(origin, root, note, recipe, splits)
-        total = sum(info.units.values())
-        before = total - sum(len(job.keys or ()) or job.unit.count for job in jobs)
-        progress.stage("building", total)
-        progress.at(before)
-        for _ in engine.map(remake_unit, jobs, lambda counted: progress.at(before + counted)):
-            pass
+        left = sum(len(job.keys or ()) or job.unit.count for job in jobs)
+        run_jobs(engine, remake_unit, jobs, progress, "building", total=len(origin), left=left)
         own = recipe or recorded_recipe(request.recipe, f"recipe of {origin.root}")
         receipts = read_receipts(root, list(info.units if splits is None else splits.parts))
         return close_set(root, own, note, receipts, engine)
@@ -267,3 +287,55 @@ def _jobs(
         Job(name, units[parts[name].unit], *common, parts[name].keys, form)
         for name in missing_units(root, output.layout, parts, note)
     ]
+
+
+def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
+    """Choose other validation and test pairs of a finished set.
+
+    They are those that a build with these numbers would choose. Each shard is cut into one of every
+    split, so that a pair is read and written once, and never moves between shards.
+
+    Raises ConfigError when nothing would be left to train on; SetError when it is a set of clips,
+    whose sequences may not be parted.
+    """
+    if origin.frames:
+        raise SetError.at(
+            origin.root, "holds clips, which are split when they are built: gloam build --val N"
+        )
+    old = read_plan(origin.root)
+    keys = old["key"].to_pylist()
+    splits = splits_of(keys, origin.info.build.request.plan.seed, val, test)
+    parts: dict[str, SplitPart] = {}
+    rows: dict[str, list[int]] = {}
+    counts: dict[str, int] = {}
+    for unit, own in units_of(old).items():
+        for split in dict.fromkeys(splits[row] for row in own):
+            new = unit_name(split, counts.setdefault(split, 0))
+            counts[split] += 1
+            rows[new] = [row for row in own if splits[row] == split]
+            parts[new] = SplitPart(unit, frozenset(keys[row] for row in rows[new]))
+    order = sorted(rows, key=lambda unit: (list(counts).index(split_of(unit)), unit_number(unit)))
+    return SplitAgain(*_tables(origin, old, {unit: rows[unit] for unit in order}), parts)
+
+
+def _tables(origin: PairSet, old: pa.Table, rows: dict[str, list[int]]) -> tuple[bytes, bytes]:
+    """Return the plan and the labels of new units, each of which has some rows of the old plan."""
+    plan = old.take([row for own in rows.values() for row in own])
+    for name, values in (
+        ("split", [split_of(unit) for unit, own in rows.items() for _ in own]),
+        ("shard", [unit_number(unit) for unit, own in rows.items() for _ in own]),
+    ):
+        place = plan.column_names.index(name)
+        plan = plan.set_column(place, plan.field(name), pa.array(values, plan.field(name).type))
+    labelled = io.BytesIO()
+    if origin.info.build.labelled:
+        labels = read_labels(origin.root)  # in the order of the plan
+        left_out, about = labels.slice(len(plan)).combine_chunks(), labels.schema.metadata
+        if len(left_out):
+            about = {**about, b"left_out": str(len(rows)).encode()}
+        with pq.ParquetWriter(labelled, labels.schema.with_metadata(about)) as writer:
+            for own in rows.values():
+                writer.write_table(labels.take(own).combine_chunks(), row_group_size=len(own))
+            if len(left_out):
+                writer.write_table(left_out, row_group_size=len(left_out))
+    return parquet_bytes(plan.combine_chunks()), labelled.getvalue()

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from ...engines.local import count
 from ...errors import ImageRefused, SetError, first_line
-from ...manifests.request import OutputOptions
+from ...manifests.recorded_request import OutputOptions
+from ...manifests.sets.close import publish_unit
 from ...manifests.sets.pair_set import Unit
-from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample, is_low, is_normal, make_sample, origin_of
 from ..clips import each_low, frame_names, is_clip, named_frames
 from ..decode import decode_image

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from ...manifests.config import Frozen
-from ...manifests.request import OutputOptions, RecordedRequest, RequestBase
+from ...manifests.recorded_request import OutputOptions, RecordedRequest, RequestBase
 from ...manifests.selection.bounds import EVERYTHING, Profile
 from ...manifests.selection.measures import MEASURES
 from ...manifests.selection.plan import PlanOptions
@@ -20,7 +20,7 @@ from ...manifests.sources import Source
 from ..kernels.png.file import CODING
 from ..models import MODEL, draws_version
 from ..recipes.load import DEFAULT, Recipe
-from .keep_out import sum_of
+from .excluded_scenes import sum_of
 
 _DECIDING = ("gloam", "simplejpeg", "opencv-python-headless", "pillow")
 """Distributions whose code decides bytes of a set; their versions are part of its fingerprint."""
@@ -76,7 +76,7 @@ class BuildFile(Frozen):
     plan: pairs, val, test, shard_size, seed.
     recipe: a shipped recipe's name or a YAML file.
     set: values of the recipe to change, such as `camera.iso: 3200`.
-    not_like: sets whose scenes are kept out, see `gloam.leaks`.
+    exclude: sets whose scenes are kept out, see `gloam.leaks`.
     """
 
     sources: tuple[Source, ...] = ()
@@ -86,7 +86,7 @@ class BuildFile(Frozen):
     recipe: str = DEFAULT
     set: dict[str, Any] = Field(default_factory=dict)
     output: OutputOptions = OutputOptions()
-    not_like: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
 
 
 def deciding_versions(recipe: Recipe, request: Request | None = None) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from ...engines.engine import Engine
 from ...engines.local import local_engine
 from ...manifests.sets.pair_set import PairSet, open_set
-from ...manifests.sets.verify import Problem, verify_set
+from ...manifests.sets.problems import Problem, verify_set
 from ...progress import Progress, Silent
 
 

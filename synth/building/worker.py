@@ -12,18 +12,17 @@ from typing import Any
 
 from ...engines.local import begin_part, count
 from ...errors import ImageRefused, Reason, SourceError
+from ...manifests.clips.listing import locates_clip
 from ...manifests.clips.load_clip import load_clip
-from ...manifests.clips.windows import locates_clip
-from ...manifests.images.encode import encode
-from ...manifests.images.load_normal import Normal, Undecoded, load_normal, load_undecoded
-from ...manifests.labels.labels import record_of
-from ...manifests.labels.table import read_unit
-from ...manifests.request import OutputOptions
+from ...manifests.images.normals import Normal, Undecoded, encode, load_normal, load_undecoded
+from ...manifests.labels.label_table import read_unit
+from ...manifests.labels.photo_labels import record_of
+from ...manifests.recorded_request import OutputOptions
 from ...manifests.selection.candidates import ENDS_PROCESS, NO_MEMORY
-from ...manifests.sets.label_members import members_of
-from ...manifests.sets.publish_unit import publish_unit
+from ...manifests.sets.close import publish_unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
+from ...manifests.sets.stored_labels import members_of
 from ...manifests.sources import Location, read
 from ..clips import each_low, named_frames
 from ..kernels.arrays import Pixels

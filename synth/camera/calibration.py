@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from ...errors import ConfigError
-from ...manifests.config import Numbers, load_yaml, validate
+from ...manifests.config import Frozen, Numbers, load_yaml, validate
 
 
 def _number(value: Any) -> Any:
@@ -42,23 +42,21 @@ _Level = Annotated[int, _NUMBER, Field(ge=0, lt=1 << 24)]
 _MOST_ROWS = 1000
 
 
-class GainFit(Numbers):
+class GainFit(Frozen):
     """ln(sigma) = slope ln(K) + bias + N(0, spread)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     slope: _Slope
     bias: _Bias
     spread: _Spread
 
 
-class ByGain(Numbers):
+class ByGain(Frozen):
     """Noise as a function of the system gain K.
 
     The logarithm of K goes from `ln_k_min` to `ln_k_max`.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
 
     ln_k_min: _LogGain
     ln_k_max: _LogGain
@@ -74,13 +72,11 @@ class ByGain(Numbers):
         return self
 
 
-class Relation(Numbers):
+class Relation(Frozen):
     """ln(read) = slope ln(shot) + bias + N(0, spread).
 
     These are the variances of a heteroscedastic model.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     shot_min: _Shot
     shot_max: _Shot
@@ -104,6 +100,7 @@ class Calibration(Numbers):
     ISO, shot, read. At most 1,000 of either.
     """
 
+    # Camera files may say more of a camera than what noise is made of: a sensor's name, links.
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     source: str = ""

@@ -9,165 +9,147 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from ...manifests.config import InvalidValue
 from ..degradations.recipe import Degradations
+from ..kernels.arrays import FloatArray
+from ..kernels.curves import LUMINANCE
 from ..kernels.demosaic import METHODS
+from ..kernels.emitters import MOST_EMITTERS
 from ..kernels.exposure import GUIDES
-from ..parameters.distributions import ZERO, Constant, Distribution
-from ..parameters.schema import Added, Chance, Each, OneOf, Section, Within, about
+from ..kernels.numbers.library import exp
+from ..parameters.distributions import Distribution
+from ..parameters.schema import Added, Section, number, one_of
 from ..parameters.together import Together
+from .calibrated_sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
 from .calibration import Calibration
-from .emitters import Emitters
-from .noise import NoiseSection
-from .sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
 
 MAX_LIGHTS = 16
 MAX_CELLS = 16
 MAX_GRID = 8
+MOST_LINES = 4
+_DAYLIGHT = 6500.0
+_PRIMARIES = np.array([611.0, 549.0, 464.0])
+"""Dominant wavelengths of sRGB's red, green and blue, nm."""
+_C2 = 1.438777e7
+"""Second radiation constant, nm K."""
 
 
 class ExposureSection(Section):
     """Underexposure: the reduction of light on the sensor."""
 
-    ev: Annotated[
-        Distribution, Within(-4, 16, "EV"), about("stops under the exposure of the normal")
-    ] = ZERO
-    by_brightness: Annotated[
-        Distribution,
-        Added(),
-        Within(-2, 2),
-        about(
+    ev: Distribution = number((-4, 16, "EV"), "stops under the exposure of the normal")
+    by_brightness: Distribution = number(
+        (-2, 2),
+        (
             "further stops for each stop that the normal's mean light lies above .18 of white;"
             " at least 2 EV of `ev` are left"
         ),
-    ] = ZERO
+        added=True,
+    )
 
 
 class Highlights(Section):
     """Light that the photograph cut off."""
 
-    ev: Annotated[
-        Distribution,
-        Within(0, 8, "EV"),
-        about("stops by which white is brightened; what comes near white, less"),
-    ] = ZERO
+    ev: Distribution = number(
+        (0, 8, "EV"), "stops by which white is brightened; what comes near white, less"
+    )
 
 
 class Tone(Section):
     """The camera's tone curve, inverted for the normal and applied to the low."""
 
-    strength: Annotated[
-        Distribution,
-        Within(0, 1),
-        about("t of the tone curve y = (1-t) x + t (3x^2 - 2x^3) on encoded values"),
-    ] = ZERO
-    transfer: Annotated[
-        Distribution,
-        OneOf(("srgb", "gamma")),
-        about("srgb (IEC 61966-2-1), or a plain power law, of the exponent gamma"),
-    ] = Constant("srgb")
-    gamma: Annotated[Distribution, Within(1, 5), about("exponent of transfer: gamma")] = Constant(
-        2.2
+    strength: Distribution = number(
+        (0, 1), "t of the tone curve y = (1-t) x + t (3x^2 - 2x^3) on encoded values"
     )
-    applied: Annotated[
-        Distribution,
-        OneOf(("both", "in")),
-        about("both ways; or only in, as published code leaves the curve out on the way back"),
-    ] = Constant("both")
-    exponent: Annotated[
-        Distribution,
-        Added(),
-        Within(0.7, 1.4),
-        about("g of y = x^g in linear light: contrast of the photograph's own camera, undone"),
-    ] = Constant(1.0)
-    shoulder: Annotated[
-        Distribution,
-        Added(),
-        Within(0, 6),
-        about("h of y (1 + h y^2): the photograph's compressed highlights, undone"),
-    ] = ZERO
-    toe: Annotated[
-        Distribution,
-        Added(),
-        Within(0.01, 0.1),
-        about("a of (1 + a) x^(1/2.4) - a on the way out; .04 is straight to level 7, .055 sRGB"),
-    ] = Constant(0.055)
+    transfer: Distribution = one_of(
+        ("srgb", "gamma"),
+        "srgb (IEC 61966-2-1), or a plain power law, of the exponent gamma",
+        default="srgb",
+    )
+    gamma: Distribution = number((1, 5), "exponent of transfer: gamma", default=2.2)
+    applied: Distribution = one_of(
+        ("both", "in"),
+        "both ways; or only in, as published code leaves the curve out on the way back",
+        default="both",
+    )
+    exponent: Distribution = number(
+        (0.7, 1.4),
+        "g of y = x^g in linear light: contrast of the photograph's own camera, undone",
+        default=1.0,
+        added=True,
+    )
+    shoulder: Distribution = number(
+        (0, 6), "h of y (1 + h y^2): the photograph's compressed highlights, undone", added=True
+    )
+    toe: Distribution = number(
+        (0.01, 0.1),
+        "a of (1 + a) x^(1/2.4) - a on the way out; .04 is straight to level 7, .055 sRGB",
+        default=0.055,
+        added=True,
+    )
 
 
 class Smooth(Section):
     """A random smooth field: a grid of cells x cells normal numbers, bicubic between."""
 
-    sigma_ev: Annotated[
-        Distribution, Within(0, 6, "EV"), about("standard deviation of the grid's numbers")
-    ] = ZERO
-    cells: Annotated[
-        Distribution, Within(2, MAX_CELLS, whole=True), about("of the grid along each side")
-    ] = Constant(4.0)
+    sigma_ev: Distribution = number((0, 6, "EV"), "standard deviation of the grid's numbers")
+    cells: Distribution = number(
+        (2, MAX_CELLS), "of the grid along each side", default=4.0, whole=True
+    )
 
 
 class LightsSection(Section):
     """Pools of light, placed at random, preferably where the photograph is bright."""
 
     repeated = True
-    count: Annotated[Distribution, Within(0, MAX_LIGHTS, whole=True), about("how many")] = ZERO
-    ev: Annotated[Distribution, Within(-8, 12, "EV"), about("at their middle")] = ZERO
-    radius: Annotated[Distribution, Within(0.01, 2, "of the longer side"), about("how wide")] = (
-        Constant(0.3)
+    count: Distribution = number((0, MAX_LIGHTS), "how many", whole=True)
+    ev: Distribution = number((-8, 12, "EV"), "at their middle")
+    radius: Distribution = number((0.01, 2, "of the longer side"), "how wide", default=0.3)
+    falloff: Distribution = number((0.5, 8), "exponent; 2 is Gaussian", default=2.0)
+    warmth_ev: Distribution = number(
+        (-6, 6, "EV"), "red over blue: 0 for white, 2 or so for a bulb under daylight balance"
     )
-    falloff: Annotated[Distribution, Within(0.5, 8), about("exponent; 2 is Gaussian")] = Constant(
-        2.0
-    )
-    warmth_ev: Annotated[
-        Distribution,
-        Within(-6, 6, "EV"),
-        about("red over blue: 0 for white, 2 or so for a bulb under daylight balance"),
-    ] = ZERO
 
 
 class SceneSection(Section):
     """The photograph's own light and dark, once more."""
 
-    strength: Annotated[
-        Distribution,
-        Within(-2, 4),
-        about("a of a * (log2 of smoothed luminance, less its mean): what was dark gets darker"),
-    ] = ZERO
+    strength: Distribution = number(
+        (-2, 4), "a of a * (log2 of smoothed luminance, less its mean): what was dark gets darker"
+    )
 
 
 class Vignette(Section):
     """Loss in the corners."""
 
-    ev: Annotated[
-        Distribution, Within(0, 6, "EV"), about("loss in the corners, by the cos^4 law")
-    ] = ZERO
+    ev: Distribution = number((0, 6, "EV"), "loss in the corners, by the cos^4 law")
 
 
 class Gradient(Section):
     """Light from one side."""
 
-    ev: Annotated[
-        Distribution,
-        Within(-12, 12, "EV"),
-        about("difference between two opposite sides, in a random direction"),
-    ] = ZERO
+    ev: Distribution = number(
+        (-12, 12, "EV"), "difference between two opposite sides, in a random direction"
+    )
 
 
 class GridSection(Section):
     """Random light by place and luminance: normal numbers at nodes, linear between."""
 
-    sigma_ev: Annotated[
-        Distribution, Within(0, 6, "EV"), about("standard deviation of the grid's numbers")
-    ] = ZERO
-    cells: Annotated[
-        Distribution, Within(1, MAX_GRID, whole=True), about("of the grid along each side")
-    ] = Constant(4.0)
-    levels: Annotated[
-        Distribution,
-        Within(1, GUIDES, whole=True),
-        about("of the grid along luminance; 1 for light that knows places alone"),
-    ] = Constant(2.0)
+    sigma_ev: Distribution = number((0, 6, "EV"), "standard deviation of the grid's numbers")
+    cells: Distribution = number(
+        (1, MAX_GRID), "of the grid along each side", default=4.0, whole=True
+    )
+    levels: Distribution = number(
+        (1, GUIDES),
+        "of the grid along luminance; 1 for light that knows places alone",
+        default=2.0,
+        whole=True,
+    )
 
 
 class Pools(Section):
@@ -177,19 +159,15 @@ class Pools(Section):
     """
 
     repeated = True
-    count: Annotated[Distribution, Within(0, MAX_LIGHTS, whole=True), about("how many")] = ZERO
-    ev: Annotated[Distribution, Within(0, 12, "EV"), about("at their middle")] = ZERO
-    radius: Annotated[Distribution, Within(0.01, 2, "of the longer side"), about("how wide")] = (
-        Constant(0.2)
+    count: Distribution = number((0, MAX_LIGHTS), "how many", whole=True)
+    ev: Distribution = number((0, 12, "EV"), "at their middle")
+    radius: Distribution = number((0.01, 2, "of the longer side"), "how wide", default=0.2)
+    falloff: Distribution = number((0.5, 8), "exponent; 2 is Gaussian", default=1.0)
+    edges: Distribution = number(
+        (0, 8),
+        "how sharply they stop at what is darker than white: the power of its lightness",
+        default=2.0,
     )
-    falloff: Annotated[Distribution, Within(0.5, 8), about("exponent; 2 is Gaussian")] = Constant(
-        1.0
-    )
-    edges: Annotated[
-        Distribution,
-        Within(0, 8),
-        about("how sharply they stop at what is darker than white: the power of its lightness"),
-    ] = Constant(2.0)
 
 
 class SceneLight(Section):
@@ -198,19 +176,16 @@ class SceneLight(Section):
     No light is above that of the photograph then.
     """
 
-    undone: Annotated[
-        Distribution,
-        Within(-16, 16, "EV"),
-        Each(GUIDES),
-        about(
+    undone: Distribution = number(
+        (-16, 16, "EV"),
+        (
             "what fusing and tone mapping took out of the scene's own light, put back: stops at"
             " eight lightnesses, from black to white (the last is what the photograph cut off)"
         ),
-    ] = ZERO
+        each=GUIDES,
+    )
     grid: GridSection = GridSection()
-    ambient: Annotated[
-        Distribution, Within(0, 1), about("share of the light that is even, whatever shines")
-    ] = ZERO
+    ambient: Distribution = number((0, 1), "share of the light that is even, whatever shines")
     pools: Pools = Pools()
 
 
@@ -221,9 +196,9 @@ class Illumination(Section):
     lamps that make them. They know no edges; `scene_light` does.
     """
 
-    probability: Annotated[
-        Distribution, Within(0, 1), Chance(), about("share of the images that have a field")
-    ] = Constant(1.0)
+    probability: Distribution = number(
+        (0, 1), "share of the images that have a field", default=1.0, chance=True
+    )
     smooth: Smooth = Smooth()
     lights: LightsSection = LightsSection()
     lamps: LightsSection = LightsSection()
@@ -241,31 +216,32 @@ class Camera(Section):
     or `camera.file=FILE`, takes them from a YAML file when it is read (`recipes.named_files`).
     """
 
-    name: Annotated[
-        Distribution,
-        OneOf(camera_names(), more=True),
-        about("camera of the camera file; see gloam cameras"),
-    ] = Constant("sony-a7s2")
-    iso: Annotated[
-        Distribution,
-        Within(1, 1_000_000, "ISO"),
-        about("nearest calibrated one; nominal for cameras calibrated by gain"),
-    ] = Constant(800.0)
-    read_noise: Annotated[
-        Distribution,
-        OneOf((TUKEY, GAUSSIAN)),
-        about("form of the read noise; gaussian for cameras without a Tukey fit"),
-    ] = Constant(TUKEY)
-    matrix: Annotated[
-        Distribution,
-        OneOf(("random", "none")),
-        about("random mixes the colours of four cameras, none sees sRGB"),
-    ] = Constant("none")
-    levels: Annotated[
-        Distribution,
-        Within(0, MAX_LEVELS, whole=True),
-        about("steps of the converter from black to white; 0 for the sensor's own"),
-    ] = ZERO
+    name: Distribution = one_of(
+        camera_names(),
+        "camera of the camera file; see gloam cameras",
+        default="sony-a7s2",
+        more=True,
+    )
+    iso: Distribution = number(
+        (1, 1_000_000, "ISO"),
+        "nearest calibrated one; nominal for cameras calibrated by gain",
+        default=800.0,
+    )
+    read_noise: Distribution = one_of(
+        (TUKEY, GAUSSIAN),
+        "form of the read noise; gaussian for cameras without a Tukey fit",
+        default=TUKEY,
+    )
+    matrix: Distribution = one_of(
+        ("random", "none"),
+        "random mixes the colours of four cameras, none sees sRGB",
+        default="none",
+    )
+    levels: Distribution = number(
+        (0, MAX_LEVELS),
+        "steps of the converter from black to white; 0 for the sensor's own",
+        whole=True,
+    )
     own: Annotated[dict[str, Calibration], Added()] = Field(
         default={}, description="calibrations of one's own, by name"
     )
@@ -290,25 +266,18 @@ class Camera(Section):
 class WhiteBalance(Section):
     """Gains of red and blue over green, and how the camera misjudges them."""
 
-    red: Annotated[Distribution, Within(0.2, 8), about("gain of red over green")] = Constant(1.0)
-    blue: Annotated[Distribution, Within(0.2, 8), about("gain of blue over green")] = Constant(1.0)
-    error_ev: Annotated[
-        Distribution,
-        Within(-3, 3, "EV"),
-        Each(2),
-        about("the camera's error, drawn for red and for blue"),
-    ] = ZERO
+    red: Distribution = number((0.2, 8), "gain of red over green", default=1.0)
+    blue: Distribution = number((0.2, 8), "gain of blue over green", default=1.0)
+    error_ev: Distribution = number(
+        (-3, 3, "EV"), "the camera's error, drawn for red and for blue", each=2
+    )
 
 
 class ChromaNoiseReduction(Section):
     """Smoothing of colour differences, as cameras do it."""
 
-    strength: Annotated[
-        Distribution, Within(0, 1), about("share of the way to their Gaussian blur")
-    ] = ZERO
-    sigma: Annotated[
-        Distribution, Within(0.3, 5, "pixels"), about("standard deviation of that blur")
-    ] = Constant(1.0)
+    strength: Distribution = number((0, 1), "share of the way to their Gaussian blur")
+    sigma: Distribution = number((0.3, 5, "pixels"), "standard deviation of that blur", default=1.0)
 
 
 class Isp(Section):
@@ -319,37 +288,192 @@ class Isp(Section):
     channel a pixel, as code that works on RGB assumes (no real sensor).
     """
 
-    digital_gain_ev: Annotated[
-        Distribution, Within(-2, 14, "EV"), about("brightening after the sensor")
-    ] = ZERO
-    contrast: Annotated[Distribution, Within(0.2, 4), about("exponent in linear light")] = Constant(
-        1.0
+    digital_gain_ev: Distribution = number((-2, 14, "EV"), "brightening after the sensor")
+    contrast: Distribution = number((0.2, 4), "exponent in linear light", default=1.0)
+    demosaic: Distribution = one_of(
+        tuple(METHODS),
+        "binned: a quad of sites a pixel; bilinear, malvar: one; none: three samples",
+        default="binned",
     )
-    demosaic: Annotated[
-        Distribution,
-        OneOf(tuple(METHODS)),
-        about("binned: a quad of sites a pixel; bilinear, malvar: one; none: three samples"),
-    ] = Constant("binned")
     chroma: ChromaNoiseReduction = ChromaNoiseReduction()
 
 
 class Video(Section):
     """Change of exposure from frame to frame of a clip; the first frame is like a still."""
 
-    fps: Annotated[
-        Distribution, Within(1, 1000), about("frames a second that a clip was taken with")
-    ] = Constant(25.0)
-    drift_ev: Annotated[
-        Distribution, Within(-4, 4, "EV"), about("stops that it gets darker in a second")
-    ] = ZERO
-    flicker_ev: Annotated[
-        Distribution, Within(0, 2, "EV"), about("amplitude of the lamps' flicker, a sine")
-    ] = ZERO
-    flicker_hz: Annotated[
-        Distribution,
-        Within(1, 1000, "Hz"),
-        about("its frequency: twice that of the mains; beats with fps"),
-    ] = Constant(100.0)
+    fps: Distribution = number(
+        (1, 1000), "frames a second that a clip was taken with", default=25.0
+    )
+    drift_ev: Distribution = number((-4, 4, "EV"), "stops that it gets darker in a second")
+    flicker_ev: Distribution = number((0, 2, "EV"), "amplitude of the lamps' flicker, a sine")
+    flicker_hz: Distribution = number(
+        (1, 1000, "Hz"), "its frequency: twice that of the mains; beats with fps", default=100.0
+    )
+
+
+class Glow(Section):
+    """Light that spreads far around each lamp."""
+
+    share: Distribution = number((0, 0.6), "of a lamp's light")
+    radius: Distribution = number(
+        (0.001, 0.2, "of the longer side"),
+        "a of (1 + (d / a)^2)^-3/2; half of the glow lies within 1.6 a",
+        default=0.02,
+    )
+
+
+class Streaks(Section):
+    """Lines of light through each lamp, at even angles; one turn for all of a picture."""
+
+    lines: Distribution = number(
+        (0, MOST_LINES),
+        "how many: half the blades of an aperture with an even number of them",
+        whole=True,
+    )
+    share: Distribution = number((0, 0.3), "of a lamp's light", default=0.1)
+    length: Distribution = number(
+        (0.01, 1, "of the longer side"), "from a lamp to their ends", default=0.1
+    )
+
+
+class Emitters(Section):
+    """Lamps that shine into the lens, where the photograph is brightest.
+
+    Their light is added to the scene's, whatever the illumination, before the sensor. Around a lamp
+    it glows: a lens and the air before it scatter a share of all light far beyond the picture of
+    its source. The tail is Moffat's (1 + (d / a)^2)^-3/2 (A. F. J. Moffat, Astronomy and
+    Astrophysics 3, 1969), which falls with the cube of the distance, as the wide part of measured
+    glare does (G. Spencer et al., Physically-based glare effects for digital images, SIGGRAPH
+    1995); it ends at 16 a. Streaks are what straight edges of an aperture diffract, a line at right
+    angles to each.
+    """
+
+    repeated = True
+    count: Distribution = number((0, MOST_EMITTERS), "how many", whole=True)
+    ev: Distribution = number(
+        (-4, 16, "EV"), "above the photograph's white, of a lamp's disc", default=7.0
+    )
+    radius: Distribution = number(
+        (0.0005, 0.1, "of the longer side"), "of the disc; at least 1.5 pixels", default=0.01
+    )
+    temperature: Distribution = number(
+        (1000, 20000, "K"), "of a black body of that colour; 6500 is white", default=_DAYLIGHT
+    )
+    glow: Glow = Glow()
+    streaks: Streaks = Streaks()
+
+
+def black_body_tints(kelvin: FloatArray) -> FloatArray:
+    """Return factors on R, G and B (N, 3) of the light of black bodies, of luminance 1.
+
+    6500 K is white. They are Planck's law at the dominant wavelengths of sRGB's primaries.
+    """
+    hot, day = (
+        exp((_C2 / (_PRIMARIES * one)).reshape(-1)).reshape(-1, 3) - 1
+        for one in (kelvin[:, None], np.array([[_DAYLIGHT]]))
+    )
+    tints: FloatArray = day / hot
+    red, green, blue = (LUMINANCE * tints).T
+    return tints / (red + green + blue)[:, None]
+
+
+_OFFSET = number((-8, 8, "levels"), "that black is off by")
+_SHOT = number((0, 64, "levels"), "gain K: variance for each level of light")
+_READ = number((0, 64, "levels"), "standard deviation, without the tail")
+_SHARE = number((0, 0.5), "of the samples that have a tail")
+_TAIL = number((0, 8), "its mean, times the read noise")
+_ROWS = number((0, 2), "times a sample's own deviation")
+_CORRELATION = number((-0.98, 0.98), "between their noise")
+
+
+class Offset(Section):
+    """Error of the black level."""
+
+    red: Distribution = _OFFSET
+    green: Distribution = _OFFSET
+    blue: Distribution = _OFFSET
+
+
+class Shot(Section):
+    """Shot noise, with the skewness of Poisson's."""
+
+    red: Distribution = _SHOT
+    green: Distribution = _SHOT
+    blue: Distribution = _SHOT
+
+
+class Read(Section):
+    """Read noise, Gaussian."""
+
+    red: Distribution = _READ
+    green: Distribution = _READ
+    blue: Distribution = _READ
+
+
+class TailShare(Section):
+    """Share of samples with more read noise, from hot pixels and telegraph noise."""
+
+    red: Distribution = _SHARE
+    green: Distribution = _SHARE
+    blue: Distribution = _SHARE
+
+
+class Tail(Section):
+    """Exponential tail of the read noise: positive, less its mean over all samples."""
+
+    red: Distribution = _TAIL
+    green: Distribution = _TAIL
+    blue: Distribution = _TAIL
+
+
+class RowsSection(Section):
+    """Noise that a row shares."""
+
+    red: Distribution = _ROWS
+    green: Distribution = _ROWS
+    blue: Distribution = _ROWS
+
+
+_GRAIN = number((-0.3, 1), "weight of each neighbour's noise, of a sample's own")
+
+
+class GrainSection(Section):
+    """Noise that neighbours share, as demosaicing and noise reduction of a camera's JPEGs leave it.
+
+    Weights b give neighbours a correlation of 2 b / (1 + 2 b^2); below 0, as sharpening does.
+    """
+
+    across: Distribution = _GRAIN
+    down: Distribution = _GRAIN
+
+
+class Correlation(Section):
+    """Correlations of the channels' noise, as white balance and colour matrix leave them."""
+
+    red_green: Distribution = _CORRELATION
+    green_blue: Distribution = _CORRELATION
+    red_blue: Distribution = _CORRELATION
+
+
+class NoiseSection(Section):
+    """Noise of developed light by channel, in place of the sensor's own; off unless given.
+
+    It is what pictures show after demosaicing, white balance and colour matrix, of a camera that is
+    known by them alone. Its unit is one 8-bit level of the straight, darkest part of the curve
+    (`tone.toe`), in linear light: of sRGB 1 / (255 x 12.92) of white.
+    """
+
+    offset: Offset = Offset()
+    shot: Shot = Shot()
+    read: Read = Read()
+    tail_share: TailShare = TailShare()
+    tail: Tail = Tail()
+    rows: RowsSection = RowsSection()
+    correlation: Correlation = Correlation()
+    grain: Annotated[GrainSection, Added()] = GrainSection()
+    kurtosis: Distribution = number(
+        (0, 2.9), "excess kurtosis of shot and read noise: each sample is of one of two widths"
+    )
 
 
 class CameraRecipe(Section):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..parameters.columns import Columns, KeyedColumns
+from ..parameters.keyed_columns import Columns, KeyedColumns
 from .jpeg import HALVED
 from .point_spread import NOTHING, Spread, make_spreads
 

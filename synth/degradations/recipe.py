@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ..parameters.distributions import ZERO, Constant, Distribution
-from ..parameters.schema import Added, Chance, OneOf, Section, Within, about
+from ..parameters.distributions import Distribution
+from ..parameters.schema import Added, Section, number, one_of
 
 MOST_LENGTH, MOST_RADIUS = 64, 16
 
@@ -13,64 +13,54 @@ MOST_LENGTH, MOST_RADIUS = 64, 16
 class Degradation(Section):
     """A degradation that a share of the images has."""
 
-    probability: Annotated[
-        Distribution, Within(0, 1), Chance(), about("share of the images that have it")
-    ] = Constant(1.0)
+    probability: Distribution = number(
+        (0, 1), "share of the images that have it", default=1.0, chance=True
+    )
 
 
 class Motion(Degradation):
     """Blur by movement of the camera, along a straight line in a random direction."""
 
-    length: Annotated[
-        Distribution,
-        Within(0, MOST_LENGTH, "pixels"),
-        about("of the way that a point of the scene takes during the exposure"),
-    ] = ZERO
+    length: Distribution = number(
+        (0, MOST_LENGTH, "pixels"), "of the way that a point of the scene takes during the exposure"
+    )
 
 
 class Defocus(Degradation):
     """Blur by focusing elsewhere: a point becomes a disc."""
 
-    radius: Annotated[Distribution, Within(0, MOST_RADIUS, "pixels"), about("of the disc")] = ZERO
+    radius: Distribution = number((0, MOST_RADIUS, "pixels"), "of the disc")
 
 
 class Shift(Section):
     """Misregistration of the pair: the low lies beside its normal, in a random direction."""
 
-    length: Annotated[
-        Distribution, Within(0, 8, "pixels"), about("of the shift; may be parts of a pixel")
-    ] = ZERO
+    length: Distribution = number((0, 8, "pixels"), "of the shift; may be parts of a pixel")
 
 
 class Banding(Degradation):
     """Bands across the picture: mains lamps flicker while its rows are read one after another."""
 
-    depth: Annotated[
-        Distribution, Within(0, 0.95), about("share of the light that comes and goes")
-    ] = ZERO
-    bands: Annotated[
-        Distribution,
-        Within(0.1, 100),
-        about("over the picture's height: read-out time times twice the mains frequency"),
-    ] = Constant(3.0)
+    depth: Distribution = number((0, 0.95), "share of the light that comes and goes")
+    bands: Distribution = number(
+        (0.1, 100),
+        "over the picture's height: read-out time times twice the mains frequency",
+        default=3.0,
+    )
 
 
 class FixedPattern(Degradation):
     """A pattern that the sensor adds to every picture alike, and to all frames of a clip."""
 
-    columns: Annotated[
-        Distribution,
-        Within(0, 1000, "electrons"),
-        about("standard deviation of the offsets of its columns"),
-    ] = ZERO
-    hot_share: Annotated[
-        Distribution, Within(0, 0.05), about("share of the sites that are hot")
-    ] = ZERO
-    hot: Annotated[
-        Distribution,
-        Within(0, 1_000_000, "electrons"),
-        about("mean of what hot sites collect in the dark, exponentially distributed"),
-    ] = Constant(100.0)
+    columns: Distribution = number(
+        (0, 1000, "electrons"), "standard deviation of the offsets of its columns"
+    )
+    hot_share: Distribution = number((0, 0.05), "share of the sites that are hot")
+    hot: Distribution = number(
+        (0, 1_000_000, "electrons"),
+        "mean of what hot sites collect in the dark, exponentially distributed",
+        default=100.0,
+    )
 
 
 class Jpeg(Degradation):
@@ -79,14 +69,10 @@ class Jpeg(Degradation):
     gloam's own arithmetic: the error is that of libjpeg, the bytes are those of no library.
     """
 
-    quality: Annotated[
-        Distribution, Within(0, 100), about("1 to 100, rounded, of libjpeg's scale; 0 for none")
-    ] = ZERO
-    chroma: Annotated[
-        Distribution,
-        OneOf(("4:2:0", "4:4:4")),
-        about("colour of 2 x 2 pixels together, or of each"),
-    ] = Constant("4:2:0")
+    quality: Distribution = number((0, 100), "1 to 100, rounded, of libjpeg's scale; 0 for none")
+    chroma: Distribution = one_of(
+        ("4:2:0", "4:4:4"), "colour of 2 x 2 pixels together, or of each", default="4:2:0"
+    )
 
 
 class LastDegradations(Section):

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ..camera.calibrated_sensors import sensor_colour_matrices
 from ..camera.recipe import CameraRecipe
-from ..camera.sensors import sensor_colour_matrices
 from ..degradations.columns import finish_degradations
 from ..kernels.numbers.library import log
 from ..kernels.numbers.sums import rounded_sums
-from ..parameters.columns import Columns, KeyedColumns, Ragged
 from ..parameters.distributions import STANDARD, UNIT, Constant
 from ..parameters.drawing import draw_section
+from ..parameters.keyed_columns import Columns, KeyedColumns, Ragged
 from .sensors import draw_sensors
 
 _FIELD = "illumination"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..camera.recipe import MAX_CELLS, MAX_GRID, CameraRecipe
 from ..kernels.exposure import GUIDES
-from ..parameters.checks import check_numbers
+from ..parameters.drawing import check_numbers
 from .record import CameraDraw
 
 _DN = (0.0, 1e12)

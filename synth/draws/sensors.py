@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..camera.calibrated_sensors import GAUSSIAN, TUKEY, Sensors, is_fitted, sensors_at, with_levels
 from ..camera.recipe import CameraRecipe
-from ..camera.sensors import GAUSSIAN, TUKEY, Sensors, is_fitted, sensors_at, with_levels
-from ..parameters.columns import Columns, KeyedColumns
+from ..parameters.keyed_columns import Columns, KeyedColumns
 
 _SILENT = 2.0**-10, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0**20
 """The `Sensors` from the gain on of a sensor that rounds and counts so finely that nothing

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..camera.emitters import black_body_tints
 from ..camera.illumination import light_tints
+from ..camera.recipe import black_body_tints
 from ..degradations.columns import fill_degradations
 from ..degradations.point_spread import Spread
 from ..kernels.args import CHANNELS, DRAW
@@ -28,8 +28,8 @@ from ..kernels.numbers.quantiles import (
     tukey_lambda_pair_quantile,
     tukey_lambda_quantile,
 )
-from ..parameters.columns import Columns, Floats, distinct
 from ..parameters.drawing import columns_of, leaves
+from ..parameters.keyed_columns import Columns, Floats, distinct
 from .record import CameraDraw
 
 _AS_DRAWN = {

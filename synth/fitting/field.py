@@ -24,8 +24,8 @@ from ..kernels.curves import LEVEL_LIGHT, LUMINANCE
 from ..kernels.exposure import GUIDES
 from ..kernels.illumination import CELLS
 from ..kernels.mean_electrons import expose_window
-from ..parameters.columns import KeyedColumns
 from ..parameters.drawing import records_of
+from ..parameters.keyed_columns import KeyedColumns
 from ..render.kernel_args import kernel_args
 from ..render.window import scene_of
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import SourceError
 from ...manifests.images.decode import read_rgb
-from ...manifests.images.jpeg import jpeg_quality
+from ...manifests.images.jpeg_file import jpeg_quality
 from ...manifests.sources.folders import image_pairs
 from ...storage.untrusted import read_regular
 from ..analysis.all_statistics import middle

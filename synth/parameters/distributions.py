@@ -13,7 +13,7 @@ import math
 import re
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -51,10 +51,29 @@ class Constant:
         return format_value(self.value)
 
 
+class _Range:
+    """A distribution of numbers from `low` to `high`, as a dataclass of a recipe's numbers."""
+
+    name: ClassVar[str]
+    low: float
+    high: float
+
+    def extremes(self) -> tuple[Value, ...]:
+        """Return the least and the greatest value."""
+        return (self.low, self.high)
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(format_value, vars(self).values()))})"
+
+    def _bounded(self, values: Floats) -> Floats:
+        return np.minimum(np.maximum(values, self.low), self.high)
+
+
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(_Range):
     """Uniform in [low, high]."""
 
+    name = "uniform"
     low: float
     high: float
 
@@ -62,39 +81,26 @@ class Uniform:
         """Return the values at uniform numbers between 0 and 1 (N)."""
         return self.low + (self.high - self.low) * u
 
-    def extremes(self) -> tuple[Value, ...]:
-        """Return the least and the greatest value."""
-        return (self.low, self.high)
-
-    def __str__(self) -> str:
-        return f"uniform({format_value(self.low)}, {format_value(self.high)})"
-
 
 @dataclass(frozen=True)
-class LogUniform:
+class LogUniform(_Range):
     """A value whose logarithm is uniform: each octave between low and high is equally likely."""
 
+    name = "loguniform"
     low: float
     high: float
 
     def quantile(self, u: Floats) -> Floats:
         """Return the values at uniform numbers between 0 and 1 (N)."""
         first = math.log(self.low)
-        drawn = exp(first + (math.log(self.high) - first) * u)
-        return np.minimum(np.maximum(drawn, self.low), self.high)
-
-    def extremes(self) -> tuple[Value, ...]:
-        """Return the least and the greatest value."""
-        return (self.low, self.high)
-
-    def __str__(self) -> str:
-        return f"loguniform({format_value(self.low)}, {format_value(self.high)})"
+        return self._bounded(exp(first + (math.log(self.high) - first) * u))
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(_Range):
     """Normal, cut off at low and high (the rest is scaled up, nothing piles up at the bounds)."""
 
+    name = "normal"
     mean: float
     deviation: float
     low: float
@@ -108,15 +114,12 @@ class Gaussian:
         below = normal.cdf(self.low)
         kept = normal.cdf(self.high) - below
         p = below + kept * u
-        if below > 0 and below + kept < 1:
-            return self._bounded(p)
         inside = (p > 0) & (p < 1)
+        if inside.all():
+            return self._bounded(normal_quantile(p, self.mean, self.deviation))
+        values = normal_quantile(np.where(inside, p, 0.5), self.mean, self.deviation)
         outside = np.where(p <= 0, self.low, self.high)
-        return np.where(inside, self._bounded(np.where(inside, p, 0.5)), outside)
-
-    def _bounded(self, p: Floats) -> Floats:
-        values = normal_quantile(p, self.mean, self.deviation)
-        return np.minimum(np.maximum(values, self.low), self.high)
+        return np.where(inside, self._bounded(values), outside)
 
     def share_kept(self) -> float:
         """Return how much of the whole distribution lies between the bounds, 0 to 1."""
@@ -126,14 +129,6 @@ class Gaussian:
         if self.low == self.high:
             return normal.pdf(self.low) * self.deviation
         return normal.cdf(self.high) - normal.cdf(self.low)
-
-    def extremes(self) -> tuple[Value, ...]:
-        """Return the least and the greatest value."""
-        return (self.low, self.high)
-
-    def __str__(self) -> str:
-        numbers = self.mean, self.deviation, self.low, self.high
-        return f"normal({', '.join(format_value(number) for number in numbers)})"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One random number of a (seed, key, purpose, index), by hashlib; `columns` draws those of many.
+"""One random number of a (seed, key, purpose, index), by hashlib; `keyed_columns` draws many.
 
 It needs no kernels, which take half a second to load.
 """

@@ -51,11 +51,6 @@ class Section(BaseModel):
         return f"<{type(self).__name__} {name}>" if isinstance(name, str) else super().__repr__()
 
 
-def about(text: str) -> Any:
-    """Describe a parameter for users."""
-    return Field(description=text)
-
-
 @dataclass(frozen=True)
 class Added:
     """Annotates a field that came after the first sets.
@@ -153,6 +148,36 @@ def _parsed(value: Any) -> Distribution:
 
 def _finding(message: str) -> PydanticCustomError:
     return PydanticCustomError("gloam", "{message}", {"message": message})
+
+
+def number(
+    bounds: tuple[float, float] | tuple[float, float, str],
+    about: str,
+    *,
+    default: float = 0.0,
+    whole: bool = False,
+    each: int = 0,
+    chance: bool = False,
+    added: bool = False,
+) -> Any:
+    """Declare a parameter that is a number within bounds, with their unit, and say what it is.
+
+    whole: see `Within`. each, chance, added: whether it is `Each`, a `Chance`, `Added`.
+    """
+    within = Within(bounds[0], bounds[1], bounds[2] if len(bounds) == 3 else "", whole)
+    marks = [within, *[Each(each)] * bool(each), *[Chance()] * chance]
+    return _declared(Constant(default), about, [*marks, *[Added()] * added])
+
+
+def one_of(names: tuple[str, ...], about: str, *, default: str, more: bool = False) -> Any:
+    """Declare a parameter that is one of some names, and say what it is; see `OneOf`."""
+    return _declared(Constant(default), about, [OneOf(names, more)])
+
+
+def _declared(default: Constant, about: str, marks: list[Any]) -> Any:
+    field: Any = Field(default=default, description=about)
+    field.metadata += marks
+    return field
 
 
 def within_of(kind: type[BaseModel], path: str) -> Within | None:

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ...manifests.config import InvalidValue
-from .columns import Columns, KeyedColumns, Ragged
+from .keyed_columns import Columns, KeyedColumns, Ragged
 from .schema import Added, Section, within_of
 
 _Number = Annotated[float, Field(allow_inf_nan=False)]

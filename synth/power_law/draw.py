@@ -8,8 +8,8 @@ import numpy as np
 
 from ..degradations.columns import finish_degradations
 from ..degradations.draw import LastDegradationsDraw
-from ..parameters.columns import Columns, KeyedColumns
 from ..parameters.drawing import Drawn, Off, draw_section, nothing_of
+from ..parameters.keyed_columns import Columns, KeyedColumns
 from .recipe import PowerLawRecipe
 
 _NO_DEGRADATIONS = Off(nothing_of(LastDegradationsDraw))

@@ -10,21 +10,21 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from ..degradations.recipe import LastDegradations
-from ..parameters.distributions import ZERO, Constant, Distribution
-from ..parameters.schema import Added, OneOf, Section, Within, about
+from ..parameters.distributions import Distribution
+from ..parameters.schema import Added, Section, number, one_of
 
 
 class Curve(Section):
     """beta (alpha x)^gamma of encoded values x in [0, 1]."""
 
-    alpha: Annotated[Distribution, Within(0, 4), about("factor before the power")] = Constant(1.0)
-    beta: Annotated[Distribution, Within(0, 4), about("factor after it")] = Constant(1.0)
-    gamma: Annotated[Distribution, Within(0.1, 10), about("exponent")] = Constant(1.0)
-    stretch: Annotated[
-        Distribution,
-        OneOf(("none", "range")),
-        about("range first scales the image's values to 0 to 1, as MATLAB's imadjust"),
-    ] = Constant("none")
+    alpha: Distribution = number((0, 4), "factor before the power", default=1.0)
+    beta: Distribution = number((0, 4), "factor after it", default=1.0)
+    gamma: Distribution = number((0.1, 10), "exponent", default=1.0)
+    stretch: Distribution = one_of(
+        ("none", "range"),
+        "range first scales the image's values to 0 to 1, as MATLAB's imadjust",
+        default="none",
+    )
 
 
 class PowerLawNoise(Section):
@@ -33,17 +33,13 @@ class PowerLawNoise(Section):
     White is light 1.
     """
 
-    space: Annotated[
-        Distribution,
-        OneOf(("srgb", "raw")),
-        about("raw: linear light behind a Bayer mosaic, bilinear"),
-    ] = Constant("srgb")
-    peak: Annotated[
-        Distribution, Within(0, 1e6, "photons"), about("of white, of Poisson noise; 0 for none")
-    ] = ZERO
-    variance: Annotated[Distribution, Within(0, 1), about("of Gaussian noise")] = ZERO
-    deviation: Annotated[Distribution, Within(0, 1), about("of Gaussian noise, standard")] = ZERO
-    deviation_per_light: Annotated[Distribution, Within(0, 1), about("the same, of light 1")] = ZERO
+    space: Distribution = one_of(
+        ("srgb", "raw"), "raw: linear light behind a Bayer mosaic, bilinear", default="srgb"
+    )
+    peak: Distribution = number((0, 1e6, "photons"), "of white, of Poisson noise; 0 for none")
+    variance: Distribution = number((0, 1), "of Gaussian noise")
+    deviation: Distribution = number((0, 1), "of Gaussian noise, standard")
+    deviation_per_light: Distribution = number((0, 1), "the same, of light 1")
 
 
 class PowerLawRecipe(Section):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from ...manifests.sets.receipts import UnitFile
 from ...manifests.sets.sample import LOW, NORMAL
 
 _TERMS = (
@@ -32,21 +32,12 @@ _CONTEXT: dict[str, Any] = {term: f"cr:{term}" for term in _TERMS.split()} | {
 _TYPES = {"string": "sc:Text", "int32": "sc:Integer", "int64": "sc:Integer", "double": "sc:Float"}
 
 
-@dataclass(frozen=True)
-class PublishedFile:
-    """A file of a published set."""
-
-    path: str
-    sha256: str
-    bytes: int
-
-
 def croissant(
     name: str,
     about: dict[str, Any],
-    pairs: PublishedFile,
+    pairs: UnitFile,
     columns: pa.Schema,
-    images: list[PublishedFile],
+    images: list[UnitFile],
     suffixes: dict[str, str],
 ) -> bytes:
     """Describe a published set.
@@ -97,7 +88,7 @@ def croissant(
     return json.dumps(whole, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
-def _file(file: PublishedFile, kind: str) -> dict[str, Any]:
+def _file(file: UnitFile, kind: str) -> dict[str, Any]:
     return {
         "@type": "cr:FileObject",
         "@id": file.path,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date as Date
 from functools import partial
@@ -12,37 +14,37 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
 from ...engines.local import local_engine
 from ...errors import ConfigError, SetError
-from ...manifests.labels.table import CLASS_LIST, LABELS
+from ...manifests.labels.label_table import CLASS_LIST, LABELS
 from ...manifests.sets.info import CANDIDATES, PAIRS, PLAN, RECIPE, SET_FILE
 from ...manifests.sets.pair_set import PairSet, Unit, open_set, require_images
+from ...manifests.sets.receipts import UnitFile
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...manifests.sets.tables import read_checked
 from ...progress import Progress, Silent
+from ...storage.atomic import atomic_write, sha256_file
 from ...storage.stores import as_path
 from ...storage.untrusted import opened
 from ..analysis.contact_sheet import Tile, describe_draw, sheet, tiles_of
 from ..analysis.set_statistics import measure_set
-from ..building.cards.hub_features import sample_features
-from ..building.cards.markdown import bibtex, code
-from ..building.cards.readme import HUB_SPLITS as _SPLITS
-from ..building.cards.readme import config_of
 from ..building.draw_columns import draw_fields, with_all_columns
 from ..building.planning import parquet_bytes
+from ..building.readme import HUB_SPLITS as _SPLITS
+from ..building.readme import bibtex, code, config_of, sample_features
 from ..building.remake_unit import draw_of, sample_with_low
 from ..camera.recipe import CameraRecipe
 from ..models import form_of
 from ..recipes.load import recorded_recipe
-from ..recipes.mixture import single_recipes
+from ..recipes.mixture_recipe import single_recipes
 from ..renderers import pixels_of
 from .card import body, head
-from .croissant import PublishedFile, croissant
-from .parquet_format import write_parquet
+from .croissant import croissant
 from .unit_by_unit import FOLDER, Note, Written, counted, write_shard, write_units
 
 Format = Literal["webdataset", "parquet", "plan"]
@@ -53,6 +55,20 @@ FORMATS = {
 }
 """The files of a split, by format; see `config_of`."""
 _MEASURED, _SHOWN, _WIDTH = 300, 4, 260
+_GROUP = 100
+"""Pairs of a row group: what the Hub's viewer reads at once."""
+_IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+_COLUMNS: list[tuple[str, pa.DataType, dict[str, Any]]] = [
+    ("key", pa.string(), {"dtype": "string", "_type": "Value"}),
+    (LOW, _IMAGE, {"_type": "Image"}),
+    (NORMAL, _IMAGE, {"_type": "Image"}),
+    ("source", pa.string(), {"dtype": "string", "_type": "Value"}),
+    ("path", pa.string(), {"dtype": "string", "_type": "Value"}),
+    ("width", pa.int32(), {"dtype": "int32", "_type": "Value"}),
+    ("height", pa.int32(), {"dtype": "int32", "_type": "Value"}),
+    ("draw", pa.string(), {"dtype": "string", "_type": "Value"}),
+    ("labels", pa.string(), {"dtype": "string", "_type": "Value"}),
+]
 
 
 def publish(
@@ -269,8 +285,10 @@ def _write_splits(written: Written, origin: PairSet) -> None:
             written.put(f"data/{named}.parquet", [parquet_bytes(rows)])
 
 
-def _published(written: Written, name: str) -> PublishedFile:
-    return PublishedFile(name, written.sums[name], (written.root / name).stat().st_size)
+def _published(written: Written, name: str) -> UnitFile:
+    return UnitFile(
+        path=name, sha256=written.sums[name], bytes=(written.root / name).stat().st_size
+    )
 
 
 def _rows(origin: PairSet) -> list[list[Tile]]:
@@ -287,7 +305,7 @@ def _rows(origin: PairSet) -> list[list[Tile]]:
 
 
 def _types(
-    origin: PairSet, form: Format, suffixes: dict[str, str], files: list[PublishedFile]
+    origin: PairSet, form: Format, suffixes: dict[str, str], files: list[UnitFile]
 ) -> dict[str, Any]:
     """Return the head's `dataset_info`: the splits, and the types of shards' members."""
     if form == "plan":
@@ -312,3 +330,44 @@ def _types(
     roles = roles if LOW in roles else (LOW, *roles)
     endings = {role: [suffixes.get(role, "png")] for role in roles}
     return {"features": sample_features(info, roles, endings), **splits}
+
+
+def schema() -> pa.Schema:
+    """Return the columns, with what `datasets` reads of their types."""
+    features = {name: feature for name, _, feature in _COLUMNS}
+    about = {"huggingface": json.dumps({"info": {"features": features}})}
+    return pa.schema([(name, kind) for name, kind, _ in _COLUMNS]).with_metadata(about)
+
+
+def write_parquet(path: Path, samples: Iterable[Sample]) -> str:
+    """Write samples to a file; returns its SHA-256.
+
+    Images keep their bytes; `draw` and `labels` are the record's as JSON text, "" without labels.
+    """
+    rest = iter(samples)
+    with (
+        atomic_write(path) as handle,
+        pq.ParquetWriter(handle, schema(), write_page_index=True, compression="zstd") as writer,
+    ):
+        while some := list(islice(rest, _GROUP)):
+            writer.write_table(
+                pa.Table.from_pylist([_parquet_row(one) for one in some], schema=schema())
+            )
+    return sha256_file(path)
+
+
+def _parquet_row(sample: Sample) -> dict[str, Any]:
+    record = sample.record
+    images = {
+        name: {"bytes": image.data, "path": f"{sample.key}.{name}.{image.suffix}"}
+        for name, image in ((LOW, sample.low), (NORMAL, sample.normal))
+    }
+    return images | {
+        "key": sample.key,
+        "source": record["source"],
+        "path": record["path"],
+        "width": record["width"],
+        "height": record["height"],
+        "draw": json.dumps(record["draw"], sort_keys=True),
+        "labels": json.dumps(record["labels"], sort_keys=True) if "labels" in record else "",
+    }

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...engines.engine import Engine
 from ...engines.local import local_engine
 from ...errors import ConfigError, SetError
-from ...manifests.labels.table import CLASS_LIST, LABELS
+from ...manifests.labels.label_table import CLASS_LIST, LABELS
 from ...manifests.sets.info import (
     CANDIDATES,
     PLAN,
@@ -26,8 +26,7 @@ from ...progress import Progress
 from ...storage.atomic import atomic_write
 from ...storage.stores import as_path
 from ...storage.untrusted import opened
-from ..building.build import Report
-from ..building.build import build as build_request
+from ..building.build import Report, build_request
 from ..building.request import Request
 from ..recipes.load import recorded_recipe
 from .unit_by_unit import FOLDER

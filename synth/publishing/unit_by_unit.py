@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...engines.engine import Engine, check_paths
+from ...engines.engine import Engine, check_paths, run_jobs
 from ...engines.local import count
 from ...errors import SetError, first_line
 from ...manifests.sets.info import PAIRS, SET_FILE, WORK_FOLDER, read_set
 from ...manifests.sets.layouts import layout_named
 from ...manifests.sets.pair_set import PairSet, Unit
+from ...manifests.sets.problems import find_files
 from ...manifests.sets.sample import Sample
 from ...manifests.sets.tables import read_keys, read_plan
-from ...manifests.sets.verify import find_files
 from ...manifests.sets.workspace import refuse_broken_link
 from ...progress import Progress
 from ...storage.atomic import (
@@ -31,13 +31,14 @@ from ...storage.atomic import (
     write_bytes,
 )
 from ...storage.locks import exclusive
-from ...storage.places import place
+from ...storage.stores import place
 from ...storage.untrusted import UNIT_FILE, inside, parse_json, read_regular, shown
-from .energon_format import is_prepared
 
 MARK, SUMS = "gloam.json", "SHA256SUMS"
 FOLDER = "gloam"
 """Folder of a published set that has its plan, recipe and tables."""
+ENERGON = ".nv-meta"
+"""Folder of what Megatron-Energon asks of a set."""
 _MOST_SAID = 20  # odd names and numbers of one file
 Note = dict[str, Any]
 """Facts of a unit's files, as JSON values; `sums` has the SHA-256 of each by its path."""
@@ -99,12 +100,9 @@ def write_units(
         write_bytes(work / MARK, mark)
         units = [unit for unit in origin.units() if unit.count]
         missing = [unit for unit in units if not _note(root, unit).is_file()]
-        progress.stage("writing", len(origin))
-        before = len(origin) - sum(unit.count for unit in missing)
-        progress.at(before)
         jobs = ((unit, root, write) for unit in missing)
-        for _ in engine.map(_run, jobs, lambda counted: progress.at(before + counted)):
-            pass
+        unmade = sum(unit.count for unit in missing)
+        run_jobs(engine, _run, jobs, progress, "writing", total=len(origin), left=unmade)
         _move_sorted(_drafts(root), root)
         written = Written(root, units, {})
         for note in written.notes():
@@ -179,6 +177,11 @@ def write_shard(root: Path, unit: str, samples: Iterable[Sample]) -> dict[str, s
         for sample in samples:
             out.add(sample)
         return {file.path: file.sha256 for file in out.close()}
+
+
+def is_prepared(name: str) -> bool:
+    """Return whether Energon's own tools write a file of an export again: it has no checksum."""
+    return name.endswith(".tar.idx") or name in (f"{ENERGON}/.info.json", f"{ENERGON}/split.yaml")
 
 
 def verify_export(

@@ -21,8 +21,8 @@ from ..clips import frames_of
 from ..kernels.arrays import Pixels
 from .unit_by_unit import Note, counted, write_units
 
-Form = Literal["ffv1", "mp4"]
-FORMS: dict[str, str] = {
+Codec = Literal["ffv1", "mp4"]
+CODECS: dict[str, str] = {
     "ffv1": "KEY.low.mkv and KEY.normal.mkv, lossless (FFV1, RFC 9043): every sample as stored",
     "mp4": (
         "KEY.mp4, low and normal side by side, to look at: its coding destroys the noise; do not"
@@ -35,9 +35,9 @@ _SAME_BYTES = {"fflags": "+bitexact"}
 
 
 def export_videos(
-    pairs: PairSet, root: Path, form: Form, engine: Engine, progress: Progress
+    pairs: PairSet, root: Path, codec: Codec, engine: Engine, progress: Progress
 ) -> int:
-    """Write the clips of a set as video files ("ffv1" or "mp4", see `FORMS`), a folder a split.
+    """Write the clips of a set as video files ("ffv1" or "mp4", see `CODECS`), a folder a split.
 
     Beside them lie their checksums, `SHA256SUMS`. See `gloam.export`.
 
@@ -45,8 +45,8 @@ def export_videos(
     damaged, or the folder holds something else; ConfigError when PyAV is missing, or the folder
     lies in a store.
     """
-    if form not in FORMS:
-        raise ConfigError(f"video {form!r}: must be one of {', '.join(FORMS)}", key="video")
+    if codec not in CODECS:
+        raise ConfigError(f"video {codec!r}: must be one of {', '.join(CODECS)}", key="video")
     if in_store(root):
         raise ConfigError(f"{root}: videos are written to a folder", value=str(root))
     if not pairs.frames:
@@ -55,8 +55,8 @@ def export_videos(
     write_units(
         pairs,
         root,
-        {"video": form},
-        partial(_write_unit, form),
+        {"video": codec},
+        partial(_write_unit, codec),
         lambda written: None,  # all is said by the files of the units
         engine,
         progress,
@@ -64,12 +64,12 @@ def export_videos(
     return len(pairs)
 
 
-def _write_unit(form: Form, unit: Unit, root: Path) -> Note:
+def _write_unit(codec: Codec, unit: Unit, root: Path) -> Note:
     """Write the clips of a unit."""
     sums: dict[str, str] = {}
 
     def write(name: str, frames: Sequence[Pixels]) -> None:
-        _write(root / unit.split / name, frames, form)
+        _write(root / unit.split / name, frames, codec)
         sums[f"{unit.split}/{name}"] = sha256_file(root / unit.split / name)
 
     for clip in counted(unit.pairs()):
@@ -77,7 +77,7 @@ def _write_unit(form: Form, unit: Unit, root: Path) -> Note:
             lows, normals = frames_of(clip)
         except (ImageRefused, ValueError) as error:
             raise SetError.at(unit.root, f"{unit.name}: {clip.key}: {error}") from error
-        if form == "mp4":
+        if codec == "mp4":
             both = [np.hstack(pair) for pair in zip(lows, normals, strict=True)]
             write(f"{clip.key}.mp4", both)
         else:
@@ -86,30 +86,30 @@ def _write_unit(form: Form, unit: Unit, root: Path) -> Note:
     return {"sums": sums}
 
 
-def _write(path: Path, frames: Sequence[Pixels], form: Form) -> None:
+def _write(path: Path, frames: Sequence[Pixels], codec: Codec) -> None:
     av = _av()
-    kind = "mp4" if form == "mp4" else "matroska"
+    kind = "mp4" if codec == "mp4" else "matroska"
     with (
         atomic_write(path) as file,
         av.open(file, "w", format=kind, options=_SAME_BYTES) as made,
     ):
-        stream = _stream(made, frames[0].shape[0], frames[0].shape[1], form)
+        stream = _stream(made, frames[0].shape[0], frames[0].shape[1], codec)
         for number, frame in enumerate(frames):
-            kept = _even(frame) if form == "mp4" else frame
+            kept = _even(frame) if codec == "mp4" else frame
             image = av.VideoFrame.from_ndarray(np.ascontiguousarray(kept), format="rgb24")
-            if form == "ffv1":  # what it stores: samples in another order, none changed
+            if codec == "ffv1":  # what it stores: samples in another order, none changed
                 image = image.reformat(format="bgr0")
             image.pts, image.time_base = number, Fraction(1, _RATE)
             made.mux(stream.encode(image))
         made.mux(stream.encode(None))
 
 
-def _stream(made: Any, height: int, width: int, form: Form) -> Any:
-    stream = made.add_stream("libx264" if form == "mp4" else "ffv1", rate=_RATE)
+def _stream(made: Any, height: int, width: int, codec: Codec) -> Any:
+    stream = made.add_stream("libx264" if codec == "mp4" else "ffv1", rate=_RATE)
     stream.width, stream.height = width, height
     stream.codec_context.time_base = Fraction(1, _RATE)
     stream.codec_context.thread_count = 1
-    if form == "mp4":
+    if codec == "mp4":
         stream.width, stream.height = width + width % 2, height + height % 2
         stream.pix_fmt, stream.options = "yuv420p", {"crf": "18"}
     else:

@@ -12,7 +12,7 @@ from ...errors import visible
 from ..camera.recipe import CameraRecipe
 from ..parameters.schema import OneOf, Within
 from .load import Recipe
-from .mixture import MixtureRecipe
+from .mixture_recipe import MixtureRecipe
 
 _WIDTH = 44
 

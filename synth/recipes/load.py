@@ -20,12 +20,18 @@ from ...errors import ConfigError
 from ...manifests.config import validate
 from ..camera.recipe import CameraRecipe
 from ..power_law.recipe import PowerLawRecipe
-from .components import mixture_values
-from .mixture import MixtureRecipe, mixture_name, parse_weights
-from .named_files import with_files
-from .overrides import Overrides, check_drawn_once, override_key, override_texts
-from .read_values import read_values, shipped_names, shipped_values
-from .single import check_darkness, recorded_single, single_recipe
+from .mixture_components import mixture_values
+from .mixture_recipe import MixtureRecipe, mixture_name, parse_weights
+from .overrides import (
+    Overrides,
+    check_darkness,
+    check_drawn_once,
+    override_key,
+    override_texts,
+    recorded_single,
+    single_recipe,
+)
+from .recipe_files import read_values, shipped_names, shipped_values, with_files
 
 Recipe = Annotated[CameraRecipe | PowerLawRecipe | MixtureRecipe, Field(discriminator="model")]
 DEFAULT = "uneven"

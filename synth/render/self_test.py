@@ -25,7 +25,7 @@ from ..draws.table import DrawTable, table_of
 from ..kernels.arrays import Pixels
 from ..kernels.compiling.cache_folders import places
 from ..kernels.multiply_add import is_joined
-from ..parameters.columns import KeyedColumns
+from ..parameters.keyed_columns import KeyedColumns
 from .kernel_args import kernel_args
 from .window import render_window
 

@@ -14,8 +14,8 @@ from ...manifests.selection.duplicates import near_across
 from ...manifests.selection.measures import measure
 from ...manifests.selection.plan import SPLITS
 from ...manifests.sets.pair_set import PairSet
+from ...manifests.sets.problems import look_over, unit_of
 from ...manifests.sets.sample import Sample, is_normal
-from ...manifests.sets.verify import look_over, unit_of
 from ..analysis.photon_transfer import by_sensor, transfer_ratio
 from ..analysis.set_statistics import Measured
 from ..analysis.wrong_pairs import MOST_BRIGHTER, MOST_OF_AREA, brighter, mismatch_line

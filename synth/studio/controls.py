@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from ..camera.sensors import camera_names, iso_range
+from ..camera.calibrated_sensors import camera_names, iso_range
 from ..parameters.schema import Each, OneOf, Section, Within
 from ..recipes.load import Recipe
-from ..recipes.mixture import MixtureRecipe, single_recipes
+from ..recipes.mixture_recipe import MixtureRecipe, single_recipes
 
 _HEAVIEST = 10.0  # weight of a mixture's recipe that its slider goes up to
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ...errors import ConfigError, ImageRefused
 from ...manifests.images.header import read_header
-from ...manifests.images.load_normal import load_normal
+from ...manifests.images.normals import load_normal
 from ..analysis.preview import say_refused
 from ..kernels.arrays import Pixels
 

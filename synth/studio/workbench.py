@@ -20,7 +20,7 @@ from ..models import component_of, draw, low_maker, render
 from ..parameters.schema import WHOLE
 from ..recipes.annotated import annotated_yaml
 from ..recipes.load import Recipe, load_recipe, recipe_of, shipped_recipes
-from ..recipes.mixture import MixtureRecipe, flat_values
+from ..recipes.mixture_recipe import MixtureRecipe, flat_values
 from .controls import cameras_of, controls_of
 from .photographs import SIDE, SMALL, Photographs
 

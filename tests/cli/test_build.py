@@ -294,6 +294,6 @@ def test_a_build_says_when_no_photograph_is_kept_out(photographs, tmp_path):
     shutil.copy(sorted(photographs.iterdir())[0], one)
     options = ["--source", f"folder={photographs}", "--val", 1, "--no-select", "--workers", 1]
     for seen, said in ((other, True), (one, False)):
-        found = run("build", tmp_path / "sets" / seen.name, *options, "--not-like", seen)
+        found = run("build", tmp_path / "sets" / seen.name, *options, "--exclude", seen)
         assert found.exit_code == 0, found.output
-        assert ("--not-like: no photograph shows any" in found.output) == said
+        assert ("--exclude: no photograph shows any" in found.output) == said

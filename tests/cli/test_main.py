@@ -18,8 +18,9 @@ from click.testing import CliRunner
 import gloam as face
 from gloam.cli.main import gloam
 from gloam.errors import GloamWarning
-from gloam.manifests.request import OutputOptions
+from gloam.manifests.recorded_request import OutputOptions
 from gloam.manifests.selection.plan import PlanOptions
+from gloam.synth.building.build import BuildOptions
 
 from .running import error_line, run
 
@@ -59,7 +60,8 @@ OF_THE_COMMAND_ALONE = {"studio", "export-triton", "bench", "recipes", "cameras"
 
 def test_every_command_has_its_function_with_the_same_words():
     for name in set(gloam.list_commands(None)) - OF_THE_COMMAND_ALONE:
-        parameters = inspect.signature(getattr(face, name)).parameters
+        parameters = {*inspect.signature(getattr(face, name)).parameters}
+        parameters |= BuildOptions.__annotations__.keys() if name == "build" else set()
         for option in gloam.get_command(None, name).params:
             if isinstance(option, click.Option):
                 word = option.opts[0].removeprefix("--").replace("-", "_")

@@ -17,7 +17,7 @@ import gloam
 from gloam.manifests.selection.bounds import EVERYTHING
 from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sources import Source
-from gloam.synth.building.build import build
+from gloam.synth.building.build import build_request
 from gloam.synth.building.request import Request
 from gloam.synth.recipes.load import load_recipe
 
@@ -29,7 +29,7 @@ def small_set(photographs, tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("training") / "set"
     source = Source(kind="folder", path=str(photographs), name="p")
     plan = PlanOptions(val=7, shard_size=8)
-    build(
+    build_request(
         Request(sources=(source,), profile=EVERYTHING, plan=plan, recipe=load_recipe("even")), root
     )
     return root

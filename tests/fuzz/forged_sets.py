@@ -443,8 +443,8 @@ def attack(root: Path, out: Path) -> Iterator[tuple[str, str]]:
     import gloam
     from gloam.errors import GloamError
     from gloam.loaders import ClipLoader, ImageLoader, TorchLoader
+    from gloam.manifests.sets.problems import verify_set
     from gloam.manifests.sets.stage import stage
-    from gloam.manifests.sets.verify import verify_set
     from gloam.storage.stores import in_store
     from gloam.synth.analysis.set_statistics import measure_set
     from gloam.synth.building.deep_verify import recheck_set

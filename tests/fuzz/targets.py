@@ -26,7 +26,7 @@ MAX_PIXELS = 1_000_000
 def image(data: bytes) -> str:
     """A photograph's bytes become a normal or are refused; the reason, or ""."""
     from gloam.errors import ImageRefused
-    from gloam.manifests.images.load_normal import load_normal
+    from gloam.manifests.images.normals import load_normal
     from gloam.manifests.selection.measures import measure
 
     try:

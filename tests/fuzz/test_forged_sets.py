@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gloam.errors import SetError
-from gloam.manifests.sets.verify import find_files, verify_set
+from gloam.manifests.sets.problems import find_files, verify_set
 from gloam.storage.atomic import sha256_file
 from gloam.synth.publishing.publish import publish
 from gloam.synth.publishing.unit_by_unit import MARK, SUMS, verify_export

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gloam
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 
 from ..conftest import picture
 

@@ -13,7 +13,7 @@ import torch
 
 import gloam
 from gloam.loaders.options import GIVEN
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 from gloam.synth.clips import frames_of
 
 from ..clips import panned

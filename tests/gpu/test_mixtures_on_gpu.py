@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gloam
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]
 PLAIN = {"batch_size": 8, "size": 40, "dtype": "uint8", "layout": "HWC", "keys": True}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 from gloam.synth.building.regenerate import regenerate
 
 from .numbered import TRAIN, VAL, make_set, numbered

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 from gloam.manifests.selection.bounds import EVERYTHING
 from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sources import Source
-from gloam.synth.building.build import build
+from gloam.synth.building.build import build_request
 from gloam.synth.building.request import OutputOptions, Request
 from gloam.synth.recipes.load import load_recipe
 
@@ -30,7 +30,7 @@ def make_set(root: Path, photos: Path, layout: str, **changes: object) -> Path:
     source = Source(kind="folder", path=str(photos), name="n")
     recipe = load_recipe("gamma", ["curve.gamma=1", "curve.beta=0.5"])
     plan = PlanOptions(val=VAL, shard_size=5, **changes)
-    build(
+    build_request(
         Request(
             sources=(source,),
             profile=EVERYTHING,

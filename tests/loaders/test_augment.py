@@ -10,7 +10,7 @@ import pytest
 import gloam
 from gloam.loaders.augment import crop_numbers, crops_of, draw_crops
 from gloam.loaders.options import Options
-from gloam.synth.parameters.columns import Keys
+from gloam.synth.parameters.keyed_columns import Keys
 
 from .numbered import numbered
 

@@ -12,7 +12,7 @@ from gloam.loaders import PairLoader, TorchLoader
 from gloam.loaders.backend import choose_backend
 from gloam.loaders.options import GIVEN
 from gloam.loaders.samples import collate
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
 from gloam.synth.render.emitters import emitter_light, emitter_mask

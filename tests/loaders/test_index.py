@@ -14,7 +14,7 @@ from pillow_heif import register_heif_opener
 
 from gloam.errors import GloamWarning, LoaderError, SetError
 from gloam.loaders import ImageLoader, PairLoader, TorchLoader, pairs_in
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 from gloam.manifests.sets.info import read_set
 
 from .numbered import numbered

@@ -10,7 +10,7 @@ import pytest
 
 from gloam import ClipLoader, ImageLoader, PairLoader, TorchLoader, pairs_in, real
 from gloam.errors import LoaderError
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 
 from .numbered import numbered
 

@@ -24,7 +24,7 @@ from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
 from gloam.loaders.buffers import BufferHandle, SharedBufferPool
 from gloam.loaders.index import contents_of
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 
 from .numbered import TRAIN, VAL, mixed_sizes, numbers
 

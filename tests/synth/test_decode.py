@@ -8,7 +8,7 @@ import pytest
 import gloam
 from gloam.errors import ImageRefused
 from gloam.manifests.images.decode import decode
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 from gloam.synth import decode as module
 from gloam.synth.decode import decode_image
 from gloam.synth.kernels.png.file import encode_png

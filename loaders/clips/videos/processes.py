@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ....engines.forkserver import prepare_workers
-from ....engines.process import begin_child, main_left_alone, may_have_children
+from ....engines.process import begin_child, main_left_alone, may_have_children, prepare_workers
 from ....errors import LoaderError
 from ....manifests.clips.segments import Segments, VideoSegment
 from ....manifests.clips.video import decode_sequence

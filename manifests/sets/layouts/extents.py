@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....errors import SetError
-from ....storage.places import read_local_range
-from ....storage.stores import as_path
+from ....storage.stores import as_path, read_local_range
 from ....storage.untrusted import KEY, open_regular, read_regular, shown, unreadable
 from ...images.opening import byte_limit
 

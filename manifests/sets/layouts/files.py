@@ -18,7 +18,7 @@ from ....errors import SetError
 from ....storage.atomic import atomic_write, canonical_json, flush, sha256_bytes, write_bytes
 from ....storage.stores import AT_ONCE, in_store, map_concurrent
 from ....storage.untrusted import inside, read_file, read_regular, unreadable
-from ...labels.labels import MASK
+from ...labels.photo_labels import MASK
 from ..info import WORK_FOLDER
 from ..receipts import Receipt, UnitFile, file_of
 from ..sample import LOW, NORMAL, RECORD, Encoded, Sample, parse_record, split_ending

@@ -13,7 +13,7 @@ ELSEWHERE = """
 import multiprocessing
 import operator
 import sys
-from gloam.engines.forkserver import prepare_workers
+from gloam.engines.process import prepare_workers
 from gloam.engines.local import LocalEngine
 
 
@@ -66,7 +66,7 @@ def test_workers_take_their_modules_from_where_their_parent_does(
 
 ENDING = """
 import operator
-from gloam.engines.forkserver import prepare_workers
+from gloam.engines.process import prepare_workers
 from gloam.engines.local import LocalEngine
 
 prepare_workers(["taken_down"], 2)
@@ -91,7 +91,7 @@ def test_the_server_ends_without_taking_down_what_it_has_imported(tmp_path: Path
 
 KILLED = """
 import os, pathlib, signal, time
-from gloam.engines.forkserver import prepare_workers
+from gloam.engines.process import prepare_workers
 
 prepare_workers(["slow"], 2)
 while not pathlib.Path("begun").exists():

@@ -19,7 +19,7 @@ from gloam.engines.engine import check_paths
 from gloam.engines.local import LocalEngine, count
 from gloam.engines.ray import RayEngine
 from gloam.errors import ConfigError, WorkerLost
-from gloam.manifests.sets.verify import verify_set
+from gloam.manifests.sets.problems import verify_set
 from gloam.storage.stores import as_path
 from gloam.synth.building.deep_verify import recheck_set
 
@@ -180,7 +180,7 @@ def test_a_cluster_builds_into_a_store(engine, cluster, photographs, bucket, loc
 class _WithVariables:
     """An engine whose jobs begin with variables of the environment."""
 
-    far = True
+    remote = True
 
     def __init__(self, engine: Any, variables: dict[str, str]) -> None:
         self._engine, self._variables = engine, variables

@@ -20,9 +20,9 @@ from gloam.loaders.clips.frame_sources import DecodingFailed
 from gloam.loaders.clips.videos import reading
 from gloam.loaders.dali import decoder
 from gloam.loaders.options import Options
+from gloam.manifests.clips.listing import video_and_times
 from gloam.manifests.clips.video import decode_frames
-from gloam.manifests.clips.windows import video_and_times
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 from gloam.synth.clips import frames_of, render_clip
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe

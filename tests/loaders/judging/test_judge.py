@@ -26,7 +26,7 @@ from gloam.loaders.judging.judge import COLUMNS
 from gloam.loaders.judging.page import render_page
 from gloam.loaders.judging.perceptual import perceptual_measures
 from gloam.loaders.judging.results import Judged
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 
 from ...browser import NEEDED, Watched, accessible, browser
 

@@ -16,7 +16,7 @@ import gloam
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader, mix, pairs_in
 from gloam.loaders.devices import converted
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 from gloam.manifests.sets.stage import stage
 
 from ..numbered import TRAIN, VAL, numbered

@@ -18,11 +18,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from gloam.errors import ImageRefused, SourceError
-from gloam.manifests.clips.cuts import is_cut, refuse_cut
-from gloam.manifests.clips.listing import list_clips
-from gloam.manifests.clips.load_clip import load_clip
+from gloam.manifests.clips.listing import Windows, frame_files, list_clips, video_and_times
+from gloam.manifests.clips.load_clip import is_cut, load_clip, refuse_cut
 from gloam.manifests.clips.video import decode_frames, frame_times, probe_video
-from gloam.manifests.clips.windows import Windows, frame_files, video_and_times
 from gloam.manifests.sources.containers import list_container
 
 from ...clips import davis, decoded, panned, write_frames, write_video

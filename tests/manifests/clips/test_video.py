@@ -15,10 +15,9 @@ from PIL import Image
 
 from gloam.errors import GloamWarning, ImageRefused, SourceError
 from gloam.loaders.clips.stored_clips import clips_in
-from gloam.manifests.clips.listing import list_clips
+from gloam.manifests.clips.listing import Windows, list_clips, video_and_times
 from gloam.manifests.clips.load_clip import load_clip
 from gloam.manifests.clips.video import decode_frames, frame_times, probe_video
-from gloam.manifests.clips.windows import Windows, video_and_times
 from gloam.manifests.images.colour import cicp_profile, to_srgb
 from gloam.manifests.sources.containers import file_entry
 

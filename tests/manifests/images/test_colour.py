@@ -15,7 +15,7 @@ from PIL import Image, ImageCms, features
 from gloam.errors import ImageRefused
 from gloam.manifests.images.colour import cicp_profile, is_srgb
 from gloam.manifests.images.decode import decode_as_rgb
-from gloam.manifests.images.load_normal import load_normal
+from gloam.manifests.images.normals import load_normal
 
 from .making import chunk_of, difference, exif_of, png_with, tiff_of
 

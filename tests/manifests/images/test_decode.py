@@ -11,9 +11,8 @@ import pytest
 
 from gloam.errors import ImageRefused, SourceError
 from gloam.manifests.images.decode import decode, decode_small, read_rgb
-from gloam.manifests.images.encode import encode
 from gloam.manifests.images.header import read_header
-from gloam.manifests.images.load_normal import load_normal
+from gloam.manifests.images.normals import encode, load_normal
 
 from .making import KINDS, png_of
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from gloam.manifests.images.decode import decode
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 
 from .making import difference
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 from gloam.errors import ConfigError, ImageRefused
 from gloam.manifests.images.header import MAX_PIXELS, MAX_SIDE, check_size, read_header
-from gloam.manifests.images.load_normal import load_normal
+from gloam.manifests.images.normals import load_normal
 
 from .making import exif_of, png_of
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, features
 
 from gloam.errors import ImageRefused
-from gloam.manifests.images.load_normal import load_normal
+from gloam.manifests.images.normals import load_normal
 
 
 @pytest.mark.parametrize("file_format", ["GIF", "PPM", "ICO"])

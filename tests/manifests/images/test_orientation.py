@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gloam.manifests.images.exif import exif_orientation, xmp_turns
-from gloam.manifests.images.load_normal import Normal, load_normal
+from gloam.manifests.images.normals import Normal, load_normal
+from gloam.manifests.images.opening import exif_orientation, xmp_turns
 
 from .making import (
     STORED_FROM_UPRIGHT,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from gloam.errors import ImageRefused
-from gloam.manifests.images.load_normal import load_normal
+from gloam.manifests.images.normals import load_normal
 
 from .making import as_readers_show, chunk_of, png_with
 

@@ -14,7 +14,7 @@ import tifffile
 from gloam.errors import ImageRefused
 from gloam.manifests.images.decode import decode_as_rgb, decode_at_depth
 from gloam.manifests.images.header import read_header
-from gloam.manifests.images.load_normal import load_normal
+from gloam.manifests.images.normals import load_normal
 
 from .making import ORIENTATION_TAG, STORED_FROM_UPRIGHT, tiff_of
 

@@ -13,7 +13,7 @@ import pytest
 
 from gloam.errors import SourceError
 from gloam.manifests.labels.coco import Annotations
-from gloam.manifests.labels.labels import from_json
+from gloam.manifests.labels.photo_labels import from_json
 from gloam.manifests.labels.placement import Placement
 
 CATEGORIES = [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}]

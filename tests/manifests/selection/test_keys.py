@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gloam.manifests.selection.keys import make_keys, normalise
+from gloam.manifests.selection.candidates import make_keys, normalise
 from gloam.storage.untrusted import KEY as KEY_PATTERN
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

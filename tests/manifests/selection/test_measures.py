@@ -18,7 +18,7 @@ from skimage.segmentation import slic
 
 from gloam.errors import ImageRefused
 from gloam.manifests.images.header import MAX_PIXELS
-from gloam.manifests.images.load_normal import load_normal
+from gloam.manifests.images.normals import load_normal
 from gloam.manifests.selection.measures import BRIGHT, FIELDS, SIDE, Measures, measure
 
 Pixels = npt.NDArray[np.uint8]

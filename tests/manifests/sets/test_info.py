@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from gloam.errors import DamagedError, SetError
-from gloam.manifests.request import RecordedRequest
+from gloam.manifests.recorded_request import RecordedRequest
 from gloam.manifests.sets.info import (
     SET_FILE,
     WORK_FOLDER,

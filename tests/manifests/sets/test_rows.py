@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from gloam.errors import SetError
-from gloam.manifests.sets.rows import schema_of, unit_table
 from gloam.manifests.sets.sample import Sample
+from gloam.manifests.sets.tables import schema_of, unit_table
 
 FIELDS = [pa.field("camera.iso", pa.float64())]
 

@@ -10,8 +10,8 @@ import pytest
 import gloam
 from gloam.errors import SetError
 from gloam.manifests.sets import stage as staging
+from gloam.manifests.sets.problems import verify_set
 from gloam.manifests.sets.stage import stage
-from gloam.manifests.sets.verify import verify_set
 
 from ...trees import files_of
 

@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from gloam.errors import SetError
-from gloam.manifests.sets.label_columns import read_label_arrays
-from gloam.manifests.sets.rows import LABEL_FIELDS, PAIR_FIELDS
-from gloam.manifests.sets.tables import read_checked, read_plan
+from gloam.manifests.sets.stored_labels import read_label_arrays
+from gloam.manifests.sets.tables import LABEL_FIELDS, PAIR_FIELDS, read_checked, read_plan
 
 PLAN: dict[str, Any] = {
     "key": ["a", "b"],

@@ -18,7 +18,7 @@ CODE = """
 import json, sys
 from pathlib import Path
 from gloam.manifests.sources import list_source, read
-from gloam.storage.tables import read_table
+from gloam.storage.parquet import read_table
 
 assert sys.getfilesystemencoding() != "utf-8"
 kind, path, table = sys.argv[1:]

@@ -7,9 +7,8 @@ from pathlib import PurePosixPath
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gloam.manifests.sources.collections import _without_suffix
+from gloam.manifests.sources.collections import _without_suffix, is_photograph
 from gloam.manifests.sources.containers import Entry, Location
-from gloam.manifests.sources.photographs import is_photograph
 
 NAMES = st.text("ab./J", min_size=1, max_size=12).filter(lambda text: PurePosixPath(text).name)
 

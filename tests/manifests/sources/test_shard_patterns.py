@@ -11,7 +11,7 @@ from braceexpand import braceexpand
 
 from gloam.errors import SourceError
 from gloam.manifests.sources import list_source
-from gloam.manifests.sources.shard_patterns import count_expansions
+from gloam.manifests.sources.collections import count_expansions
 
 
 def test_webdataset_names_the_shard_that_is_missing(

@@ -14,7 +14,7 @@ import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import SourceError
 from gloam.manifests.images.decode import decode_as_rgb
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 from gloam.manifests.selection.twins import correlate, look_at, number_scenes, thumbnail
 
 

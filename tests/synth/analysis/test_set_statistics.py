@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gloam.errors import SourceError
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 from gloam.manifests.sources.folders import image_files
 from gloam.synth.analysis.set_statistics import measure_folders
 

@@ -22,13 +22,13 @@ from gloam.engines.engine import ignore_progress
 from gloam.errors import ConfigError, SetError, SourceError
 from gloam.manifests.selection.bounds import EVERYTHING, load_profile
 from gloam.manifests.selection.plan import PlanOptions
-from gloam.manifests.sets import close, publish_unit
+from gloam.manifests.sets import close
 from gloam.manifests.sets.info import WORK_FOLDER, read_set
 from gloam.manifests.sets.pair_set import open_set
-from gloam.manifests.sets.verify import verify_set
+from gloam.manifests.sets.problems import verify_set
 from gloam.manifests.sources import Source
 from gloam.synth.building import build as build_module
-from gloam.synth.building.build import build
+from gloam.synth.building.build import build_request
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.request import OutputOptions, Request
 from gloam.synth.recipes.load import load_recipe
@@ -51,7 +51,7 @@ def request_for(folder: Path, **changes) -> Request:
 def reference(photographs, tmp_path_factory) -> Path:
     """An undisturbed set of one worker."""
     root = tmp_path_factory.mktemp("reference") / "set"
-    build(request_for(photographs), root, workers=1)
+    build_request(request_for(photographs), root, workers=1)
     return root
 
 
@@ -73,7 +73,7 @@ def test_every_photograph_ends_as_a_pair_or_as_a_refusal_with_its_reason(photogr
     (folder / "cut.jpg").write_bytes(whole[: len(whole) // 2])
     shutil.copy(folder / "photo-1.jpg", folder / "twin.jpg")
     root = tmp_path / "set"
-    report = build(request_for(folder), root)
+    report = build_request(request_for(folder), root)
     pairs = pq.read_table(root / "pairs.parquet")["path"].to_pylist()
     refused = {
         row["path"]: row["reason"] for row in pq.read_table(root / "refused.parquet").to_pylist()
@@ -97,7 +97,7 @@ def test_without_selection_nothing_is_measured_and_refusals_come_from_making_pai
     shutil.copytree(photographs, folder)
     (folder / "text.jpg").write_text("not a photograph")
     root = tmp_path / "set"
-    build(request_for(folder, profile=EVERYTHING, plan=PlanOptions(shard_size=6)), root)
+    build_request(request_for(folder, profile=EVERYTHING, plan=PlanOptions(shard_size=6)), root)
     refused = pq.read_table(root / "refused.parquet").to_pylist()
     assert [(row["path"], row["stage"], row["reason"]) for row in refused] == [
         ("text.jpg", "building", "not an image")
@@ -112,20 +112,20 @@ def test_a_shard_of_nothing_but_refusals_leaves_a_whole_set(tmp_path):
     for i in range(3):
         (folder / f"{i}.jpg").write_text("no")
     root = tmp_path / "set"
-    build(request_for(folder, profile=EVERYTHING, plan=PlanOptions()), root)
+    build_request(request_for(folder, profile=EVERYTHING, plan=PlanOptions()), root)
     assert read_set(root).counts == {"train": 0, "val": 0, "refused": 3}
     assert verify_set(root) == []
 
 
 def test_two_workers_write_the_same_bytes(photographs, reference, tmp_path):
-    build(request_for(photographs), tmp_path / "set", workers=2)
+    build_request(request_for(photographs), tmp_path / "set", workers=2)
     assert files_of(tmp_path / "set") == files_of(reference)
 
 
 class Elsewhere:
     """An engine of somebody else's: jobs travel as bytes, and the last one is done first."""
 
-    far = False
+    remote = False
 
     def __init__(self) -> None:
         self.done: list[str] = []
@@ -146,7 +146,7 @@ class Elsewhere:
 
 def test_another_engine_writes_the_same_bytes(photographs, reference, tmp_path):
     engine = Elsewhere()
-    build(request_for(photographs), tmp_path / "set", workers=0, engine=engine)
+    build_request(request_for(photographs), tmp_path / "set", workers=0, engine=engine)
     assert files_of(tmp_path / "set") == files_of(reference)
     assert engine.done.count("make_unit") == len(read_set(reference).units)
     assert len(set(engine.done)) == 2  # measuring too
@@ -158,7 +158,7 @@ def test_records_that_were_kept_are_those_of_the_unit(
     photographs, reference, tmp_path, monkeypatch, harm
 ):
     """Closing takes them where they are those of the very unit, and reads its shard otherwise."""
-    taken, closed = [], build_module.finish_set
+    taken, closed, read = [], build_module.finish_set, close.read_kept_records
 
     def harmed(root, *arguments, **options):
         files = sorted((root / WORK_FOLDER / "records").iterdir())
@@ -174,25 +174,25 @@ def test_records_that_were_kept_are_those_of_the_unit(
         return closed(root, *arguments, **options)
 
     def kept(*arguments):
-        taken.append(publish_unit.read_kept_records(*arguments))
+        taken.append(read(*arguments))
         return taken[-1]
 
     monkeypatch.setattr(build_module, "finish_set", harmed)
     monkeypatch.setattr(close, "read_kept_records", kept)
     root = tmp_path / "set"
-    build(request_for(photographs), root, workers=1)
+    build_request(request_for(photographs), root, workers=1)
     assert files_of(root) == files_of(reference)
     assert sum(one is None for one in taken) == (harm != "none")
 
 
 def test_where_the_source_lies_does_not_matter(photographs, reference, tmp_path):
     shutil.copytree(photographs, tmp_path / "elsewhere")
-    build(request_for(tmp_path / "elsewhere"), tmp_path / "set")
+    build_request(request_for(tmp_path / "elsewhere"), tmp_path / "set")
     assert files_of(tmp_path / "set") == files_of(reference)
 
 
 def test_another_seed_or_recipe_changes_lows_and_keeps_normals(photographs, reference, tmp_path):
-    build(
+    build_request(
         request_for(photographs, recipe=load_recipe("uneven", ["camera.iso=50"])), tmp_path / "set"
     )
     before = pq.read_table(reference / "pairs.parquet")
@@ -204,7 +204,9 @@ def test_another_seed_or_recipe_changes_lows_and_keeps_normals(photographs, refe
 
 def test_files_layout_holds_the_same_pairs(photographs, reference, tmp_path):
     root = tmp_path / "set"
-    build(request_for(photographs, output=OutputOptions(low_codec="jpg", layout="files")), root)
+    build_request(
+        request_for(photographs, output=OutputOptions(low_codec="jpg", layout="files")), root
+    )
     assert verify_set(root) == []
     assert recheck_set(open_set(root)) == []
     same = ["key", "low_sha256", "normal_sha256"]
@@ -225,7 +227,7 @@ def test_files_layout_holds_the_same_pairs(photographs, reference, tmp_path):
 
 def test_png_lows_and_smaller_normals(photographs, tmp_path):
     root = tmp_path / "set"
-    build(request_for(photographs, output=OutputOptions(max_side=100)), root)
+    build_request(request_for(photographs, output=OutputOptions(max_side=100)), root)
     table = pq.read_table(root / "pairs.parquet")
     assert set(table["low_suffix"].to_pylist()) == {"png"}
     assert max(table["width"].to_pylist() + table["height"].to_pylist()) == 100
@@ -235,7 +237,7 @@ def test_png_lows_and_smaller_normals(photographs, tmp_path):
 
 def test_a_finished_set_is_left_alone(photographs, reference, tmp_path):
     shutil.copytree(reference, tmp_path / "set")
-    report = build(request_for(photographs), tmp_path / "set")
+    report = build_request(request_for(photographs), tmp_path / "set")
     assert report.made == 0
     assert files_of(tmp_path / "set") == files_of(reference)
 
@@ -258,7 +260,7 @@ def test_a_damaged_shard_is_made_again(photographs, reference, tmp_path, damage)
     else:
         (root / "receipts" / "train-000001.json").unlink()
     assert verify_set(root)
-    assert build(request_for(photographs), root).made == 1
+    assert build_request(request_for(photographs), root).made == 1
     assert files_of(root) == files_of(reference)
 
 
@@ -266,16 +268,18 @@ def test_other_settings_are_refused_with_what_differs(photographs, reference, tm
     root = tmp_path / "set"
     shutil.copytree(reference, root)
     with pytest.raises(SetError, match=r"plan\.seed: 4, now 5"):
-        build(request_for(photographs, plan=PlanOptions(val=3, shard_size=5, seed=5)), root)
+        build_request(request_for(photographs, plan=PlanOptions(val=3, shard_size=5, seed=5)), root)
     with pytest.raises(SetError, match=r"recipe\.camera\.iso"):
-        build(request_for(photographs, recipe=load_recipe("uneven", ["camera.iso=800"])), root)
+        build_request(
+            request_for(photographs, recipe=load_recipe("uneven", ["camera.iso=800"])), root
+        )
     assert files_of(root) == files_of(reference)
 
 
 def test_a_folder_of_something_else_is_refused_and_left_alone(photographs, tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(SetError, match="not a gloam set"):
-        build(request_for(photographs), tmp_path)
+        build_request(request_for(photographs), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -291,7 +295,7 @@ def test_lows_of_another_model_are_not_called_damaged(reference):
 
 def test_too_few_suitable_photographs_is_an_error_before_anything_is_made(photographs, tmp_path):
     with pytest.raises(ConfigError, match="only 24 candidates are suitable"):
-        build(request_for(photographs, plan=PlanOptions(pairs=100)), tmp_path / "set")
+        build_request(request_for(photographs, plan=PlanOptions(pairs=100)), tmp_path / "set")
     assert not (tmp_path / "set" / "shards").exists()
 
 
@@ -308,9 +312,9 @@ def test_a_source_that_changed_since_the_plan_stops_the_build_and_loses_nothing(
     gone = next(row["path"] for row in planned if row["split"] == "train" and row["shard"] == 0)
     (folder / gone).unlink()
     with pytest.raises(SourceError, match="is gone since the set was planned"):
-        build(request_for(folder), root)
+        build_request(request_for(folder), root)
     shutil.copy(photographs / gone, folder / gone)
-    build(request_for(folder), root)
+    build_request(request_for(folder), root)
     assert files_of(root) == files_of(reference)
 
 
@@ -486,7 +490,7 @@ def test_real_photographs_as_two_sources(real_photos, tmp_path):
         recipe=load_recipe("even"),
         plan=PlanOptions(val=10),
     )
-    report = build(request, tmp_path / "set")
+    report = build_request(request, tmp_path / "set")
     paths = {
         p
         for kind in ("pairs", "refused")
@@ -545,19 +549,19 @@ def test_tasks_build_disjoint_shards_of_one_set(photographs, tmp_path):
 )
 def test_a_damaged_record_of_a_set_is_made_again(photographs, tmp_path, name):
     request = request_for(photographs)
-    build(request, tmp_path / "set")
+    build_request(request, tmp_path / "set")
     whole = files_of(tmp_path / "set")
     data = whole[name]
     (tmp_path / "set" / name).write_bytes(
         data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :]
     )
-    build(request, tmp_path / "set")
+    build_request(request, tmp_path / "set")
     assert files_of(tmp_path / "set") == whole
     (tmp_path / "set" / "set.json").write_bytes(b"{}")
     with pytest.raises(SetError, match="not those it was built with"):
-        build(
+        build_request(
             request_for(photographs, plan=PlanOptions(val=3, shard_size=5, seed=99)),
             tmp_path / "set",
         )
-    build(request, tmp_path / "set")
+    build_request(request, tmp_path / "set")
     assert files_of(tmp_path / "set") == whole

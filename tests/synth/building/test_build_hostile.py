@@ -21,9 +21,9 @@ from PIL import Image
 import gloam
 from gloam.errors import SetError
 from gloam.manifests.sets.info import CANDIDATES, PAIRS, REFUSED
-from gloam.manifests.sets.verify import verify_set
+from gloam.manifests.sets.problems import verify_set
 from gloam.manifests.sources import Source
-from gloam.synth.building.build import build
+from gloam.synth.building.build import build_request
 from gloam.synth.building.request import Request
 from gloam.synth.recipes.load import load_recipe
 
@@ -170,7 +170,9 @@ def test_every_file_ends_as_a_pair_or_a_refusal_and_nothing_is_outside_the_set(g
         Source(kind="archive", path=str(ground / "evil.tar"), name="tar"),
         Source(kind="archive", path=str(ground / "evil.zip"), name="zip"),
     ]
-    report = build(Request(sources=tuple(sources), recipe=load_recipe("even")), tmp_path / "set")
+    report = build_request(
+        Request(sources=tuple(sources), recipe=load_recipe("even")), tmp_path / "set"
+    )
     assert names_in(ground) == before
     assert [path.name for path in tmp_path.iterdir()] == ["set"]
     assert verify_set(tmp_path / "set") == []

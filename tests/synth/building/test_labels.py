@@ -18,9 +18,9 @@ import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import ConfigError, SourceError
 from gloam.manifests.images.npy import npy_bytes
-from gloam.manifests.labels.runs import mask_of, runs_of
-from gloam.manifests.labels.table import read_left_out
-from gloam.manifests.sets.verify import verify_set
+from gloam.manifests.labels.label_table import read_left_out
+from gloam.manifests.labels.placement import mask_of, runs_of
+from gloam.manifests.sets.problems import verify_set
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import regenerate
 

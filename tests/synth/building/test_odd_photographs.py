@@ -13,9 +13,9 @@ import pytest
 
 from gloam.manifests.sets.info import REFUSED
 from gloam.manifests.sets.pair_set import open_set
-from gloam.manifests.sets.verify import verify_set
+from gloam.manifests.sets.problems import verify_set
 from gloam.manifests.sources import Source
-from gloam.synth.building.build import build
+from gloam.synth.building.build import build_request
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.request import OutputOptions, Request
 from gloam.synth.recipes.load import load_recipe
@@ -75,7 +75,7 @@ def test_deep_verification_finds_a_normal_that_a_reader_turns(
 ) -> None:
     """Sets that were built before such photographs were encoded anew hold them."""
     root = tmp_path / "set"
-    build(request_for(photographs, output=OutputOptions(layout="files")), root)
+    build_request(request_for(photographs, output=OutputOptions(layout="files")), root)
     assert recheck_set(open_set(root)) == []
     normal = next(root.glob("train/normal/*.png"))
     normal.write_bytes(png_with(normal.read_bytes(), after=chunk_of(b"eXIf", exif_block(6))))

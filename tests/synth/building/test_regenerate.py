@@ -19,11 +19,11 @@ from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sets.info import read_set
 from gloam.manifests.sets.layouts import layout_named
 from gloam.manifests.sets.pair_set import open_set
+from gloam.manifests.sets.problems import verify_set
 from gloam.manifests.sets.receipts import read_receipt, receipt_path
-from gloam.manifests.sets.verify import verify_set
 from gloam.manifests.sources import Source
 from gloam.synth.analysis.set_statistics import measure_set
-from gloam.synth.building.build import build
+from gloam.synth.building.build import build_request
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import regenerate
 from gloam.synth.building.request import OutputOptions, Request
@@ -41,7 +41,7 @@ def origin(request, photographs, tmp_path_factory) -> Path:
     source = Source(kind="folder", path=str(photos), name="p")
     output = OutputOptions(layout=request.param)
     plan = PlanOptions(val=5, shard_size=7, seed=3)
-    build(
+    build_request(
         Request(
             sources=(source,),
             profile=EVERYTHING,
@@ -202,7 +202,7 @@ def test_folders_list_lows_and_normals_in_one_order(photographs, tmp_path):
         output=OutputOptions(layout="files"),
     )
     try:
-        build(request, memory / "set", workers=4)
+        build_request(request, memory / "set", workers=4)
         gloam.export(memory / "set", memory / "shards", layout="shards")
         gloam.export(memory / "shards", memory / "files", layout="files", workers=4)
         for root, split in product((memory / "set", memory / "files"), ("train", "val")):

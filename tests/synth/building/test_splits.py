@@ -11,9 +11,9 @@ from click.testing import CliRunner
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import ConfigError, SetError
+from gloam.manifests.sets.problems import verify_set
 from gloam.manifests.sets.stage import stage
-from gloam.manifests.sets.verify import verify_set
-from gloam.storage.tables import read_table
+from gloam.storage.parquet import read_table
 from gloam.synth.building.regenerate import regenerate
 from gloam.synth.publishing.publish import publish
 from gloam.synth.publishing.rebuild import rebuild

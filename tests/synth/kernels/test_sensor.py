@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gloam.synth.camera.sensors import Sensors, sensors_at
+from gloam.synth.camera.calibrated_sensors import Sensors, sensors_at
 from gloam.synth.kernels.numbers.quantiles import tukey_lambda_quantile
 
 SAMPLES = 400_000

@@ -16,9 +16,9 @@ from pydantic.fields import FieldInfo
 from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.draws.record import CameraDraw
 from gloam.synth.models import draw, parse_draw
-from gloam.synth.parameters.columns import KeyedColumns
 from gloam.synth.parameters.distributions import Constant, Uniform
 from gloam.synth.parameters.drawing import draw_section
+from gloam.synth.parameters.keyed_columns import KeyedColumns
 from gloam.synth.parameters.schema import OneOf, Within
 from gloam.synth.power_law.draw import PowerLawDraw
 from gloam.synth.power_law.recipe import PowerLawRecipe

@@ -6,7 +6,7 @@ import pytest
 
 from gloam.synth.recipes.annotated import annotated_yaml
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
-from gloam.synth.recipes.mixture import single_recipes
+from gloam.synth.recipes.mixture_recipe import single_recipes
 
 
 @pytest.mark.parametrize("name", list(shipped_recipes()))

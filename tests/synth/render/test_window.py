@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pydantic import BaseModel
 
+from gloam.synth.camera.calibrated_sensors import camera_names, iso_range
 from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.camera.sensors import camera_names, iso_range
 from gloam.synth.draws.record import CameraDraw, LightsDraw
 from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.arrays import Window

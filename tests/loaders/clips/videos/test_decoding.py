@@ -9,8 +9,8 @@ from gloam.errors import ImageRefused
 from gloam.loaders.clips.stored_clips import clips_in
 from gloam.loaders.clips.videos.decoding import PyavParts, runs_ahead
 from gloam.loaders.clips.videos.order import Groups, Runs, Schedule, group_clips
+from gloam.manifests.clips.listing import Windows
 from gloam.manifests.clips.video import decode_frames
-from gloam.manifests.clips.windows import Windows
 
 from ....clips import panned, write_video
 

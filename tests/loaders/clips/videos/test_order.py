@@ -13,9 +13,9 @@ from gloam.loaders.clips.frame_sources import PIPELINES, RECENT, Videos, frame_p
 from gloam.loaders.clips.stored_clips import clips_in
 from gloam.loaders.clips.videos import order as video_order
 from gloam.loaders.clips.videos.order import Groups, Runs, Schedule, group_clips
+from gloam.manifests.clips.listing import Windows, video_and_times
 from gloam.manifests.clips.segments import Segments
 from gloam.manifests.clips.video import decode_frames, frame_times
-from gloam.manifests.clips.windows import Windows, video_and_times
 
 from ....clips import panned, write_video
 

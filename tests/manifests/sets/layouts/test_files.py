@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from gloam.errors import SetError
+from gloam.manifests.sets.close import publish_unit
 from gloam.manifests.sets.layouts import FILES
 from gloam.manifests.sets.layouts.files import FilesWriter, file_name
-from gloam.manifests.sets.publish_unit import publish_unit
 from gloam.manifests.sets.receipts import Receipt, UnitFile, read_receipt
 from gloam.manifests.sets.sample import Sample
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from gloam.manifests.sets.close import publish_unit
 from gloam.manifests.sets.layouts import FILES, SHARDS
 from gloam.manifests.sets.layouts.layout import list_path, write_list
-from gloam.manifests.sets.publish_unit import publish_unit
 from gloam.manifests.sets.receipts import Receipt, UnitFile
 from gloam.manifests.sets.sample import FORMAT, Sample
 

@@ -14,7 +14,7 @@ from gloam.manifests.sets.info import read_set
 from gloam.manifests.sets.layouts.shard_writer import shard_path
 from gloam.manifests.sets.layouts.shards import read_samples
 from gloam.manifests.sources import Source
-from gloam.synth.building.build import build
+from gloam.synth.building.build import build_request
 from gloam.synth.building.request import OutputOptions, Request
 from gloam.synth.recipes.load import load_recipe
 
@@ -22,7 +22,7 @@ from gloam.synth.recipes.load import load_recipe
 @pytest.fixture(scope="module", params=["png", "jpg"])
 def shards(request, photographs, tmp_path_factory):
     root = tmp_path_factory.mktemp("read") / "set"
-    build(
+    build_request(
         Request(
             sources=(Source(kind="folder", path=str(photographs), name="folder"),),
             profile=EVERYTHING,

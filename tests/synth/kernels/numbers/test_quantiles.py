@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from gloam.synth.camera.sensors import camera_names, iso_range, sensors_at
+from gloam.synth.camera.calibrated_sensors import camera_names, iso_range, sensors_at
 from gloam.synth.kernels.numbers.quantiles import (
     CENTRE,
     OCTAVES,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import gloam
-from gloam.manifests.images.encode import encode
+from gloam.manifests.images.normals import encode
 from gloam.synth.kernels.png.deflate import deflate, most_bytes
 from gloam.synth.kernels.png.file import encode_png
 

@@ -1,0 +1,158 @@
+"""Photographs as bytes, and how they become normals.
+
+It finds out what they are and whether they can be used, and makes upright 8-bit RGB normals.
+
+A normal is kept byte for byte when it already is a JPEG or an 8-bit PNG, upright, of RGB in sRGB,
+that no reader shows otherwise. Everything else that can be read (greyscale, CMYK, palette, alpha,
+16 bit, TIFF, BMP, WebP, with another colour profile, with an orientation or an animation, of which
+some readers make other pixels) is converted and encoded anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+import simplejpeg
+from PIL import Image
+
+from ...errors import ImageRefused, Reason
+from .decode import decode, decode_as_rgb, decode_small
+from .header import read_header
+from .opening import Pixels
+
+NORMAL_QUALITY = 95
+"""JPEG quality, without chroma subsampling, of normals that were JPEGs but must be encoded anew."""
+_PNG_OPTIONS = [cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_HUFFMAN_ONLY]
+"""Noise leaves nothing to find for a match search: Huffman coding of differences (OpenCV's
+own filter) is the smallest and the fastest here."""
+
+
+@dataclass(frozen=True)
+class Normal:
+    """The normal-light image of a pair.
+
+    data: the encoded image.
+    suffix: "jpg" or "png".
+    pixels: uint8 array (H, W, 3); `data` decoded: RGB.
+    converted: why the photograph was encoded anew, "" when `data` is the photograph byte for byte.
+    """
+
+    data: bytes
+    suffix: str
+    pixels: Pixels
+    converted: str
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width."""
+        return self.pixels.shape[0], self.pixels.shape[1]
+
+
+@dataclass(frozen=True)
+class Undecoded:
+    """A normal that was not decoded at full size; see `Normal`.
+
+    size: (height, width).
+    """
+
+    data: bytes
+    suffix: str
+    size: tuple[int, int]
+    converted: str
+
+
+def load_undecoded(
+    data: bytes, max_side: int | None = None, max_pixels: int | None = None
+) -> Undecoded:
+    """Turn a photograph's bytes into the normal of a pair whose low is made when it is read.
+
+    It refuses what `load_normal` refuses: the whole stream is read, if only to a small image.
+
+    data, max_side, max_pixels: see `load_normal`.
+
+    Raises ImageRefused when the photograph cannot be used; its `reason` says why.
+    """
+    header = read_header(data, max_pixels)
+    shrink = max_side is not None and max(header.width, header.height) > max_side
+    if header.format == "JPEG" and not header.convert and not shrink:
+        decode_small(data, header, 1)
+        return Undecoded(data, "jpg", (header.height, header.width), "")
+    normal = load_normal(data, max_side, max_pixels)
+    return Undecoded(normal.data, normal.suffix, normal.size, normal.converted)
+
+
+def load_normal(data: bytes, max_side: int | None = None, max_pixels: int | None = None) -> Normal:
+    """Turn a photograph's bytes into the normal of a pair.
+
+    data: a JPEG, PNG, TIFF, BMP or WebP file.
+    max_side: shrink larger images to this longer side, by Pillow's Lanczos filter, whose
+      fixed-point arithmetic does not depend on the CPU.
+    max_pixels: refuse images with more; see `opening.check_pixels`.
+
+    Raises ImageRefused when the photograph cannot be used; its `reason` says why.
+    """
+    header = read_header(data, max_pixels)
+    jpeg = header.format == "JPEG"
+    shrink = max_side is not None and max(header.width, header.height) > max_side
+    suffix = "jpg" if jpeg else "png"
+    if not header.convert and not shrink:
+        return Normal(data, suffix, decode(data, suffix, max_pixels), "")
+    if jpeg and not header.convert:
+        pixels = decode(data, "jpg", max_pixels)
+    else:
+        pixels = decode_as_rgb(data, max_pixels=max_pixels)
+    if shrink and max_side is not None:
+        pixels = _shrink(pixels, max_side)
+    encoded = encode(pixels, suffix, NORMAL_QUALITY, "444")
+    reason = header.convert or "resized"
+    # The low is made from the stored normal as decoded, which JPEG has changed a little.
+    if jpeg:
+        pixels = decode(encoded, suffix, max_pixels)
+    return Normal(encoded, suffix, pixels, reason)
+
+
+def encode_normal(pixels: Pixels, max_side: int | None, reason: str) -> Normal:
+    """Make a normal of pixels that are no photograph's file: a JPEG.
+
+    pixels: uint8 array (H, W, 3).
+    max_side: see `load_normal`.
+    reason: why it is encoded anew.
+    """
+    if max_side is not None and max(pixels.shape[:2]) > max_side:
+        pixels = _shrink(pixels, max_side)
+    encoded = encode(pixels, "jpg", NORMAL_QUALITY, "444")
+    return Normal(encoded, "jpg", decode(encoded, "jpg", pixels.size), reason)
+
+
+def _shrink(pixels: Pixels, max_side: int) -> Pixels:
+    height, width = pixels.shape[:2]
+    share = max_side / max(height, width)
+    size = (max(1, round(width * share)), max(1, round(height * share)))
+    return np.ascontiguousarray(
+        np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS))
+    )
+
+
+def encode(pixels: Pixels, suffix: str, quality: int = 95, chroma: str = "444") -> bytes:
+    """Encode RGB (H, W, 3) uint8 as "jpg" or "png".
+
+    A "jpg" has a quality of 1 to 100, and chroma "444", "422" or "420"; a "png" is lossless.
+    """
+    if suffix == "jpg":
+        return simplejpeg.encode_jpeg(
+            np.ascontiguousarray(pixels), quality, "RGB", chroma, fastdct=False
+        )
+    done, array = cv2.imencode(".png", cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), _PNG_OPTIONS)
+    if not done:
+        raise ImageRefused(Reason.DAMAGED, "could not be encoded as PNG")
+    return array.tobytes()
+
+
+def encode_grey(samples: Pixels) -> bytes:
+    """Encode samples (H, W) uint8, such as numbers of classes, as a grey PNG."""
+    done, array = cv2.imencode(".png", samples)
+    if not done:
+        raise ImageRefused(Reason.DAMAGED, "could not be encoded as PNG")
+    return array.tobytes()

@@ -1,0 +1,123 @@
+"""Labels as a set stores them: members of its samples, and columns of `pairs.parquet`, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...errors import SetError, first_line
+from ...storage.untrusted import inside
+from ..images.normals import encode_grey
+from ..images.npy import npy_bytes
+from ..labels.photo_labels import BOXES, CLASS, CLASSES, MASK, NO_CLASS, VOID, Labels
+from .info import PAIRS
+from .sample import Encoded
+from .tables import LABEL_FIELDS, SIZE_FIELDS, read_checked
+
+Whole = npt.NDArray[np.int64]
+_LISTS = ("label_boxes", "label_classes", "label_difficult", "label_crowd")
+
+
+def members_of(
+    labels: Labels, roles: Sequence[str], classes: Mapping[str, int]
+) -> dict[str, Encoded]:
+    """Return the members that hold a photograph's labels.
+
+    All samples of a set have the same: one without a class has the number -1, one without objects
+    arrays of none, one without a mask a mask of 255.
+
+    labels: on the stored normal.
+    roles: which of "cls", "boxes", "classes", "mask" the set has.
+    classes: mapping of name to number.
+    """
+    marked = labels.marked
+    made: dict[str, Encoded] = {}
+    if CLASS in roles:
+        number = classes[labels.name] if labels.name else NO_CLASS
+        made[CLASS] = Encoded(str(number).encode(), "")
+    if BOXES in roles:
+        boxes = np.array([one.box for one in marked], np.float32).reshape(-1, 4)
+        made[BOXES] = Encoded(npy_bytes(boxes), "npy")
+        numbers = np.array([classes[one.name] for one in marked], np.int32)
+        made[CLASSES] = Encoded(npy_bytes(numbers), "npy")
+    if MASK in roles:
+        width, height = labels.size
+        nothing = np.full((height, width), VOID, np.uint8)
+        made[MASK] = Encoded(labels.mask or encode_grey(nothing), "png")
+    return made
+
+
+class LabelRows(NamedTuple):
+    """The labels of some pairs, one after the other.
+
+    numbers: int32 array (N); of the pairs' own classes; -1 without one.
+    counts: int64 array (N); objects of each.
+    boxes: float32 array (M, 4); left, top, right, bottom, in pixels of the stored normal.
+    classes: int32 array (M).
+    difficult, crowd: bool arrays (M).
+    """
+
+    numbers: npt.NDArray[np.int32]
+    counts: Whole
+    boxes: npt.NDArray[np.float32]
+    classes: npt.NDArray[np.int32]
+    difficult: npt.NDArray[np.bool_]
+    crowd: npt.NDArray[np.bool_]
+
+
+def read_label_arrays(
+    root: Path, classes: int, split: str | None = None
+) -> tuple[Whole, LabelRows]:
+    """Read the labels of a set's pairs, or of a split.
+
+    classes: that the set has.
+
+    Returns int64 array (N, 2), height and width of the stored normals; and their labels.
+
+    Raises SetError when they are not as gloam writes them: missing values, a number for no class.
+    """
+    fields = pa.schema([("split", pa.string()), *SIZE_FIELDS, *LABEL_FIELDS])
+    path = inside(root, PAIRS)
+    try:
+        table = read_checked(path, fields.names).select(fields.names).cast(fields)
+        if split is not None:
+            table = table.filter(pc.equal(table["split"], split))
+        table = table.combine_chunks()
+        lists = [_list(table[name]) for name in _LISTS]
+        numbers = [*(table[name].to_numpy() for name in ("label_class", "height", "width"))]
+    except (ValueError, pa.ArrowException) as error:
+        raise SetError.at(path, f"its labels cannot be read: {first_line(error)}") from error
+    counts = np.diff(lists[1][0])
+    each = zip(lists, (4, 1, 1, 1), strict=True)
+    if not (
+        all((np.diff(ends) == times * counts).all() for (ends, _), times in each)
+        and all(((a >= NO_CLASS) & (a < classes)).all() for a in (numbers[0], lists[1][1]))
+        and np.isfinite(lists[0][1]).all()
+        and all((sides > 0).all() for sides in numbers[1:])
+    ):
+        raise SetError.at(path, "has labels that gloam does not write; gloam verify the set")
+    rows = LabelRows(
+        numbers[0].astype(np.int32),
+        counts,
+        lists[0][1].astype(np.float32).reshape(-1, 4),
+        *(values for _, values in lists[1:]),
+    )
+    return np.stack(numbers[1:], axis=1).astype(np.int64), rows
+
+
+def _list(column: pa.ChunkedArray) -> tuple[Whole, npt.NDArray[Any]]:
+    """Return offsets and values of a column of lists. Raises ValueError when one is missing."""
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.chunks else pa.array([], array.type)
+    if array.null_count or array.values.null_count:
+        raise ValueError("values are missing")
+    ends = array.offsets.to_numpy().astype(np.int64)
+    values = array.values.to_numpy(zero_copy_only=False)
+    return ends - ends[0], values[ends[0] : ends[-1]]

@@ -1,1 +1,0 @@
-"""The README.md of sets, as Hugging Face reads it."""
