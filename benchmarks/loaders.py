@@ -31,9 +31,8 @@ from PIL import Image
 from recording import options_of, shards_of
 
 from gloam.loaders import PairLoader
-from gloam.loaders.bench.pairs import Asked, bench_pairs
-from gloam.loaders.dali.operators import fn
-from gloam.loaders.dali.pipelines import SIDE_BY_SIDE, pipeline_def
+from gloam.loaders.bench import Asked, bench_pairs
+from gloam.loaders.dali.pipelines import SIDE_BY_SIDE, fn, pipeline_def
 from gloam.loaders.ranks import usable_cores
 
 WAYS = ("readers", "decoder", "val", "alexnet", "unet", "waits")

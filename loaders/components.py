@@ -21,7 +21,7 @@ from .columns import read_extent
 from .index import Contents, cached_in, contents_of, open_data
 from .labels import LabelColumns, label_columns
 from .lows import LiveLows, is_live, live_lows, stored_draws
-from .mixtures.mixture import Component, Mixture, at, source_of
+from .mixture import Component, Mixture, at, source_of
 
 
 @dataclass(frozen=True)

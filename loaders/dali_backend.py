@@ -8,17 +8,15 @@ from functools import partial
 from typing import Any
 
 from ..errors import LoaderError
-from .backend import Choice
+from .backend import Choice, Device
 from .dali.failures import explained
 from .dataset import decoded_pair, first_batch
-from .devices import Device
 from .epoch_loader import EpochLoader, ReadyBatches
 from .lows import normal_of
 from .order import EpochOrder, Step
 from .read import EncodedSteps
 from .render.host import HostRenderer
-from .resident.decoder import CudaResident, HostResident
-from .resident.host_pool import DoesNotFit, decode_all, shrunk
+from .resident import CudaResident, DoesNotFit, HostResident, decode_all, shrunk
 from .samples import sized
 from .steps import Decoder, Fit, Renderer
 
@@ -222,7 +220,7 @@ class DaliBackend:
 
         from .dali.pipelines import release_memory
         from .order import Position
-        from .resident.cuda_pool import CudaPool
+        from .resident import CudaPool
 
         (component,) = loader.components
         count = last - first

@@ -15,16 +15,15 @@ from copy import copy
 from typing import Any, NoReturn, Protocol, Self
 
 from ..errors import GloamWarning, LoaderError
-from . import accelerate
+from .backend import converted, converter
 from .brightness import BrightnessWatch, SaidSwapped
 from .components import OpenComponent
 from .dataset import ReadyBatch
-from .devices import converted, converter
 from .index import Contents
 from .lows import LiveLows
 from .options import Options
 from .order import Order, Share, Step
-from .ranks import Rank, find_rank, in_process_group
+from .ranks import Rank, find_rank, has_ranks, in_process_group, set_running
 from .states import STATE_VERSION, checked_epoch
 
 
@@ -138,7 +137,7 @@ class EpochLoader:
         if self._asked.last_batch is not None:
             return self._asked
         last_batch = "partial"
-        if accelerate.has_ranks():
+        if has_ranks():
             last_batch = "padded"
         elif self._given is None and in_process_group():
             last_batch = "even"
@@ -469,7 +468,7 @@ class _Pass:
             self._batches = loader._begin_pass()
             if loader._batch >= len(loader):  # of a state of an epoch's end
                 self._end()
-            accelerate.set_running(loader, True)
+            set_running(loader, True)
         batch = next(self._batches, None)
         if batch is None:  # no end: an error ended what makes batches
             raise LoaderError("this pass over the loader ended with an error: begin another one")
@@ -484,7 +483,7 @@ class _Pass:
         self._ended = True
         if self._loader._pass is self:
             self._loader._end_epoch()
-            accelerate.set_running(self._loader, False)
+            set_running(self._loader, False)
         raise StopIteration
 
 

@@ -15,7 +15,7 @@ from ..storage.atomic import write_bytes
 from ..synth.reporting.checks import Check
 from ..synth.reporting.report import report
 from ..synth.reporting.subject import folder_subject
-from .mixtures.mixture import Mixture, at, mixture_in
+from .mixture import Mixture, at, mixture_in
 from .pair_loader import TorchLoader
 
 _LONGEST = 80  # letters of a file's name: keys of lists are paths

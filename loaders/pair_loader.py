@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ..errors import LoaderError
-from .backend import Choice, check_backend, choose_backend, options_for
+from .backend import Choice, Device, check_backend, choose_backend, options_for
 from .components import OpenComponent, open_mixture, open_single
 from .dataset import DECODERS
-from .devices import Device
 from .epoch_loader import EpochLoader
 from .index import warn_enlarged
-from .mixtures.mixture import Mixture, as_mixture, schedule
-from .mixtures.order import MixedOrder, MixedSampler
+from .mixed_order import MixedOrder, MixedSampler
+from .mixture import Mixture, as_mixture, schedule
 from .options import Options, PairOptions, check_names
 from .order import EpochOrder, Order
 

@@ -18,15 +18,15 @@ from ..storage.stores import AT_ONCE, in_store
 from ..synth.kernels.arrays import Pixels, Window
 from ..synth.kernels.resize import flip_normalize, normalize, resized
 from .augment import CropFlip, crop_numbers, draw_crop
+from .backend import converted
 from .buffers import BufferHandle, ReusedMemory, SharedBufferPool, shared
 from .columns import StoredPair, fetched
 from .components import OpenComponent
 from .dataset import ReadyBatch, check_one_size, decoded_pair, place_of
-from .devices import converted
 from .extras import InfoFunction, SampleInfo, batch_extras, info_functions
 from .labels import PairLabels, together
 from .lows import normal_of
-from .mixtures.mixture import at
+from .mixture import at
 from .options import Options
 from .order import Position
 

@@ -24,9 +24,8 @@ from ..engines.process import (
 )
 from ..errors import GloamError, GloamWarning, LoaderError
 from ..storage.store_requests import environment, take_environment
-from .backend import Choice
+from .backend import Choice, Device, converted
 from .buffers import BufferHandle, ReusedMemory, SharedBufferPool
-from .devices import Device, converted
 from .epoch_loader import EpochLoader, ReadyBatches
 from .options import Options
 from .samples import ErrorsAsItems, batch_or_error, values_of

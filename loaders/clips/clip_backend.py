@@ -19,20 +19,18 @@ from ...manifests.clips.segments import Segments
 from ...manifests.images.header import read_header
 from ...manifests.images.png import SIGNATURE
 from ...storage.stores import AT_ONCE
-from ..backend import Choice
+from ..backend import Choice, Device
 from ..columns import read_extent
 from ..dali.failures import last_words
 from ..dali_backend import DaliBackend
-from ..devices import Device
 from ..epoch_loader import EpochLoader
 from ..order import Order, Share, Step
 from ..steps import Decoder, RenderedStep, Renderer
 from .clip_bytes import ClipSource, read_first_normal
 from .clip_samples import ClipPlace, ClipSamples
-from .frame_sources import DecodingFailed, VideoDecoder
 from .stored_clips import ClipContents, StoredClip
-from .videos.order import Groups
-from .videos.reading import Wanted, decode_by_dali, decode_by_pyav
+from .video_frames import DecodingFailed, VideoDecoder, Wanted, decode_by_dali, decode_by_pyav
+from .video_order import Groups
 
 _FRAMES = 512
 """Frames that are made at once: on an H200 and 16 cores, clips of 8 frames of 192 x 192 come at

@@ -22,7 +22,7 @@ from ..order import Step
 from ..read import BatchesAhead, Bytes, EncodedStep
 from .low_pixels import clip_lows
 from .stored_clips import ClipContents, StoredClip, by_video
-from .videos.order import VideoPart
+from .video_order import VideoPart
 
 _PICTURES = (".jpg", ".jpeg", ".png")
 _LOOKING = 8  # threads that look into videos
@@ -148,7 +148,7 @@ def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
         return "reads JPEGs and PNGs, or videos, but not both, nor other files"
     from nvidia.dali import fn
 
-    from .videos import pipelines
+    from ..dali import pipelines
 
     if not hasattr(fn.decoders, "video"):
         return "of this version does not decode videos out of memory"

@@ -21,12 +21,12 @@ from torch.utils.dlpack import from_dlpack
 from ...synth.models import model_of
 from ...synth.parameters.columns import Keys
 from ..augment import CropFlip
+from ..backend import converted
 from ..components import IdentityLows, OpenComponent
 from ..dali.transform import AHEAD, StartedTransform, TransformPipeline
-from ..devices import converted
 from ..extras import batch_extras, draw_extras, info_functions
 from ..lows import LiveLows
-from ..mixtures.mixture import at
+from ..mixture import at
 from ..options import Options
 from ..order import Whole
 from ..prefetch import CudaPrefetcher, StreamKeepAlive

@@ -27,7 +27,7 @@ from ..extras import (
 )
 from ..labels import batch_labels, move_mask
 from ..lows import LiveLows
-from ..mixtures.mixture import at
+from ..mixture import at
 from ..options import Options
 from ..samples import BatchTensors, sized, turned_shape
 from ..steps import DecodedStep, Decoder, Fit, Group, RenderedStep, draw_crops_of, groups_of

@@ -15,9 +15,10 @@ from torch.utils.data import DataLoader
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import GloamWarning, LoaderError
-from gloam.loaders.clips import backend, clip_bytes
-from gloam.loaders.clips.frame_sources import DecodingFailed
-from gloam.loaders.clips.videos import reading
+from gloam.loaders.clips import clip_bytes
+from gloam.loaders.clips import clip_loader as backend
+from gloam.loaders.clips import video_frames as reading
+from gloam.loaders.clips.video_frames import DecodingFailed
 from gloam.loaders.dali import decoder
 from gloam.loaders.options import Options
 from gloam.manifests.clips.video import decode_frames

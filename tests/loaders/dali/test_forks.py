@@ -6,7 +6,7 @@ import gc
 import os
 
 import gloam
-from gloam.loaders.dali import forks
+from gloam.loaders.dali import decoder as forks
 
 
 def test_a_forked_child_finds_no_pipeline_in_its_garbage(shards):

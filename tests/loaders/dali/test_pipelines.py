@@ -19,7 +19,7 @@ PLAIN = {"device": "cpu", "workers": 2, "size": (40, 56)}
 @pytest.fixture
 def decoders(monkeypatch) -> list[dict[str, Any]]:
     """Return what decoders are asked for, by pipelines of a GPU too: decoding stays on the CPU."""
-    from gloam.loaders.dali import operators
+    from gloam.loaders.dali import pipelines as operators
 
     asked = []
     real = operators.fn

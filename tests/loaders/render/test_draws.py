@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 
 from gloam.loaders.lows import LiveLows
-from gloam.loaders.render.draws import _MANY, EpochDraws
+from gloam.loaders.render.cuda_lows import _MANY, EpochDraws
 from gloam.synth.recipes.load import load_recipe
 
 KEYS = [str(number) for number in range(_MANY + 1)]

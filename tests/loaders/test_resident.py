@@ -10,7 +10,7 @@ import torch
 
 import gloam
 from gloam.errors import LoaderError
-from gloam.loaders.resident import host_pool as pool
+from gloam.loaders import resident as pool
 
 PLAIN = {"batch_size": 4, "device": "cpu", "size": 32, "keys": True, "augment": True}
 

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import torch
 
+from gloam.loaders.clips import video_order
 from gloam.loaders.clips.clip_bytes import bytes_of
-from gloam.loaders.clips.frame_sources import PIPELINES, RECENT, Videos, frame_places
 from gloam.loaders.clips.stored_clips import clips_in
-from gloam.loaders.clips.videos import order as video_order
-from gloam.loaders.clips.videos.order import Groups, Runs, Schedule, group_clips
+from gloam.loaders.clips.video_frames import PIPELINES, RECENT, Videos, frame_places
+from gloam.loaders.clips.video_order import Groups, Runs, Schedule, group_clips
 from gloam.manifests.clips.segments import Segments
 from gloam.manifests.clips.video import decode_frames, frame_times
 from gloam.manifests.clips.windows import Windows, video_and_times
 
-from ....clips import panned, write_video
+from ...clips import panned, write_video
 
 
 @pytest.fixture(scope="module")

@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ....errors import ImageRefused
-from ....manifests.clips.video import list_key_frames
-from ....manifests.sources import Location
-from ...order import EpochOrder, epoch_order, epoch_seed
-from ..stored_clips import StoredClip, by_video
+from ...errors import ImageRefused
+from ...manifests.clips.video import list_key_frames
+from ...manifests.sources import Location
+from ..order import EpochOrder, epoch_order, epoch_seed
+from .stored_clips import StoredClip, by_video
 
 Numbers = npt.NDArray[np.int64]
 _WINDOW = 1 << 30  # bytes of decoded frames among which clips are shuffled

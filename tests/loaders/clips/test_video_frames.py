@@ -7,12 +7,12 @@ import pytest
 
 from gloam.errors import ImageRefused
 from gloam.loaders.clips.stored_clips import clips_in
-from gloam.loaders.clips.videos.decoding import PyavParts, runs_ahead
-from gloam.loaders.clips.videos.order import Groups, Runs, Schedule, group_clips
+from gloam.loaders.clips.video_frames import PyavParts, runs_ahead
+from gloam.loaders.clips.video_order import Groups, Runs, Schedule, group_clips
 from gloam.manifests.clips.video import decode_frames
 from gloam.manifests.clips.windows import Windows
 
-from ....clips import panned, write_video
+from ...clips import panned, write_video
 
 GPU = pytest.param(0, marks=pytest.mark.gpu)
 

@@ -11,8 +11,8 @@ import sys
 import numpy as np
 import pytest
 
-from gloam.loaders.clips.videos import arena
-from gloam.loaders.clips.videos.arena import ArenaView, SharedMemoryArena
+from gloam.loaders.clips import video_processes as arena
+from gloam.loaders.clips.video_processes import ArenaView, SharedMemoryArena
 
 
 def fill(filled, number, size):

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from gloam.errors import ImageRefused, LoaderError
-from gloam.loaders.clips.videos.order import VideoPart
-from gloam.loaders.clips.videos.processes import VideoProcesses
+from gloam.loaders.clips.video_order import VideoPart
+from gloam.loaders.clips.video_processes import VideoProcesses
 from gloam.manifests.clips.segments import Segments
 from gloam.manifests.clips.video import decode_frames, frame_times
 from gloam.manifests.sources import Location
 
-from ....clips import panned, write_video
+from ...clips import panned, write_video
 
 FRAME = 3 * 72 * 96
 

@@ -7,8 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from gloam.loaders.mixtures.order import MixedSampler, SteppedRank
-from gloam.loaders.mixtures.shares import Shares
+from gloam.loaders.mixed_order import MixedSampler, Shares, SteppedRank
 from gloam.loaders.options import Options
 
 

@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from ...errors import ConfigError, LoaderError, visible
-from ...manifests.config import load_yaml
-from ...manifests.real.real import real
-from ...storage.untrusted import shown
-from ...synth.recipes.read_values import shipped_names
-from ..index import list_pairs
+from ..errors import ConfigError, LoaderError, visible
+from ..manifests.config import load_yaml
+from ..manifests.real.real import real
+from ..storage.untrusted import shown
+from ..synth.recipes.read_values import shipped_names
+from .index import list_pairs
 
 T = TypeVar("T")
 MOST_SAMPLES = 10**9

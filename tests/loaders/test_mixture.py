@@ -15,11 +15,11 @@ import torch
 import gloam
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader, mix, pairs_in
-from gloam.loaders.devices import converted
+from gloam.loaders.backend import converted
 from gloam.manifests.images.encode import encode
 from gloam.manifests.sets.stage import stage
 
-from ..numbered import TRAIN, VAL, numbered
+from .numbered import TRAIN, VAL, numbered
 
 PLAIN = {"device": "cpu", "workers": 0, "size": (40, 56), "batch_size": 4, "seed": 3}
 

@@ -1,0 +1,433 @@
+"""The frames of clips of videos: parts decoded by DALI, or with PyAV by processes, and kept."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from torch.utils.dlpack import from_dlpack
+
+from ...errors import ImageRefused, LoaderError
+from ...manifests.clips.segments import Segments
+from ...manifests.clips.video import decode_frames, decode_sequence
+from ...synth.kernels.arrays import Pixels
+from ..dali.failures import last_words
+from ..options import Options
+from ..order import Step
+from ..steps import DecodedStep
+from .clip_bytes import bytes_of
+from .stored_clips import ClipContents
+from .video_order import Groups, Runs, Schedule, VideoPart
+from .video_processes import Memory, VideoProcesses
+
+Check = Callable[[VideoPart, Sequence[Pixels]], None]
+RECENT = 4  # runs of a pipeline that may be under way
+PIPELINES = 4
+"""DALI pipelines that decode videos on a GPU in parallel: one alone waits after each frame until
+all of its decoders have finished, and gives 3,700 frames of 480 x 270 a second on an H200, with 8
+decoders as with 24."""
+_NEAR = 0.5  # levels by which decoders may differ
+_COMPARED = 16  # frames
+_RUNS_AHEAD = 2  # of each pipeline
+_AHEAD = 2  # runs that are decoded while others are used: a window of shuffled clips is two
+_MOST_AHEAD = 3 << 30  # bytes of more runs, where a run has fewer parts than there are processes
+
+
+class Frames(NamedTuple):
+    """The frames of a batch, clip after clip.
+
+    images: list of uint8 arrays (H, W, 3); on the CPU.
+    sizes: int64 array (N, 2); height, width of each.
+    at: uint64 array (N); the address of each, on a GPU.
+    held: what keeps that memory.
+    """
+
+    images: list[Pixels]
+    sizes: npt.NDArray[np.int64]
+    at: npt.NDArray[np.uint64]
+    held: Any = None
+
+
+class DecodingFailed(LoaderError):
+    """A decoder fails at clips that another one may decode."""
+
+
+class _At(NamedTuple):
+    """A frame on a GPU, by its address alone."""
+
+    address: int
+
+    def data_ptr(self) -> int:
+        return self.address
+
+
+class VideoDecoder:
+    """Decodes steps of clips of videos.
+
+    by: who decodes, for messages.
+    """
+
+    ahead = 0
+
+    def __init__(self, videos: Videos, steps: Iterator[Step], by: str) -> None:
+        self._videos, self._steps, self._by = videos, steps, by
+
+    def next(self, stream: Any = None) -> DecodedStep:
+        """Return the next step.
+
+        Raises LoaderError naming the video that is damaged, or DecodingFailed.
+        """
+        step = next(self._steps)
+        try:
+            frames = self._videos.next(stream)
+        except Exception as error:  # RuntimeError of DALI, or whatever a source raised
+            name = self._videos.name
+            words = f"{name}: {self._by}: {last_words(error)}"
+            raise self._videos.damage() or DecodingFailed(words, path=name) from error
+        images: Any = frames.images or [_At(int(one)) for one in frames.at]
+        normal = np.arange(len(frames.sizes))
+        return DecodedStep(step, images, frames.sizes, normal, normal, frames.held)
+
+    def close(self) -> None:
+        """End what decodes."""
+        self._videos.close()
+
+
+class Videos:
+    """Frames of parts of videos, which are decoded once and stay while batches want them.
+
+    decoders: functions of a stream, each of which returns the sequences of frames (F, H, W, 3) of
+      its next run, part after part: arrays, or tensors on a GPU. Several ones take turns at runs.
+    check: function of a part and its frames; called with the first part: raises an error if they
+      are not its frames.
+    name: name of what they are read from.
+    end: function that ends the processes that decode or cut.
+    """
+
+    def __init__(
+        self,
+        decoders: Sequence[Callable[[Any], Sequence[Any]]],
+        on_gpu: bool,
+        runs: Runs,
+        check: Check | None = None,
+        *,
+        name: str = "",
+        end: Callable[[], None] | None = None,
+    ) -> None:
+        self._decoders, self._on_gpu, self._runs = decoders, on_gpu, runs
+        self._check, self.name, self._end = check, name, end
+        self._held: dict[int, Any] = {}  # by run: sequences of frames
+        self._made = self._done = 0
+
+    def next(self, stream: Any = None) -> Frames:
+        """Return the frames of the next batch."""
+        schedule, batch, before = self._runs.of_batch(self._done)
+        while self._made < before + schedule.needed(batch):
+            self._decode(stream)
+        places = [schedule.place(clip) for clip in schedule.batches[batch]]
+        parts = [(self._held[before + run], number) for run, number, _ in places]
+        self._done += 1
+        for run in list(self._held):
+            if run < before or schedule.last(run - before) <= batch:
+                del self._held[run]
+        if not self._on_gpu:
+            chosen = zip(parts, places, strict=True)
+            return _on_host([run[n][i] for (run, n), (*_, own) in chosen for i in own])
+        shapes = [_shape_of(run[number]) for run, number in parts]
+        begins = [int(run[number].data_ptr()) for run, number in parts]
+        sizes, at = frame_places(shapes, begins, [own for *_, own in places])
+        return Frames([], sizes, at, [run for run, _ in parts])
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._end is not None:
+            self._end()
+
+    def damage(self) -> LoaderError | None:
+        """Return what is wrong with a part of a video of the runs that may have been begun."""
+        for part in self._runs.recent(RECENT * PIPELINES):
+            try:
+                decode_frames(part.video, part.times)
+            except ImageRefused as refusal:
+                name = part.video.member
+                words = f"{self.name}: {name}: {refusal}; gloam build passes such clips"
+                return LoaderError(f"{words} over, and ClipLoader reads the set", key=name)
+        return None
+
+    def _decode(self, stream: Any) -> None:
+        made = self._decoders[self._made % len(self._decoders)](stream)
+        if self._check is not None:
+            first = np.asarray(from_dlpack(made[0]).cpu()) if self._on_gpu else made[0]
+            schedule, run = self._runs.of_run(self._made)
+            self._check(schedule.parts(run)[0], list(first))
+            self._check = None
+        self._held[self._made] = made
+        self._made += 1
+
+
+def _shape_of(sequence: Any) -> tuple[int, ...]:
+    shape = sequence.shape  # a method, of DALI's tensors
+    return tuple(shape() if callable(shape) else shape)
+
+
+def frame_places(
+    shapes: Sequence[Sequence[int]], begins: Sequence[int], numbers: Sequence[Sequence[int]]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    """Return height and width (N, 2) and the address (N) of frames of sequences.
+
+    shapes: sequence of (F, H, W, 3).
+    begins: the address of each sequence.
+    numbers: sequence of sequences of int; of the frames that are wanted of each.
+    """
+    counts = [len(own) for own in numbers]
+    sizes = np.repeat(np.array([shape[1:3] for shape in shapes], np.int64), counts, axis=0)
+    within = np.concatenate([np.asarray(own, np.int64) for own in numbers])
+    at = np.repeat(np.array(begins, np.uint64), counts)
+    return sizes, at + (within * 3 * sizes.prod(axis=1)).astype(np.uint64)
+
+
+def _on_host(images: list[Pixels]) -> Frames:
+    sizes = np.array([image.shape[:2] for image in images], np.int64)
+    return Frames(images, sizes, np.zeros(len(images), np.uint64))
+
+
+def check_against_pyav(part: VideoPart, frames: Sequence[Pixels]) -> None:
+    """Check that frames of a video are those that PyAV decodes, by where they are bright.
+
+    Raises LoaderError when one is nearer to another one.
+    """
+    name = part.video.member
+    frames = frames[:_COMPARED]
+    exact = decode_frames(part.video, part.times[:_COMPARED])
+    if {frame.shape for frame in frames} != {frame.shape for frame in exact}:
+        raise LoaderError.at(name, "its frames have another size than PyAV's")
+    made, wanted = (np.stack(each).mean(axis=3, dtype=np.float32) for each in (frames, exact))
+    wanted += made.mean() - wanted.mean()  # decoders may differ in levels
+    apart = np.array([[np.abs(one - other).mean() for other in wanted] for one in made])
+    if (np.diag(apart) > apart.min(axis=1) + _NEAR).any():
+        raise LoaderError.at(name, "its frames are not those that PyAV decodes")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which clips of videos are wanted, in which order.
+
+    groups: those of its clips.
+    place: (int, int); epoch and batch that it begins at.
+    numbers_of: function of (epoch, batch); returns the numbers of the clips of each batch from that
+      one to the epoch's end.
+    """
+
+    contents: ClipContents
+    groups: Groups
+    place: tuple[int, int]
+    numbers_of: Callable[[int, int], list[list[int]]]
+
+    def runs(self, at_once: int) -> Runs:
+        """Return them as runs of so many parts each."""
+
+        def schedule_of(epoch: int, batch: int) -> Schedule:
+            numbers = self.numbers_of(epoch, batch)
+            return Schedule(numbers, self.groups.of_clip, self.contents.clips, at_once)
+
+        return Runs(*self.place, schedule_of)
+
+
+def decode_by_pyav(wanted: Wanted, workers: int, device_id: int | None) -> Videos:
+    """Let worker processes decode; copy to a GPU if its number is given.
+
+    Raises LoaderError when they cannot be started.
+    """
+    runs = wanted.runs(wanted.groups.at_once)
+    parts = PyavParts(runs, wanted.groups, workers, device_id)
+    on_gpu, name = device_id is not None, wanted.contents.name
+    return Videos([parts], on_gpu, runs, name=name, end=parts.close)
+
+
+def decode_by_dali(
+    wanted: Wanted, options: Options, segments: Segments, pool: Executor, device_id: int | None
+) -> Videos:
+    """Let DALI decode the segments that worker processes cut; with 0 workers this one cuts.
+
+    segments: what was cut.
+    pool: threads that wait for the processes.
+
+    Raises LoaderError with what DALI says; also when processes cannot be started.
+    """
+    from ..dali.decoder import built
+    from ..dali.pipelines import SIDE_BY_SIDE
+
+    on_gpu, name, workers = device_id is not None, wanted.contents.name, options.workers
+    count = PIPELINES if on_gpu else 1
+    at_once = -(-wanted.groups.at_once // count)
+    runs = wanted.runs(at_once)
+    processes = VideoProcesses(workers, 0) if workers else None
+    cut = None if processes is None else partial(processes.cut, margins=on_gpu)
+    given = partial(bytes_of, segments=segments, cut=cut)
+    common: dict[str, Any] = {
+        "options": options,
+        "batch_size": at_once,
+        "num_threads": max(workers, 1),
+        "device_id": device_id,
+    }
+    made = pipelines_of(runs, count, pool, given, **common | (SIDE_BY_SIDE if on_gpu else {}))
+    decoders = [partial(_run, built(one, name)) for one in made]
+
+    def end() -> None:
+        pool.shutdown(wait=False, cancel_futures=True)
+        if processes is not None:
+            processes.close()
+
+    return Videos(decoders, on_gpu, runs, check_against_pyav, name=name, end=end)
+
+
+def pipelines_of(
+    runs: Runs,
+    count: int,
+    pool: Executor,
+    bytes_of: Callable[[VideoPart], tuple[Any, ...]],
+    **common: Any,
+) -> list[Any]:
+    """Make pipelines that take turns at runs.
+
+    count: number of pipelines.
+    pool: threads that cut videos into parts.
+    bytes_of: function of a part; see `clip_bytes.bytes_of`; frames have margins for a GPU.
+    common: options of the pipelines: options, batch_size (parts of a run), device_id, ...
+    """
+
+    def source_of(turn: int) -> Callable[[Any], tuple[Any, ...]]:
+        def source(info: Any) -> tuple[Any, ...]:
+            schedule, run = runs.of_run(count * info.iteration + turn)
+            cut = pool.map(bytes_of, schedule.parts(run))
+            return tuple(map(list, zip(*cut, strict=True)))
+
+        return source
+
+    from ..dali.pipelines import external_clips
+
+    own: dict[str, Any] = {"prefetch_queue_depth": _RUNS_AHEAD}
+    if common["device_id"] is not None:
+        own["num_threads"] = common["batch_size"]  # which wait for the GPU
+    return [external_clips(source_of(turn), **common | own) for turn in range(count)]
+
+
+def _run(pipeline: Any, stream: Any) -> Sequence[Any]:
+    """Return the sequences of a pipeline's next run: arrays, or DALI's list on a GPU."""
+    if stream is not None:
+        sequences: Sequence[Any] = pipeline.run(stream)[0]
+        return sequences
+    (decoded,) = pipeline.run()
+    return [np.asarray(decoded[i]) for i in range(len(decoded))]
+
+
+class PyavParts:
+    """Sequences of frames of parts of videos, run by run, decoded by PyAV.
+
+    groups: groups of the clips.
+    workers: number of decoding processes; with 0 a thread of this process decodes.
+    device_id: number of the GPU that frames are copied to.
+    """
+
+    def __init__(
+        self, runs: Runs, groups: Groups, workers: int, device_id: int | None = None
+    ) -> None:
+        self._runs, self._device = runs, device_id
+        self._begun: dict[int, list[Future[Any]]] = {}
+        self._done = 0
+        self._ahead = runs_ahead(groups, workers)
+        self._threads = ThreadPoolExecutor(max(2 * workers, 1))  # some of which copy
+        self._processes = VideoProcesses(workers, int(groups.sizes.max())) if workers else None
+        self._locked = None if device_id is None else _Locked(device_id)
+
+    def __call__(self, stream: Any = None) -> list[Any]:
+        """Return the next run's sequences (F, H, W, 3).
+
+        Raises ImageRefused when a frame cannot be decoded; LoaderError when a decoding process
+        ended.
+        """
+        for run in range(self._done, self._done + self._ahead + 1):
+            if run not in self._begun:
+                schedule, own = self._runs.of_run(run)
+                self._begun[run] = [
+                    self._threads.submit(self._decoded, part) for part in schedule.parts(own)
+                ]
+        made = [one.result() for one in self._begun.pop(self._done)]
+        self._done += 1
+        return made
+
+    def close(self) -> None:
+        """End the threads and processes."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._processes is not None:
+            self._processes.close()
+
+    def _decoded(self, part: VideoPart) -> Any:
+        if self._processes is None:
+            frames = decode_sequence(
+                part.video, part.times, lambda shape: np.empty(shape, np.uint8)
+            )
+        elif self._locked is None:
+            frames = self._processes.decode(part)
+        else:
+            frames = self._processes.decode(part, self._locked.lock)
+        return frames if self._device is None else _on_gpu(frames, self._device)
+
+
+def runs_ahead(groups: Groups, workers: int) -> int:
+    """Return how many runs to decode ahead: a part for each process, if memory allows."""
+    each = groups.at_once
+    wanted, most = -(-workers // each), _MOST_AHEAD // (each * max(int(groups.sizes.max()), 1))
+    return max(_AHEAD, min(wanted, most))
+
+
+class _Locked:
+    """Shared memory with locked pages, for asynchronous copies to a GPU.
+
+    Pages stay locked for the lifetime of this object, as buffers are reused.
+    """
+
+    def __init__(self, device_id: int) -> None:
+        self._device = device_id
+        self._held: dict[int, Memory] = {}
+        self._lock = threading.Lock()
+        # A process that ends gives them back anyway, and has no CUDA then to ask.
+        weakref.finalize(self, _unlock, self._held).atexit = False
+
+    def lock(self, number: int, memory: Memory) -> None:
+        """Lock a buffer's pages at its first use; if CUDA refuses, copies are slower."""
+        import torch
+
+        with self._lock:
+            if number in self._held:
+                return
+            self._held[number] = memory
+        with torch.cuda.device(self._device):
+            refused = torch.cuda.cudart().cudaHostRegister(memory.ctypes.data, memory.nbytes, 0)
+        if int(refused):
+            self._held[number] = memory[:0]
+
+
+def _unlock(held: dict[int, Memory]) -> None:
+    import torch
+
+    for memory in held.values():
+        if memory.nbytes:
+            torch.cuda.cudart().cudaHostUnregister(memory.ctypes.data)
+
+
+def _on_gpu(frames: npt.NDArray[np.uint8], device_id: int) -> Any:
+    import torch
+
+    own = torch.cuda.Stream(device_id)
+    with torch.cuda.stream(own):
+        made = torch.from_numpy(frames).to(f"cuda:{device_id}", non_blocking=True)
+    own.synchronize()  # the memory is filled anew
+    return made
