@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from ..manifests.sets.info import SetInfo
+from ..synth.publishing.export import FORMS, TrainerFormat
 from ..synth.publishing.export import export as write_export
-from ..synth.publishing.trainers import FORMS, TrainerFormat
 from ..synth.publishing.video_files import FORMS as FORMS_OF_VIDEO
 from .common import count_of, paths, sample_name
 from .workers import working

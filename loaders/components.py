@@ -17,11 +17,11 @@ from ..manifests.sets.pair_set import PairSet
 from ..synth.kernels.arrays import Pixels, Window
 from ..synth.models import LowMaker
 from ..synth.recipes.load import DEFAULT, load_recipe
-from .columns import read_extent
 from .index import Contents, cached_in, contents_of, open_data
 from .labels import LabelColumns, label_columns
 from .lows import LiveLows, is_live, live_lows, stored_draws
 from .mixture import Component, Mixture, at, source_of
+from .stored_pairs import read_extent
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from typing import Any
 from ..errors import LoaderError
 from .backend import Choice, Device
 from .dali.failures import explained
-from .dataset import decoded_pair, first_batch
 from .epoch_loader import EpochLoader, ReadyBatches
 from .lows import normal_of
 from .order import EpochOrder, Step
@@ -19,6 +18,7 @@ from .render.host import HostRenderer
 from .resident import CudaResident, DoesNotFit, HostResident, decode_all, shrunk
 from .samples import sized
 from .steps import Decoder, Fit, Renderer
+from .stored_pairs import decoded_pair, first_batch
 
 _FEW = 64  # batches, which a GPU makes in a second
 _OTHER_ORDER = (

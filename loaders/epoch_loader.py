@@ -18,13 +18,13 @@ from ..errors import GloamWarning, LoaderError
 from .backend import converted, converter
 from .brightness import BrightnessWatch, SaidSwapped
 from .components import OpenComponent
-from .dataset import ReadyBatch
 from .index import Contents
 from .lows import LiveLows
 from .options import Options
 from .order import Order, Share, Step
 from .ranks import Rank, find_rank, has_ranks, in_process_group, set_running
 from .states import STATE_VERSION, checked_epoch
+from .stored_pairs import ReadyBatch
 
 
 class Backend(Protocol):

@@ -41,7 +41,15 @@ from ..storage.stores import as_path, in_store
 from ..storage.untrusted import read_regular
 from ..synth.analysis.wrong_pairs import are_swapped, brightness, swapped_warning
 from .brightness import SaidSwapped
-from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, StoredPair, list_keys, read_extent
+from .stored_pairs import (
+    GivenNormals,
+    GivenPairs,
+    Pairs,
+    SetPairs,
+    StoredPair,
+    list_keys,
+    read_extent,
+)
 
 _ENLARGED = 3  # times; beyond it is said
 _LOOKED_AT = 9  # pairs of two folders

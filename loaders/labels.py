@@ -21,9 +21,9 @@ from ..manifests.sets.label_columns import LabelRows, read_label_arrays
 from ..manifests.sets.layouts.extents import Extent, Extents
 from ..manifests.sets.pair_set import PairSet
 from .augment import CropFlip
-from .columns import read_extent
 from .index import Contents
 from .options import Options
+from .stored_pairs import read_extent
 
 Whole = npt.NDArray[np.int64]
 _LEAST = 1.0  # pixels of a box's sides, under which a crop leaves it out

@@ -22,8 +22,8 @@ from ..synth.models import (
     low_maker,
 )
 from ..synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_yaml, recorded_recipe
-from .columns import StoredPair, read_extent, undecodable
 from .order import epoch_seed
+from .stored_pairs import StoredPair, read_extent, undecodable
 
 Draws = Literal["fresh", "set"]
 _PNG = b"\x89PNG"

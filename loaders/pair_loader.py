@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 from ..errors import LoaderError
 from .backend import Choice, Device, check_backend, choose_backend, options_for
 from .components import OpenComponent, open_mixture, open_single
-from .dataset import DECODERS
 from .epoch_loader import EpochLoader
 from .index import warn_enlarged
 from .mixed_order import MixedOrder, MixedSampler
 from .mixture import Mixture, as_mixture, schedule
 from .options import Options, PairOptions, check_names
 from .order import EpochOrder, Order
+from .stored_pairs import DECODERS
 
 if TYPE_CHECKING:
     from ..manifests.sets.pair_set import PairSet

@@ -23,10 +23,9 @@ from ..manifests.images.npy import MAGIC
 from ..manifests.images.png import SIGNATURE
 from ..manifests.sets.layouts.extents import Extent
 from ..storage.stores import AT_ONCE
-from .columns import encoded_alike, read_together
 from .components import OpenComponent
-from .dataset import decoded_member
 from .order import Position, Step, Whole
+from .stored_pairs import decoded_member, encoded_alike, read_together
 
 Bytes = npt.NDArray[np.uint8]
 _Item = TypeVar("_Item")

@@ -17,10 +17,10 @@ import torch
 
 from ..errors import LoaderError
 from ..synth.kernels.arrays import Pixels
-from .columns import Pairs, StoredPair
 from .order import Step, Whole
 from .render.cuda_tensors import addresses
 from .steps import DecodedStep
+from .stored_pairs import Pairs, StoredPair
 
 _KEPT_FREE = 0.9  # of the memory that is free, what a pool may take
 _AHEAD = 4  # batches that are made while one is used

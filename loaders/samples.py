@@ -20,15 +20,14 @@ from ..synth.kernels.resize import flip_normalize, normalize, resized
 from .augment import CropFlip, crop_numbers, draw_crop
 from .backend import converted
 from .buffers import BufferHandle, ReusedMemory, SharedBufferPool, shared
-from .columns import StoredPair, fetched
 from .components import OpenComponent
-from .dataset import ReadyBatch, check_one_size, decoded_pair, place_of
 from .extras import InfoFunction, SampleInfo, batch_extras, info_functions
 from .labels import PairLabels, together
 from .lows import normal_of
 from .mixture import at
 from .options import Options
 from .order import Position
+from .stored_pairs import ReadyBatch, StoredPair, check_one_size, decoded_pair, fetched, place_of
 
 
 class Place(NamedTuple):

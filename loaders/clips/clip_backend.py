@@ -20,12 +20,12 @@ from ...manifests.images.header import read_header
 from ...manifests.images.png import SIGNATURE
 from ...storage.stores import AT_ONCE
 from ..backend import Choice, Device
-from ..columns import read_extent
 from ..dali.failures import last_words
 from ..dali_backend import DaliBackend
 from ..epoch_loader import EpochLoader
 from ..order import Order, Share, Step
 from ..steps import Decoder, RenderedStep, Renderer
+from ..stored_pairs import read_extent
 from .clip_bytes import ClipSource, read_first_normal
 from .clip_samples import ClipPlace, ClipSamples
 from .stored_clips import ClipContents, StoredClip

@@ -17,9 +17,9 @@ from ...manifests.clips.windows import frame_files
 from ...manifests.sources import Location
 from ...manifests.sources.containers import read
 from ...storage.stores import AT_ONCE
-from ..columns import read_extent, read_together
 from ..order import Step
 from ..read import BatchesAhead, Bytes, EncodedStep
+from ..stored_pairs import read_extent, read_together
 from .low_pixels import clip_lows
 from .stored_clips import ClipContents, StoredClip, by_video
 from .video_order import VideoPart

@@ -16,11 +16,10 @@ from ...manifests.sets.layouts.extents import Extent
 from ...synth.clips import frame_name, render_clip
 from ...synth.kernels.arrays import Pixels
 from ..augment import CropFlip, crop_numbers, draw_crop
-from ..columns import StoredPair, read_extent, undecodable
-from ..dataset import NumberedSamples
 from ..lows import LiveLows
 from ..options import Options
 from ..samples import BatchTensors, sized
+from ..stored_pairs import NumberedSamples, StoredPair, read_extent, undecodable
 from .low_pixels import low_pixels
 from .stored_clips import ClipContents, StoredClip
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dataset import check_one_size
 from ..options import Options
+from ..stored_pairs import check_one_size
 from . import pipelines
 
 AHEAD = 2

@@ -40,9 +40,7 @@ from ..models import form_of
 from ..recipes.load import recorded_recipe
 from ..recipes.mixture import single_recipes
 from ..renderers import pixels_of
-from .card import body, head
-from .croissant import PublishedFile, croissant
-from .parquet_format import write_parquet
+from .hub_files import PublishedFile, body, croissant, head, write_parquet
 from .unit_by_unit import FOLDER, Note, Written, counted, write_shard, write_units
 
 Format = Literal["webdataset", "parquet", "plan"]

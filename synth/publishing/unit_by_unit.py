@@ -33,7 +33,7 @@ from ...storage.atomic import (
 from ...storage.locks import exclusive
 from ...storage.places import place
 from ...storage.untrusted import UNIT_FILE, inside, parse_json, read_regular, shown
-from .energon_format import is_prepared
+from .trainer_files import is_prepared
 
 MARK, SUMS = "gloam.json", "SHA256SUMS"
 FOLDER = "gloam"

@@ -9,8 +9,8 @@ import pytest
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader
 from gloam.loaders.dali import failures
-from gloam.loaders.dataset import decoded_pair
 from gloam.loaders.index import contents_of
+from gloam.loaders.stored_pairs import decoded_pair
 
 pytest.importorskip("nvidia.dali")
 pytest.importorskip("torch")

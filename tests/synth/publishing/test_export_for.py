@@ -23,7 +23,7 @@ from gloam.cli.main import gloam as command
 from gloam.engines.local import LocalEngine
 from gloam.errors import ConfigError, SetError
 from gloam.synth.publishing import unit_by_unit as module
-from gloam.synth.publishing.trainers import FORMS
+from gloam.synth.publishing.export import FORMS
 from gloam.synth.publishing.unit_by_unit import verify_export
 
 from ...labelled import class_source, coco_source, voc_source

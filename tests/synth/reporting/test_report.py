@@ -11,12 +11,12 @@ import html5lib
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from gloam.synth.reporting.charts import histogram
 from PIL import Image
 
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import SetError
-from gloam.synth.reporting.charts import histogram
 from gloam.synth.reporting.checks import checks_of_set
 from gloam.synth.reporting.page import page
 from gloam.synth.reporting.pictures import chosen
