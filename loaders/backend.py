@@ -38,19 +38,19 @@ def choose_backend(given: Mapping[str, Any], mixture: bool = False) -> Choice:
         return Choice("torch" if asked == "torch" else "dali", "as asked")
     if given.get("decoder") in ("opencv", "pillow"):
         return Choice("torch", "decoder= asks for it")
-    if not mixture and (given.get("reader", "auto") != "auto" or given.get("resident", False)):
-        return Choice("dali", "reader= or resident= asks for it")
+    if not mixture and given.get("resident", False):
+        return Choice("dali", "resident= asks for it")
     kind = find_device(given.get("device", "auto")).kind
     if not is_installed():
         return Choice("torch", "DALI is not installed")
     if kind == "mps":
         return Choice("torch", "DALI does not know MPS")
-    extras = set(given.get("give") or ())
+    extras = set(given.get("extras") or ())
     if kind != "gpu" and (mixture or extras):
         # Maps keep the interpreter busy: processes make them side by side, threads do not.
-        return Choice("torch", "mixtures and give= on a CPU")
+        return Choice("torch", "mixtures and extras= on a CPU")
     if mixture and extras - {"component"}:
-        return Choice("torch", "give= of a mixture")
+        return Choice("torch", "extras= of a mixture")
     return Choice("dali", f"installed, on the {'GPU' if kind == 'gpu' else 'CPU'}")
 
 

@@ -112,7 +112,7 @@ def open_single(
     training = split == "train"
     lows = {0: live_lows(held, recipe, draws, seed, training)} if live else {}
     labels = label_columns(held, contents) if given.get("labels") else None
-    drawn = stored_draws(held) if given.get("give") and not live else None
+    drawn = stored_draws(held) if given.get("extras") and not live else None
     return (OpenComponent("", contents, None, lows, drawn, labels),)
 
 
@@ -153,7 +153,7 @@ def _open(
         lows = _live(component, held, given, own_split, seed)
     contents = contents_of(held, own_split, live=bool(lows))
     contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
-    drawn = stored_draws(held) if given.get("give") and not lows else None
+    drawn = stored_draws(held) if given.get("extras") and not lows else None
     return OpenComponent(name, contents, None, lows, drawn, weight=component.weight)
 
 

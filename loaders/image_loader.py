@@ -24,7 +24,7 @@ from .components import OpenComponent
 from .epoch_loader import EpochLoader
 from .index import Contents, cached_in, contents_of, refuse_clips, warn_enlarged
 from .labels import label_columns
-from .options import ImageOptions, check_names
+from .options import ImageOptions, named_options
 from .order import EpochOrder
 from .samples import Samples, collate, places_of
 
@@ -89,13 +89,13 @@ class ImageLoader(EpochLoader):
         split: str = "train",
         **options: Unpack[ImageOptions],
     ) -> None:
-        check_names(options, ImageOptions)
-        given: dict[str, Any] = {**options, "crop": options.get("crop") or "resize"}
+        given = named_options(options, ImageOptions)
+        given["crop"] = given.get("crop") or "resize"
         choice = choose_backend(given)
         images, contents = _found(data, split)
         chosen, wanted = options_for(choice.backend, given, split == "train", False)
         warn_enlarged(data, contents, chosen.size)
-        contents = cached_in(contents, options.get("cache"), options.get("cache_gb"))
+        contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
         if images is not None:
             self.classes, numbers = images.names, np.array(images.labels, np.int64)
         else:
@@ -115,8 +115,8 @@ class ImageLoader(EpochLoader):
             name=contents.name,
             split=split,
             identity=contents.identity,
-            rank=options.get("rank"),
-            world_size=options.get("world_size"),
+            rank=given.get("rank"),
+            world_size=given.get("world_size"),
         )
         self._numbers = numbers
         self.dataset = Samples(self.components, self.sizes, "opencv", contents.count)

@@ -96,13 +96,6 @@ class Contents:
         }  # read again where it is wanted
 
     @property
-    def reader(self) -> str:
-        """Name of the DALI reader for this layout, or "external" for gloam's own."""
-        if self.layout is None or self.layout != self.normal_layout:
-            return "external"
-        return self.layout.reader
-
-    @property
     def remote(self) -> bool:
         """True if any file is in an object store, which gloam reads by ranges."""
         return in_store(self.root) or in_store(self.normal_root)

@@ -16,7 +16,7 @@ from .epoch_loader import EpochLoader
 from .index import warn_enlarged
 from .mixed_order import MixedOrder, MixedSampler
 from .mixture import Mixture, as_mixture, schedule
-from .options import Options, PairOptions, check_names
+from .options import Options, PairOptions, named_options
 from .order import EpochOrder, Order
 from .stored_pairs import DECODERS
 
@@ -24,14 +24,13 @@ if TYPE_CHECKING:
     from ..manifests.sets.pair_set import PairSet
     from .steps import RenderedStep
 
-READERS = ("webdataset", "file", "external")
-_OF_DALI = ("reader", "resident", "resident_side")
+_OF_DALI = ("resident", "resident_side")
 
 
 class PairLoader(EpochLoader):
     """An iterable over batches of pairs; each pass is one epoch.
 
-    Batches are (low, normal) torch tensors, with `keys=True`, `labels=True` and `give=` (low,
+    Batches are (low, normal) torch tensors, with `keys=True`, `labels=True` and `extras=` (low,
     normal, keys, labels, what is given), on the GPU or the CPU, in step: a low never comes with
     another image's normal.
 
@@ -83,8 +82,7 @@ class PairLoader(EpochLoader):
         split: str = "train",
         **options: Unpack[PairOptions],
     ) -> None:
-        check_names(options, PairOptions)
-        given: Mapping[str, Any] = options
+        given = named_options(options, PairOptions)
         if self._only is not None:
             check_backend(given, self._only)
             given = {**given, "backend": self._only}
@@ -100,14 +98,12 @@ class PairLoader(EpochLoader):
             warn_enlarged(data, single.contents, sizes[0].size)
             identity = single.contents.identity
             order = EpochOrder(single.count, seed, sizes[0].shuffle, own=bool(resident))
-            self.reader = _reader_of(given, single, choice.backend)
         else:
             first = {**given, "size": sizes[0].size}
             components, name = open_mixture(mixture, first, split, seed), repr(mixture)
             own = json.dumps([[part.name, part.fingerprint()] for part in components])
             identity = hashlib.sha256(own.encode()).hexdigest()[:16]
             order = _mixed_order(mixture, components, sizes[0])
-            self.reader = "torch" if choice.backend == "torch" else "external"
         super().__init__(
             components,
             order,
@@ -192,7 +188,7 @@ def _check_options(given: Mapping[str, Any], backend: str, mixture: Mixture | No
 
     Raises LoaderError.
     """
-    resident, reader = given.get("resident", False), given.get("reader", "auto")
+    resident = given.get("resident", False)
     if mixture is not None:
         for name in ("labels", "resident", "resident_side"):
             if given.get(name):
@@ -207,35 +203,15 @@ def _check_options(given: Mapping[str, Any], backend: str, mixture: Mixture | No
     if given.get("decoder") is not None:
         raise LoaderError("decoder goes with backend='torch': leave it out")
     if mixture is not None:
-        if reader not in ("auto", "external"):
-            raise LoaderError(f"reader {reader!r} reads one set alone, not a mixture: leave it out")
-        unknown = set(given.get("give") or ()) - {"component"}
+        unknown = set(given.get("extras") or ()) - {"component"}
         if unknown:
             raise LoaderError(
-                f"give {min(unknown)!r}: of mixtures backend='torch' gives it, which 'auto' takes"
+                f"extras {min(unknown)!r}: of mixtures backend='torch' gives it, which 'auto' takes"
             )
     if resident not in (True, False, "auto"):
         raise LoaderError(f"resident {resident!r}: must be True, False or 'auto'")
     if given.get("resident_side") is not None and not resident:
         raise LoaderError("resident_side goes with resident=True")
-    if reader not in ("auto", *READERS):
-        raise LoaderError(f"reader {reader!r}: must be auto or one of {', '.join(READERS)}")
-
-
-def _reader_of(given: Mapping[str, Any], component: OpenComponent, backend: str) -> str:
-    """Return the name of what reads.
-
-    Raises LoaderError when what is asked for reads another layout.
-    """
-    if backend == "torch":
-        return "torch"
-    contents = component.contents
-    reader = "external" if given.get("resident", False) else given.get("reader", "auto")
-    if reader not in ("auto", contents.reader, "external"):
-        raise LoaderError(
-            f"reader {reader!r} cannot read {contents.name}; use reader={contents.reader!r}"
-        )
-    return contents.reader if reader == "auto" else str(reader)
 
 
 def _mixed_order(

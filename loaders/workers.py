@@ -108,7 +108,7 @@ class WorkerBackend:
             with torch.cuda.stream(stream):
                 images = (one.to(device, non_blocking=True) for one in batch[:2])
                 copied = (*(values_of(one, options, memory) for one in images), *batch[2:])
-                if options.give:
+                if options.extras:
                     copied = (*copied[:-1], converted(copied[-1], lambda one: one.to(device)))
             if self._buffers is not None and buffer is not None:
                 self._buffers.give_back(buffer)

@@ -18,7 +18,7 @@ from ..backend import Choice, is_installed, options_for
 from ..components import OpenComponent
 from ..epoch_loader import EpochLoader
 from ..lows import LiveLows, is_live, live_lows
-from ..options import ClipOptions, Options, check_names
+from ..options import ClipOptions, Options, named_options
 from ..order import EpochOrder
 from ..workers import WorkerBackend
 from .clip_bytes import beyond_dali, has_videos
@@ -92,7 +92,7 @@ class ClipLoader(EpochLoader):
         split: str = "train",
         **options: Unpack[ClipOptions],
     ) -> None:
-        check_names(options, ClipOptions)
+        named_options(options, ClipOptions)
         training = split == "train"
         recipe, draws = options.get("recipe"), options.get("draws")
         frames, stride, step = options.get("frames"), options.get("stride"), options.get("step")

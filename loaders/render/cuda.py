@@ -200,7 +200,7 @@ class CudaRenderer:
         self, decoded: DecodedStep, groups: Sequence[Group], crops: Any, options: Options
     ) -> dict[str, Any] | None:
         """Return what draws know of a batch; maps of one component alone."""
-        if not options.give:
+        if not options.extras:
             return None
         device, step, made = f"cuda:{self._device}", decoded.step.number, dict[str, Any]()
         keys = [self._keys_of(group) for group in groups]
@@ -208,7 +208,7 @@ class CudaRenderer:
         drawing = self._pool.submit(draws_of, self._components, step, groups, keys, options)
         if options.maps:
             (group,), (own,) = groups, keys
-            asked = options.model_copy(update={"give": options.maps})
+            asked = options.model_copy(update={"extras": options.maps})
             component = self._components[group.component]
             drawn = component.lows(step) or component.drawn
             camera = None if drawn is None else self._camera(group.component, drawn, options)
@@ -226,7 +226,7 @@ class CudaRenderer:
                 made = batch_extras(list(known), asked)
         parts, names = drawing.result()
         made |= draw_extras(options, parts, len(names), device) | {"component": names}
-        made = {name: made[name] for name in options.give}
+        made = {name: made[name] for name in options.extras}
         return dict(converted(made, lambda one: one.to(device)))
 
     def _together(self, begun: _Started, stream: Any) -> tuple[torch.Tensor, ...]:

@@ -143,7 +143,7 @@ class HostRenderer:
         groups = groups_of(step)
         keys = [self._components[one.component].contents.keys_of(one.numbers) for one in groups]
         low_crops, crops = draw_crops_of(decoded, groups, keys, self._components, options)
-        asked = options.model_copy(update={"give": options.maps})
+        asked = options.model_copy(update={"extras": options.maps})
         lows: dict[int, Callable[..., Pixels]] = {}
         told: dict[int, InfoFunction] = {}
         for group, own in zip(groups, keys, strict=True):
@@ -189,11 +189,11 @@ class HostRenderer:
         def finished() -> RenderedStep:
             images, maps = batch.images(), batch.known()
             extras = None
-            if options.give:
+            if options.extras:
                 extras = batch_extras(maps, asked) if maps else {}
                 parts, names = draws_of(self._components, step.number, groups, keys, options)
                 extras |= draw_extras(options, parts, len(names)) | {"component": names}
-                extras = {name: extras[name] for name in options.give}
+                extras = {name: extras[name] for name in options.extras}
             return RenderedStep(step, images, labels(), extras)
 
         return finished

@@ -20,7 +20,6 @@ pytest.importorskip("torch")
 LOADERS = {
     "webdataset": ("PairLoader", "shards", {}),
     "file": ("PairLoader", "files", {}),
-    "external": ("PairLoader", "files", {"reader": "external"}),
     "lows only": ("PairLoader", "shard_lows", {}),
     "resident": ("PairLoader", "shards", {"resident": True}),
     "live": ("PairLoader", "shards", {"live": True}),

@@ -49,7 +49,7 @@ def test_every_pair_comes_once_an_epoch_and_states_go_on(request, data, live):
 def test_live_pairs_are_those_of_the_reader(shards):
     options = {**PLAIN, "augment": False, "size": None, "batch_size": 1, "live": True}
     resident = gloam.PairLoader(shards, resident=True, **options)
-    read = gloam.PairLoader(shards, reader="external", **options)
+    read = gloam.PairLoader(shards, **options)
     assert equal(batches(resident), batches(read))
 
 
@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_not_decoded_to_the_end(monkeypatch):
 
 
 def test_auto_reads_batch_by_batch_what_does_not_fit(shards, monkeypatch, capsys):
-    read = gloam.PairLoader(shards, reader="external", **PLAIN)
+    read = gloam.PairLoader(shards, **PLAIN)
     wanted = [keys for *_, keys in read]
     monkeypatch.setattr(pool, "free_memory", lambda: 10_000)
     auto = gloam.PairLoader(shards, resident="auto", **PLAIN)
