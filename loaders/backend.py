@@ -138,6 +138,13 @@ class Device:
                 return torch.cuda.current_device()
         return self.number or 0
 
+    def as_torch(self) -> Any:
+        """Return it as torch has it."""
+        import torch
+
+        on_gpu = self.kind == "gpu"
+        return torch.device("cuda", self.current()) if on_gpu else torch.device(self.kind)
+
 
 def find_device(device: Any) -> Device:
     """Read "auto", "cpu", "gpu" or "cuda", "cuda:1", a number, or a torch.device.

@@ -190,7 +190,7 @@ def _list_of(pictures: Any) -> Sequence[Any]:
 class IdentityLows(LiveLows):
     """Lows that are their normals."""
 
-    def maker(self, keys: Sequence[str], epoch: int) -> LowMaker:
+    def maker(self, keys: Sequence[str], epoch: int, frames: int = 1) -> LowMaker:
         """Return what gives normals for lows."""
         return _IdentityMaker(())
 

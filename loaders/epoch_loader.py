@@ -12,10 +12,10 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from typing import Any, NoReturn, Protocol, Self
+from typing import Any, NoReturn, Self
 
 from ..errors import GloamWarning, LoaderError
-from .backend import converted, converter
+from .backend import Choice, Device, converted, converter
 from .brightness import BrightnessWatch, SaidSwapped
 from .components import OpenComponent
 from .index import Contents
@@ -24,38 +24,49 @@ from .options import Options
 from .order import Order, Share, Step
 from .ranks import Rank, find_rank, has_ranks, in_process_group, set_running
 from .states import STATE_VERSION, checked_epoch
-from .stored_pairs import ReadyBatch
+from .stored_pairs import ReadyBatch, first_batch
 
 
-class Backend(Protocol):
-    """Makes the batches of a loader: DALI in this process, or worker processes."""
+class Backend:
+    """Makes the batches of a loader: DALI in this process, or worker processes.
 
-    name: str
+    name: who does, and why it was chosen, in words.
+    """
+
+    def __init__(self, choice: Choice, wanted: Device) -> None:
+        self.name, self._wanted = str(choice), wanted
 
     @property
     def num_workers(self) -> int:
         """Processes that read beside this one."""
+        return 0
 
     @property
     def prefetch_factor(self) -> int | None:
         """Batches that each of them makes ahead."""
+        return None
 
     @property
     def worker_init_fn(self) -> Any:
         """The function that each of them calls before its first sample."""
+        return None
 
     @property
     def device(self) -> Any:
         """The device of batches, as torch has it."""
+        return self._wanted.as_torch()
 
     def batches(self, loader: EpochLoader) -> Iterator[tuple[Any, ...]]:
         """Yield the batches that are left of the running epoch."""
+        raise NotImplementedError
 
     def batch_sampler(self, loader: EpochLoader) -> Any:
         """Return an iterable that begins an epoch, for tools that skip batches."""
+        return ReadyBatches(loader)
 
     def collate_fn(self, loader: EpochLoader) -> Any:
         """Return what makes a batch of an item of that."""
+        return first_batch
 
     def moved(self) -> None:
         """Drop what was made ahead: the place has changed."""
@@ -73,8 +84,9 @@ class EpochLoader:
     components: what is loaded: one, or those of a mixture.
     order: which samples come when.
     sizes: dict of step to Options.
-    name: of what is loaded, for messages.
-    identity: changes when the samples change; states are tied to it.
+    given: options, of which rank and world_size are taken.
+    name: of what is loaded, for messages; that of the first component, by default.
+    identity: changes when the samples change: states are tied to it. Likewise.
     backend: makes the batches.
     dataset: the samples of all ranks; `dataset[i]` decodes one of them on the CPU.
     epoch: number of the epoch that is running, or of the next one.
@@ -97,16 +109,16 @@ class EpochLoader:
         components: Sequence[OpenComponent],
         order: Order,
         sizes: Mapping[int, Options],
-        *,
-        name: str,
+        given: Mapping[str, Any],
         split: str,
-        identity: str,
-        rank: int | None,
-        world_size: int | None,
+        name: str = "",
+        identity: str = "",
     ) -> None:
         self.components, self.order, self.sizes = tuple(components), order, sizes
-        self.name, self.split, self._identity, self._asked = name, split, identity, sizes[0]
+        self.name, self.split, self._asked = name or self.contents.name, split, sizes[0]
+        self._identity = identity or self.contents.identity
         self.epoch = 0
+        rank, world_size = given.get("rank"), given.get("world_size")
         self._given = None if rank is None and world_size is None else find_rank(rank, world_size)
         self._bound: Rank | None = None  # from the first batch on
         self._batch = 0  # number of batches yielded in this epoch
@@ -314,8 +326,18 @@ class EpochLoader:
     _what = "pairs"
 
     def as_batch(self, rendered: Any) -> tuple[Any, ...]:
-        """Return a `RenderedStep` as it is handed out."""
-        raise NotImplementedError
+        """Return a `RenderedStep` as it is handed out: images, classes, keys, labels, extras."""
+        made, positions = tuple(rendered.images), rendered.step.positions
+        if self.contents.of_clips:
+            made = tuple(one.reshape(len(positions), -1, *one.shape[1:]) for one in made)
+        if (classes := self.components[0].classes) is not None:
+            import torch
+
+            numbers = torch.from_numpy(classes[[one.number for one in positions]])
+            made = *made, numbers.to(made[0].device, non_blocking=True)
+        if self.options.keys:
+            made = *made, self.keys_of(rendered.step)
+        return *made, *(one for one in (rendered.labels, rendered.extras) if one is not None)
 
     def keys_of(self, step: Step) -> list[str]:
         """Return the keys of a step's samples."""

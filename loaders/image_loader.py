@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
@@ -26,10 +25,8 @@ from .index import Contents, cached_in, contents_of, refuse_clips, warn_enlarged
 from .labels import label_columns
 from .options import ImageOptions, named_options
 from .order import EpochOrder
-from .samples import Samples, collate, places_of
-
-if TYPE_CHECKING:
-    from .steps import RenderedStep
+from .render.host import enlarged
+from .workers import set_up
 
 _LABELLED = re.compile(r"(.*\S)\s+([+-]?[0-9]{1,9})", re.DOTALL)
 _SUFFIXES = "|".join(map(re.escape, sorted(SUFFIXES, reverse=True)))
@@ -108,37 +105,9 @@ class ImageLoader(EpochLoader):
                     self.classes = columns.names
                     numbers = columns.numbers.astype(np.int64)
         component = OpenComponent("", contents, classes=numbers)
-        super().__init__(
-            (component,),
-            EpochOrder(contents.count, chosen.seed, chosen.shuffle),
-            {0: chosen},
-            name=contents.name,
-            split=split,
-            identity=contents.identity,
-            rank=given.get("rank"),
-            world_size=given.get("world_size"),
-        )
-        self._numbers = numbers
-        self.dataset = Samples(self.components, self.sizes, "opencv", contents.count)
-        if choice.backend == "dali":
-            from .dali_backend import DaliBackend
-            from .render.host import enlarged
-
-            self.backend = DaliBackend(choice, wanted, fit=enlarged)
-            return
-        from .workers import WorkerBackend
-
-        make = partial(partial, collate)
-        self.backend = WorkerBackend(choice, wanted, chosen, places_of, make, shared=False)
-
-    def as_batch(self, rendered: RenderedStep) -> tuple[Any, ...]:
-        """Return a `RenderedStep` as it is handed out."""
-        import torch
-
-        (images,), positions = rendered.images, rendered.step.positions
-        numbers = torch.from_numpy(self._numbers[[one.number for one in positions]])
-        made = images, numbers.to(images.device, non_blocking=True)
-        return (*made, self.keys_of(rendered.step)) if self.options.keys else made
+        order = EpochOrder(contents.count, chosen.seed, chosen.shuffle)
+        super().__init__((component,), order, {0: chosen}, given, split)
+        set_up(self, choice, wanted, fit=enlarged)
 
 
 def _found(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from ..manifests.sources.matching import normalize_name
 from ..storage.stores import as_path, in_store
 from ..storage.untrusted import read_regular
 from ..synth.analysis.wrong_pairs import are_swapped, brightness, swapped_warning
+from ..synth.kernels.arrays import Pixels
 from .brightness import SaidSwapped
 from .stored_pairs import (
     GivenNormals,
@@ -47,7 +48,9 @@ from .stored_pairs import (
     Pairs,
     SetPairs,
     StoredPair,
+    decoded_pair,
     list_keys,
+    normal_of,
     read_extent,
 )
 
@@ -89,6 +92,7 @@ class Contents:
     live: bool = False
     cache: ShardCache | None = None
     frames: int = 1
+    of_clips: ClassVar[bool] = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -151,6 +155,21 @@ class Contents:
                 )
                 raise SetError(f"{where}; gloam verify both", path=self.normal_root)
         return SetPairs(low_keys, lows, normals)
+
+    def normals_of(self, sample: Any) -> list[Pixels]:
+        """Decode the normal of a sample, or those of all its frames, as lows are made of them.
+
+        Raises LoaderError naming the image that cannot be read or decoded.
+        """
+        return [normal_of(sample, self.layout is not None)]
+
+    def images_of(self, sample: Any, decoder: str) -> tuple[list[Pixels], list[Pixels]]:
+        """Decode the lows and the normals of a sample, which are stored.
+
+        Raises LoaderError as `decoded_pair`.
+        """
+        low, normal = decoded_pair(sample, decoder, self.layout is not None)
+        return [low], [normal]
 
     def keys_of(self, numbers: Iterable[int]) -> list[str]:
         """Return the keys of samples, by their numbers."""

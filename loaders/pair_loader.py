@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ..errors import LoaderError
-from .backend import Choice, Device, check_backend, choose_backend, options_for
+from .backend import Device, check_backend, choose_backend, options_for
 from .components import OpenComponent, open_mixture, open_single
 from .epoch_loader import EpochLoader
 from .index import warn_enlarged
@@ -22,7 +21,6 @@ from .stored_pairs import DECODERS
 
 if TYPE_CHECKING:
     from ..manifests.sets.pair_set import PairSet
-    from .steps import RenderedStep
 
 _OF_DALI = ("resident", "resident_side")
 
@@ -93,10 +91,9 @@ class PairLoader(EpochLoader):
         seed, resident = sizes[0].seed, given.get("resident", False)
         order: Order
         if mixture is None:
-            components = open_single(data, given, split, seed)
-            ((single,), name) = components, components[0].contents.name
+            components, name = open_single(data, given, split, seed), ""
+            ((single,), identity) = components, ""
             warn_enlarged(data, single.contents, sizes[0].size)
-            identity = single.contents.identity
             order = EpochOrder(single.count, seed, sizes[0].shuffle, own=bool(resident))
         else:
             first = {**given, "size": sizes[0].size}
@@ -104,48 +101,12 @@ class PairLoader(EpochLoader):
             own = json.dumps([[part.name, part.fingerprint()] for part in components])
             identity = hashlib.sha256(own.encode()).hexdigest()[:16]
             order = _mixed_order(mixture, components, sizes[0])
-        super().__init__(
-            components,
-            order,
-            sizes,
-            name=name,
-            split=split,
-            identity=identity,
-            rank=given.get("rank"),
-            world_size=given.get("world_size"),
-        )
-        self._set_up(choice, wanted, given, stored=mixture is None)
+        super().__init__(components, order, sizes, given, split, name, identity)
+        from .workers import set_up
 
-    def _set_up(
-        self, choice: Choice, wanted: Device, given: Mapping[str, Any], stored: bool
-    ) -> None:
-        """Set up what makes batches.
-
-        stored: whether DALI resizes stored pairs on a CPU; in mixtures gloam's kernels do.
-        """
-        from .samples import Samples, collate, places_of
-
-        decoder = given.get("decoder") or "opencv"
-        self.dataset = Samples(self.components, self.sizes, decoder, self.order.count)
-        if choice.backend == "dali":
-            from .dali_backend import DaliBackend
-
-            resident = given.get("resident", False)
-            self.backend = DaliBackend(choice, wanted, resident, by_dali=stored)
-            return
-        from .workers import WorkerBackend
-
-        make = partial(partial, collate)
-        self.backend = WorkerBackend(choice, wanted, self._asked, places_of, make, shared=True)
-
-    def as_batch(self, rendered: RenderedStep) -> tuple[Any, ...]:
-        """Return a `RenderedStep` as it is handed out."""
-        made: tuple[Any, ...] = rendered.images
-        if self.options.keys:
-            made = (*made, self.keys_of(rendered.step))
-        if rendered.labels is not None:
-            made = (*made, rendered.labels)
-        return made if rendered.extras is None else (*made, rendered.extras)
+        # DALI resizes stored pairs on a CPU; in mixtures gloam's kernels do.
+        dali = {"resident": resident, "by_dali": mixture is None}
+        set_up(self, choice, wanted, given.get("decoder") or "opencv", **dali)
 
 
 class TorchLoader(PairLoader):

@@ -14,12 +14,14 @@ import cv2
 import numpy as np
 
 from ..errors import ImageRefused, LoaderError, SetError
-from ..manifests.images.decode import decode_as_rgb, is_deep
+from ..manifests.images.decode import decode, decode_as_rgb, is_deep
 from ..manifests.images.encode import encode
-from ..manifests.images.header import check_size
+from ..manifests.images.header import check_size, read_header
 from ..manifests.images.npy import MAGIC, npy_as_png
+from ..manifests.images.png import SIGNATURE
 from ..manifests.images.tiff import MARKS
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys, TarKeys, key_in
+from ..storage.stores import in_store
 from ..synth.kernels.arrays import Pixels
 from ..synth.kernels.png.decode import decode_png
 
@@ -49,6 +51,17 @@ class StoredPair:
     def moved(self, nearest: Callable[[Extent], Extent]) -> StoredPair:
         """Return the pair with the location of its images mapped by a function."""
         return StoredPair(self._key, nearest(self.low), nearest(self.normal))
+
+    @property
+    def remote(self) -> bool:
+        """True if an image is in an object store, and in no copy here."""
+        return in_store(self.low.path) or in_store(self.normal.path)
+
+    def fetched(self) -> StoredPair:
+        """Return the pair with its images read, as by `read_together`."""
+        both = self.low, self.normal
+        read = zip(both, read_together(both), strict=True)
+        return StoredPair(self._key, *(replace(one, data=data) for one, data in read))
 
 
 @dataclass(frozen=True)
@@ -160,12 +173,6 @@ def undecodable(pair: StoredPair, member: str, why: str, of_set: bool) -> Loader
     return LoaderError(f"{where} cannot be decoded: {why}; {mend}", key=pair.key)
 
 
-def fetched(pair: StoredPair) -> StoredPair:
-    """Return a pair with its images read, as `read_together`."""
-    both = zip((pair.low, pair.normal), read_together((pair.low, pair.normal)), strict=True)
-    return StoredPair(pair._key, *(replace(one, data=data) for one, data in both))
-
-
 def read_together(extents: Sequence[Extent]) -> tuple[bytes, ...]:
     """Read images; those that lie side by side in a tar as one range.
 
@@ -189,28 +196,6 @@ class ReadyBatch(NamedTuple):
     """A finished batch, passed through a DataLoader in place of a sample's number."""
 
     batch: tuple[Any, ...]
-
-
-class NumberedSamples:
-    """The samples of a loader, of all ranks, by number."""
-
-    _contents: Any
-
-    def __len__(self) -> int:
-        return self._contents.count
-
-    def __getitem__(self, number: Any) -> Any:
-        """Return a sample, decoded: its images are uint8 RGB (H, W, 3).
-
-        Raises LoaderError naming an image that cannot be read or decoded; IndexError beyond the
-        last sample.
-        """
-        if isinstance(number, ReadyBatch):
-            return number
-        return self._decoded_at(place_of(number, len(self)))
-
-    def _decoded_at(self, place: int) -> Any:
-        raise NotImplementedError
 
 
 def place_of(number: int, count: int) -> int:
@@ -240,6 +225,23 @@ def decoded_pair(pair: StoredPair, decoder: str, of_set: bool) -> tuple[Pixels, 
     low, normal = (decoded_member(pair, name, decoder, of_set) for name in ("low", "normal"))
     check_one_shape(pair, low.shape[:2], normal.shape[:2])
     return low, normal
+
+
+def normal_of(pair: StoredPair, of_set: bool) -> Pixels:
+    """Decode a pair's normal as lows are made from it: with libjpeg-turbo, exactly.
+
+    of_set: whether it is a set's normal, or a photograph as it comes.
+
+    Raises LoaderError naming the image that cannot be read or decoded.
+    """
+    data = read_extent(pair.normal)
+    try:
+        if of_set:
+            return decode(data, "png" if data.startswith(SIGNATURE) else "jpg")
+        read_header(data)  # refuses what is too large
+        return decode_as_rgb(data, colours=False)  # as DALI does
+    except ImageRefused as refusal:
+        raise undecodable(pair, "normal", refusal.detail, of_set) from None
 
 
 def decoded_member(

@@ -40,7 +40,6 @@ _TOGETHER = {
 }
 _FOR_WORKERS = (
     "gloam.loaders.workers",
-    "gloam.loaders.clips.clip_samples",
     "gloam.loaders.clips.video_processes",
     "av",
     WARM,

@@ -27,7 +27,6 @@ from ..order import Order, Share, Step
 from ..steps import Decoder, RenderedStep, Renderer
 from ..stored_pairs import read_extent
 from .clip_bytes import ClipSource, read_first_normal
-from .clip_samples import ClipPlace, ClipSamples
 from .stored_clips import ClipContents, StoredClip
 from .video_frames import DecodingFailed, VideoDecoder, Wanted, decode_by_dali, decode_by_pyav
 from .video_order import Groups
@@ -43,7 +42,6 @@ _LOOKS = 16  # clips whose frames are measured
 class ClipBackend(DaliBackend):
     """The backend of clips that this process makes batches of.
 
-    samples: what decodes the clips of a batch that DALI failed at, to name the frame.
     groups: those of the clips of videos.
     falls_back: let other decoders go on where this one fails.
     """
@@ -52,13 +50,12 @@ class ClipBackend(DaliBackend):
         self,
         choice: Choice,
         wanted: Device,
-        samples: ClipSamples,
         *,
         groups: Groups | None = None,
         falls_back: bool = False,
     ) -> None:
         super().__init__(choice, wanted, by_dali=True)
-        self.by_dali, self._samples = choice.backend == "dali", samples
+        self.by_dali = choice.backend == "dali"
         self._groups, self._falls_back = groups, falls_back
         self._largest: int | None = None  # pixels of a frame
         self._ready: deque[RenderedStep] = deque()  # batches made at once that were not taken yet
@@ -123,7 +120,7 @@ class ClipBackend(DaliBackend):
                 decode_lows=bool(decoded and decoded.startswith(SIGNATURE)),
             )
             few = options.model_copy(update={"prefetch": min(options.prefetch, 3)})
-            explain = partial(self._explained, contents)
+            explain = partial(_explained, loader.dataset, loader.name)
             count = 2 * together * own
             return DaliDecoder(source, explain, few, count, device_id, loader.name)
         except LoaderError as error:
@@ -161,17 +158,15 @@ class ClipBackend(DaliBackend):
                 return 1
         return batches_at_once(frames, max(self._largest, math.prod(size)))
 
-    def _explained(
-        self, contents: ClipContents, error: Exception, steps: Sequence[Step]
-    ) -> LoaderError:
-        """Return what is wrong with a clip of some steps, or that DALI alone fails at them."""
-        for one in (one for step in steps for one in step.positions):
-            try:
-                self._samples[ClipPlace(contents.clips[one.number], one.epoch, one.number)]
-            except LoaderError as found:
-                return found
-        words = f"{contents.name}: DALI: {last_words(error)}"
-        return DecodingFailed(words, path=contents.name)
+
+def _explained(samples: Any, name: str, error: Exception, steps: Sequence[Step]) -> LoaderError:
+    """Return what is wrong with a clip of some steps, or that DALI alone fails at them."""
+    for one in (one for step in steps for one in step.positions):
+        try:
+            samples[one.number]
+        except LoaderError as found:
+            return found
+    return DecodingFailed(f"{name}: DALI: {last_words(error)}", path=name)
 
 
 def grouped(order: Order, epoch: int, batch: int, share: Share, together: int) -> Iterator[Step]:

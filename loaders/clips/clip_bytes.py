@@ -20,8 +20,7 @@ from ...storage.stores import AT_ONCE
 from ..order import Step
 from ..read import BatchesAhead, Bytes, EncodedStep
 from ..stored_pairs import read_extent, read_together
-from .low_pixels import clip_lows
-from .stored_clips import ClipContents, StoredClip, by_video
+from .stored_clips import ClipContents, StoredClip, by_video, clip_lows
 from .video_order import VideoPart
 
 _PICTURES = (".jpg", ".jpeg", ".png")

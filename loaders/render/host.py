@@ -12,7 +12,6 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ...synth.clips import frame_maker
 from ...synth.kernels.arrays import Pixels
 from ...synth.models import DrawColumns
 from ..augment import CropFlip
@@ -26,7 +25,6 @@ from ..extras import (
     info_functions,
 )
 from ..labels import batch_labels, move_mask
-from ..lows import LiveLows
 from ..mixture import at
 from ..options import Options
 from ..samples import BatchTensors, sized, turned_shape
@@ -87,22 +85,6 @@ class HostBatch:
         return None if self._told is None else self._told(i, crop)
 
 
-def _frame_lows(
-    decoded: DecodedStep, live: LiveLows, keys: Sequence[str], group: Group
-) -> dict[int, Callable[..., Pixels]]:
-    """Return what makes the lows of clips, by the numbers of their frames; lit as their first."""
-    count, maker = (
-        decoded.frames,
-        frame_maker([live.draw(key, group.epoch) for key in keys], decoded.frames),
-    )
-    made: dict[int, Callable[..., Pixels]] = {}
-    for i, row in enumerate(group.rows.tolist()):
-        first = decoded.images[decoded.normal[row * count]]
-        for frame in range(count):
-            made[row * count + frame] = partial(maker.low, i * count + frame, lit_as=first)
-    return made
-
-
 class HostRenderer:
     """Makes batches of decoded steps: lows that are made, windows, resizing, flips.
 
@@ -140,6 +122,7 @@ class HostRenderer:
     def _begin(self, decoded: DecodedStep) -> Callable[[], RenderedStep]:
         """Begin a batch; return what waits for it."""
         options, step = at(self._sizes, decoded.step.number), decoded.step
+        frames = decoded.frames
         groups = groups_of(step)
         keys = [self._components[one.component].contents.keys_of(one.numbers) for one in groups]
         low_crops, crops = draw_crops_of(decoded, groups, keys, self._components, options)
@@ -149,14 +132,11 @@ class HostRenderer:
         for group, own in zip(groups, keys, strict=True):
             component = self._components[group.component]
             live = component.lows(step.number)
-            maker = None
-            if live is not None and decoded.frames == 1:
-                maker = live.maker(own, group.epoch)
+            maker = None if live is None else live.maker(own, group.epoch, frames)
             rows = group.rows.tolist()
-            if live is not None and decoded.frames > 1:
-                lows |= _frame_lows(decoded, live, own, group)
-            elif maker is not None:
-                lows |= {row: partial(maker.low, i) for i, row in enumerate(rows)}
+            if maker is not None:
+                of_step = [row * frames + frame for row in rows for frame in range(frames)]
+                lows |= {place: partial(maker.low, i) for i, place in enumerate(of_step)}
             told |= zip(
                 rows,
                 info_functions(asked, live or component.drawn, own, group.epoch, maker),
@@ -174,7 +154,9 @@ class HostRenderer:
             if single:
                 return (normal,)
             if i in lows:
-                whole = lows[i](decoded.images[decoded.normal[i]], crop.window)
+                # All frames of a clip are lit as its first one is.
+                lit_as = decoded.images[decoded.normal[i - i % frames]] if frames > 1 else None
+                whole = lows[i](decoded.images[decoded.normal[i]], crop.window, lit_as)
                 return self._fit(whole, crop.within(), options), normal
             return fitted(i, int(decoded.low[i]), CropFlip(*low_crops[i].tolist())), normal
 
