@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -107,13 +107,21 @@ def open_single(
     recipe, draws = given.get("recipe"), given.get("draws")
     exact = given.get("exact") or None
     live = is_live(held, given.get("live"), recipe=recipe, draws=draws, exact=exact)
-    contents = contents_of(held, split, live=live)
+    lows = {0: live_lows(held, recipe, draws, seed, split == "train")} if live else {}
+    opened = _opened("", held, split, given, lows)
+    if given.get("labels"):
+        opened = replace(opened, labels=label_columns(held, opened.contents))
+    return (opened,)
+
+
+def _opened(
+    name: str, held: Any, split: str, given: Mapping[str, Any], lows: Mapping[int, LiveLows]
+) -> OpenComponent:
+    """Find the pairs of a set or a list, and how they were drawn."""
+    contents = contents_of(held, split, live=bool(lows))
     contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
-    training = split == "train"
-    lows = {0: live_lows(held, recipe, draws, seed, training)} if live else {}
-    labels = label_columns(held, contents) if given.get("labels") else None
-    drawn = stored_draws(held) if given.get("extras") and not live else None
-    return (OpenComponent("", contents, None, lows, drawn, labels),)
+    drawn = stored_draws(held) if given.get("extras") and not lows else None
+    return OpenComponent(name, contents, None, lows, drawn)
 
 
 def open_mixture(
@@ -151,10 +159,7 @@ def _open(
     lows: Mapping[int, LiveLows] = lit
     if not component.identity:
         lows = _live(component, held, given, own_split, seed)
-    contents = contents_of(held, own_split, live=bool(lows))
-    contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
-    drawn = stored_draws(held) if given.get("extras") and not lows else None
-    return OpenComponent(name, contents, None, lows, drawn, weight=component.weight)
+    return replace(_opened(name, held, own_split, given, lows), weight=component.weight)
 
 
 def _live(

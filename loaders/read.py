@@ -70,11 +70,11 @@ class ReadPool:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-class BatchesAhead(Generic[_Begun]):
-    """Work on successive batches, which is begun a few batches ahead.
+class BegunAhead(Generic[_Begun]):
+    """Work that is numbered from 0 on, and begun before it is asked for.
 
-    begin: function of a batch's number; begins the work, and returns what it is taken from.
-    ahead: number of batches.
+    begin: function of a number; begins the work, and returns what it is taken from.
+    ahead: how much further work is begun than is asked for.
     """
 
     def __init__(self, begin: Callable[[int], _Begun], ahead: int) -> None:
@@ -82,10 +82,11 @@ class BatchesAhead(Generic[_Begun]):
         self._begun: dict[int, _Begun] = {}
 
     def of(self, number: int) -> _Begun:
-        """Return what a batch is taken from, and drop that of earlier batches."""
-        for past in [one for one in self._begun if one < number]:
-            del self._begun[past]
-        for one in range(number, number + 1 + self._ahead):
+        """Return what the work of a number is taken from; forget all that is not ahead of it."""
+        wanted = range(number, number + 1 + self._ahead)
+        for other in [one for one in self._begun if one not in wanted]:
+            del self._begun[other]
+        for one in wanted:
             if one not in self._begun:
                 self._begun[one] = self._begin(one)
         return self._begun[number]
@@ -188,7 +189,7 @@ class EncodedSteps:
         contents = (own for one in components for own in (one.contents, one.bright) if own)
         self._pool = ReadPool(threads, any(own.remote for own in contents))
         self._decoding = ThreadPoolExecutor(threads) if any(self._beside) else None
-        self._ahead, self._done = BatchesAhead(self._begin, _AHEAD), 0
+        self._ahead, self._done = BegunAhead(self._begin, _AHEAD), 0
 
     def __call__(self) -> list[Bytes]:
         """Return the images of the next step: uint8 arrays of encoded bytes."""

@@ -10,15 +10,12 @@ import math
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from ...errors import GloamError, ImageRefused, LoaderError
-from ...manifests.clips.segments import Segments
 from ...manifests.images.header import read_header
 from ...manifests.images.png import SIGNATURE
-from ...storage.stores import AT_ONCE
 from ..backend import Choice, Device
 from ..dali.failures import last_words
 from ..dali_backend import DaliBackend
@@ -28,7 +25,7 @@ from ..steps import Decoder, RenderedStep, Renderer
 from ..stored_pairs import read_extent
 from .clip_bytes import ClipSource, read_first_normal
 from .stored_clips import ClipContents, StoredClip
-from .video_frames import DecodingFailed, VideoDecoder, Wanted, decode_by_dali, decode_by_pyav
+from .video_frames import DecodingFailed, decode_by_dali, decode_by_pyav
 from .video_order import Groups
 
 _FRAMES = 512
@@ -106,7 +103,8 @@ class ClipBackend(DaliBackend):
         assert isinstance(contents, ClipContents)
         try:
             if self._groups is not None:
-                return self._videos(loader, contents, device_id)
+                decode = decode_by_dali if self.by_dali else decode_by_pyav
+                return decode(loader, self._groups, device_id)
             from ..dali.decoder import DaliDecoder
 
             own = options.batch_size * contents.frames
@@ -125,25 +123,6 @@ class ClipBackend(DaliBackend):
             return DaliDecoder(source, explain, few, count, device_id, loader.name)
         except LoaderError as error:
             raise DecodingFailed(str(error), path=loader.name) from error
-
-    def _videos(
-        self, loader: EpochLoader, contents: ClipContents, device_id: int | None
-    ) -> Decoder:
-        assert self._groups is not None
-        order, share, options = loader.order.ahead(), loader.share, loader.options
-
-        def numbers_of(epoch: int, batch: int) -> list[list[int]]:
-            steps = (order.step(epoch, n, share) for n in range(batch, order.batches(epoch, share)))
-            return [[one.number for one in step.positions] for step in steps]
-
-        wanted = Wanted(contents, self._groups, loader.place, numbers_of)
-        if not self.by_dali:
-            frames = decode_by_pyav(wanted, options.workers, device_id)
-            return VideoDecoder(frames, loader.steps_ahead(), "PyAV")
-        pool = ThreadPoolExecutor(max(options.workers, AT_ONCE if contents.remote else 1))
-        segments = Segments(margins=device_id is not None)
-        frames = decode_by_dali(wanted, options, segments, pool, device_id)
-        return VideoDecoder(frames, loader.steps_ahead(), "DALI")
 
     def _together(self, loader: EpochLoader, frames: int, device_id: int | None) -> int:
         """Return how many batches of so many frames are made at once."""

@@ -8,20 +8,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import ImageRefused
-from ...manifests.clips.segments import Cut, Segments
+from ...manifests.clips.segments import Segments
 from ...manifests.clips.video import probe_video
 from ...manifests.clips.windows import frame_files
 from ...manifests.sources import Location
 from ...manifests.sources.containers import read
 from ...storage.stores import AT_ONCE
 from ..order import Step
-from ..read import BatchesAhead, Bytes, EncodedStep
+from ..read import BegunAhead, Bytes, EncodedStep
 from ..stored_pairs import read_extent, read_together
 from .stored_clips import ClipContents, StoredClip, by_video, clip_lows
-from .video_order import VideoPart
 
 _PICTURES = (".jpg", ".jpeg", ".png")
 _LOOKING = 8  # threads that look into videos
@@ -43,7 +41,7 @@ class ClipSource:
         self.begun: deque[EncodedStep] = deque()  # those that were given, and not taken back yet
         self._contents, self._steps, self._decode_lows = contents, steps, decode_lows
         self._pool = ThreadPoolExecutor(max(threads, AT_ONCE if contents.remote else 1))
-        self._ahead, self._done = BatchesAhead(self._begin, _AHEAD), 0
+        self._ahead, self._done = BegunAhead(self._begin, _AHEAD), 0
 
     def __call__(self) -> list[Bytes]:
         """Return the frames of the next step: uint8 arrays of encoded bytes."""
@@ -99,21 +97,6 @@ def read_first_normal(clip: StoredClip) -> Bytes:
     if clip.place is None:
         return np.frombuffer(read_extent(clip.normals[0]), np.uint8)
     return np.frombuffer(read((frame_files(clip.place) or [])[0]), np.uint8)
-
-
-def bytes_of(
-    part: VideoPart, segments: Segments, cut: Cut | None = None
-) -> tuple[Bytes, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return a file that holds frames of a video, their numbers in it, their height and width.
-
-    segments: those that were cut.
-    cut: function of a video and times; cuts others, in place of `Segments.cut`.
-
-    Raises ImageRefused when a frame is not there, or the video is damaged.
-    """
-    segment, numbers = segments.frames(part.video, part.times, cut)
-    data = np.frombuffer(segment.data, np.uint8)
-    return data, np.array(numbers, np.int32), np.array(segment.size, np.int32)
 
 
 def of_pictures(clip: StoredClip) -> bool:

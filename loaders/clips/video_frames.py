@@ -6,7 +6,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,14 +14,15 @@ import numpy.typing as npt
 from torch.utils.dlpack import from_dlpack
 
 from ...errors import ImageRefused, LoaderError
-from ...manifests.clips.segments import Segments
+from ...manifests.clips.segments import Cut, Segments
 from ...manifests.clips.video import decode_frames, decode_sequence
+from ...storage.stores import AT_ONCE
 from ...synth.kernels.arrays import Pixels
 from ..dali.failures import last_words
-from ..options import Options
+from ..epoch_loader import EpochLoader
 from ..order import Step
+from ..read import BegunAhead
 from ..steps import DecodedStep
-from .clip_bytes import bytes_of
 from .stored_clips import ClipContents
 from .video_order import Groups, Runs, Schedule, VideoPart
 from .video_processes import Memory, VideoProcesses
@@ -40,21 +40,6 @@ _AHEAD = 2  # runs that are decoded while others are used: a window of shuffled 
 _MOST_AHEAD = 3 << 30  # bytes of more runs, where a run has fewer parts than there are processes
 
 
-class Frames(NamedTuple):
-    """The frames of a batch, clip after clip.
-
-    images: list of uint8 arrays (H, W, 3); on the CPU.
-    sizes: int64 array (N, 2); height, width of each.
-    at: uint64 array (N); the address of each, on a GPU.
-    held: what keeps that memory.
-    """
-
-    images: list[Pixels]
-    sizes: npt.NDArray[np.int64]
-    at: npt.NDArray[np.uint64]
-    held: Any = None
-
-
 class DecodingFailed(LoaderError):
     """A decoder fails at clips that another one may decode."""
 
@@ -69,15 +54,34 @@ class _At(NamedTuple):
 
 
 class VideoDecoder:
-    """Decodes steps of clips of videos.
+    """Decodes steps of clips of videos: each part once, whose frames stay while steps want them.
 
-    by: who decodes, for messages.
+    decoders: functions of a stream, each of which returns the sequences of frames (F, H, W, 3) of
+      its next run, part after part: arrays, or tensors on a GPU. Several ones take turns at runs.
+    check: function of a part and its frames; called with the first part: raises an error if they
+      are not its frames.
+    name, by: name of what they are read from, and who decodes, for messages.
+    end: function that ends the processes that decode or cut.
     """
 
     ahead = 0
 
-    def __init__(self, videos: Videos, steps: Iterator[Step], by: str) -> None:
-        self._videos, self._steps, self._by = videos, steps, by
+    def __init__(
+        self,
+        decoders: Sequence[Callable[[Any], Sequence[Any]]],
+        on_gpu: bool,
+        runs: Runs,
+        steps: Iterator[Step],
+        check: Check | None = None,
+        *,
+        name: str = "",
+        by: str = "",
+        end: Callable[[], None] | None = None,
+    ) -> None:
+        self._decoders, self._on_gpu, self._runs, self._steps = decoders, on_gpu, runs, steps
+        self._check, self._name, self._by, self._end = check, name, by, end
+        self._held: dict[int, Any] = {}  # by run: sequences of frames
+        self._made = self._done = 0
 
     def next(self, stream: Any = None) -> DecodedStep:
         """Return the next step.
@@ -86,48 +90,15 @@ class VideoDecoder:
         """
         step = next(self._steps)
         try:
-            frames = self._videos.next(stream)
+            images, sizes, held = self.frames(stream)
         except Exception as error:  # RuntimeError of DALI, or whatever a source raised
-            name = self._videos.name
-            words = f"{name}: {self._by}: {last_words(error)}"
-            raise self._videos.damage() or DecodingFailed(words, path=name) from error
-        images: Any = frames.images or [_At(int(one)) for one in frames.at]
-        normal = np.arange(len(frames.sizes))
-        return DecodedStep(step, images, frames.sizes, normal, normal, frames.held)
+            words = f"{self._name}: {self._by}: {last_words(error)}"
+            raise self._damage() or DecodingFailed(words, path=self._name) from error
+        normal = np.arange(len(sizes))
+        return DecodedStep(step, images, sizes, normal, normal, held)
 
-    def close(self) -> None:
-        """End what decodes."""
-        self._videos.close()
-
-
-class Videos:
-    """Frames of parts of videos, which are decoded once and stay while batches want them.
-
-    decoders: functions of a stream, each of which returns the sequences of frames (F, H, W, 3) of
-      its next run, part after part: arrays, or tensors on a GPU. Several ones take turns at runs.
-    check: function of a part and its frames; called with the first part: raises an error if they
-      are not its frames.
-    name: name of what they are read from.
-    end: function that ends the processes that decode or cut.
-    """
-
-    def __init__(
-        self,
-        decoders: Sequence[Callable[[Any], Sequence[Any]]],
-        on_gpu: bool,
-        runs: Runs,
-        check: Check | None = None,
-        *,
-        name: str = "",
-        end: Callable[[], None] | None = None,
-    ) -> None:
-        self._decoders, self._on_gpu, self._runs = decoders, on_gpu, runs
-        self._check, self.name, self._end = check, name, end
-        self._held: dict[int, Any] = {}  # by run: sequences of frames
-        self._made = self._done = 0
-
-    def next(self, stream: Any = None) -> Frames:
-        """Return the frames of the next batch."""
+    def frames(self, stream: Any = None) -> tuple[list[Any], npt.NDArray[np.int64], Any]:
+        """Return the frames of the next step, their height and width, and what keeps them."""
         schedule, batch, before = self._runs.of_batch(self._done)
         while self._made < before + schedule.needed(batch):
             self._decode(stream)
@@ -139,25 +110,26 @@ class Videos:
                 del self._held[run]
         if not self._on_gpu:
             chosen = zip(parts, places, strict=True)
-            return _on_host([run[n][i] for (run, n), (*_, own) in chosen for i in own])
+            images: list[Any] = [run[n][i] for (run, n), (*_, own) in chosen for i in own]
+            return images, np.array([image.shape[:2] for image in images], np.int64), None
         shapes = [_shape_of(run[number]) for run, number in parts]
         begins = [int(run[number].data_ptr()) for run, number in parts]
         sizes, at = frame_places(shapes, begins, [own for *_, own in places])
-        return Frames([], sizes, at, [run for run, _ in parts])
+        return [_At(int(one)) for one in at], sizes, [run for run, _ in parts]
 
     def close(self) -> None:
         """End the processes."""
         if self._end is not None:
             self._end()
 
-    def damage(self) -> LoaderError | None:
+    def _damage(self) -> LoaderError | None:
         """Return what is wrong with a part of a video of the runs that may have been begun."""
         for part in self._runs.recent(RECENT * PIPELINES):
             try:
                 decode_frames(part.video, part.times)
             except ImageRefused as refusal:
                 name = part.video.member
-                words = f"{self.name}: {name}: {refusal}; gloam build passes such clips"
+                words = f"{self._name}: {name}: {refusal}; gloam build passes such clips"
                 return LoaderError(f"{words} over, and ClipLoader reads the set", key=name)
         return None
 
@@ -193,11 +165,6 @@ def frame_places(
     return sizes, at + (within * 3 * sizes.prod(axis=1)).astype(np.uint64)
 
 
-def _on_host(images: list[Pixels]) -> Frames:
-    sizes = np.array([image.shape[:2] for image in images], np.int64)
-    return Frames(images, sizes, np.zeros(len(images), np.uint64))
-
-
 def check_against_pyav(part: VideoPart, frames: Sequence[Pixels]) -> None:
     """Check that frames of a video are those that PyAV decodes, by where they are bright.
 
@@ -215,59 +182,46 @@ def check_against_pyav(part: VideoPart, frames: Sequence[Pixels]) -> None:
         raise LoaderError.at(name, "its frames are not those that PyAV decodes")
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Which clips of videos are wanted, in which order.
+def _runs_of(loader: EpochLoader, groups: Groups, at_once: int) -> Runs:
+    """Return what a loader wants from its place on, as runs of so many parts each."""
+    order, share, contents = loader.order.ahead(), loader.share, loader.contents
+    assert isinstance(contents, ClipContents)
 
-    groups: those of its clips.
-    place: (int, int); epoch and batch that it begins at.
-    numbers_of: function of (epoch, batch); returns the numbers of the clips of each batch from that
-      one to the epoch's end.
-    """
+    def schedule_of(epoch: int, batch: int) -> Schedule:
+        steps = (order.step(epoch, n, share) for n in range(batch, order.batches(epoch, share)))
+        numbers = [[one.number for one in step.positions] for step in steps]
+        return Schedule(numbers, groups.of_clip, contents.clips, at_once)
 
-    contents: ClipContents
-    groups: Groups
-    place: tuple[int, int]
-    numbers_of: Callable[[int, int], list[list[int]]]
-
-    def runs(self, at_once: int) -> Runs:
-        """Return them as runs of so many parts each."""
-
-        def schedule_of(epoch: int, batch: int) -> Schedule:
-            numbers = self.numbers_of(epoch, batch)
-            return Schedule(numbers, self.groups.of_clip, self.contents.clips, at_once)
-
-        return Runs(*self.place, schedule_of)
+    return Runs(*loader.place, schedule_of)
 
 
-def decode_by_pyav(wanted: Wanted, workers: int, device_id: int | None) -> Videos:
+def decode_by_pyav(loader: EpochLoader, groups: Groups, device_id: int | None) -> VideoDecoder:
     """Let worker processes decode; copy to a GPU if its number is given.
+
+    groups: those of the loader's clips.
 
     Raises LoaderError when they cannot be started.
     """
-    runs = wanted.runs(wanted.groups.at_once)
-    parts = PyavParts(runs, wanted.groups, workers, device_id)
-    on_gpu, name = device_id is not None, wanted.contents.name
-    return Videos([parts], on_gpu, runs, name=name, end=parts.close)
+    runs = _runs_of(loader, groups, groups.at_once)
+    parts = PyavParts(runs, groups, loader.options.workers, device_id)
+    how: dict[str, Any] = {"name": loader.name, "by": "PyAV", "end": parts.close}
+    return VideoDecoder([parts], device_id is not None, runs, loader.steps_ahead(), **how)
 
 
-def decode_by_dali(
-    wanted: Wanted, options: Options, segments: Segments, pool: Executor, device_id: int | None
-) -> Videos:
+def decode_by_dali(loader: EpochLoader, groups: Groups, device_id: int | None) -> VideoDecoder:
     """Let DALI decode the segments that worker processes cut; with 0 workers this one cuts.
-
-    segments: what was cut.
-    pool: threads that wait for the processes.
 
     Raises LoaderError with what DALI says; also when processes cannot be started.
     """
     from ..dali.decoder import built
     from ..dali.pipelines import SIDE_BY_SIDE
 
-    on_gpu, name, workers = device_id is not None, wanted.contents.name, options.workers
+    on_gpu, options, name = device_id is not None, loader.options, loader.name
+    workers, segments = options.workers, Segments(margins=on_gpu)
+    pool = ThreadPoolExecutor(max(workers, AT_ONCE if loader.contents.remote else 1))
     count = PIPELINES if on_gpu else 1
-    at_once = -(-wanted.groups.at_once // count)
-    runs = wanted.runs(at_once)
+    at_once = -(-groups.at_once // count)
+    runs = _runs_of(loader, groups, at_once)
     processes = VideoProcesses(workers, 0) if workers else None
     cut = None if processes is None else partial(processes.cut, margins=on_gpu)
     given = partial(bytes_of, segments=segments, cut=cut)
@@ -285,7 +239,24 @@ def decode_by_dali(
         if processes is not None:
             processes.close()
 
-    return Videos(decoders, on_gpu, runs, check_against_pyav, name=name, end=end)
+    how: dict[str, Any] = {"name": name, "by": "DALI", "end": end}
+    steps = loader.steps_ahead()
+    return VideoDecoder(decoders, on_gpu, runs, steps, check_against_pyav, **how)
+
+
+def bytes_of(
+    part: VideoPart, segments: Segments, cut: Cut | None = None
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return a file that holds frames of a video, their numbers in it, their height and width.
+
+    segments: those that were cut.
+    cut: function of a video and times; cuts others, in place of `Segments.cut`.
+
+    Raises ImageRefused when a frame is not there, or the video is damaged.
+    """
+    segment, numbers = segments.frames(part.video, part.times, cut)
+    data = np.frombuffer(segment.data, np.uint8)
+    return data, np.array(numbers, np.int32), np.array(segment.size, np.int32)
 
 
 def pipelines_of(
@@ -299,7 +270,7 @@ def pipelines_of(
 
     count: number of pipelines.
     pool: threads that cut videos into parts.
-    bytes_of: function of a part; see `clip_bytes.bytes_of`; frames have margins for a GPU.
+    bytes_of: function of a part; see `bytes_of`; frames have margins for a GPU.
     common: options of the pipelines: options, batch_size (parts of a run), device_id, ...
     """
 
@@ -340,9 +311,8 @@ class PyavParts:
         self, runs: Runs, groups: Groups, workers: int, device_id: int | None = None
     ) -> None:
         self._runs, self._device = runs, device_id
-        self._begun: dict[int, list[Future[Any]]] = {}
         self._done = 0
-        self._ahead = runs_ahead(groups, workers)
+        self._ahead = BegunAhead(self._begin, runs_ahead(groups, workers))
         self._threads = ThreadPoolExecutor(max(2 * workers, 1))  # some of which copy
         self._processes = VideoProcesses(workers, int(groups.sizes.max())) if workers else None
         self._locked = None if device_id is None else _Locked(device_id)
@@ -353,15 +323,13 @@ class PyavParts:
         Raises ImageRefused when a frame cannot be decoded; LoaderError when a decoding process
         ended.
         """
-        for run in range(self._done, self._done + self._ahead + 1):
-            if run not in self._begun:
-                schedule, own = self._runs.of_run(run)
-                self._begun[run] = [
-                    self._threads.submit(self._decoded, part) for part in schedule.parts(own)
-                ]
-        made = [one.result() for one in self._begun.pop(self._done)]
+        made = [one.result() for one in self._ahead.of(self._done)]
         self._done += 1
         return made
+
+    def _begin(self, run: int) -> list[Future[Any]]:
+        schedule, own = self._runs.of_run(run)
+        return [self._threads.submit(self._decoded, part) for part in schedule.parts(own)]
 
     def close(self) -> None:
         """End the threads and processes."""

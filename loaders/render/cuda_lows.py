@@ -6,9 +6,10 @@ A GPU darkens more images in a second than are drawn by the way.
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from typing import Any, Generic, TypeVar
+from collections.abc import Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from ...synth.models import draw_table
 from ...synth.parameters.columns import Keys
 from ..lows import LiveLows
 from ..options import Options
+from ..read import BegunAhead
 from .cuda_tensors import (
     DeviceImages,
     Whole,
@@ -32,7 +34,6 @@ from .cuda_tensors import (
 
 _CHUNK = 2048  # pairs that are drawn at once
 _MANY = 4 * _CHUNK  # pairs of an epoch, beyond which processes draw
-T = TypeVar("T")
 
 
 class CudaLows:
@@ -93,32 +94,6 @@ class CudaLows:
         return self._camera
 
 
-class MadeAhead(Generic[T]):
-    """Something of each epoch, made in a thread while the epoch before is gone through.
-
-    make: function of an epoch's number.
-    """
-
-    def __init__(self, make: Callable[[int], T]) -> None:
-        self._make = make
-        self._thread = ThreadPoolExecutor(1)
-        self._begun: dict[int, Future[T]] = {}
-
-    def of(self, epoch: int) -> T:
-        """Return an epoch's, and begin to make the next one's; all others are forgotten."""
-        own = self._begin(epoch)
-        made = own.result()
-        self._begun = {epoch: own, epoch + 1: self._begin(epoch + 1)}
-        return made
-
-    def _begin(self, epoch: int) -> Future[T]:
-        return self._begun.get(epoch) or self._thread.submit(self._make, epoch)
-
-    def close(self) -> None:
-        """End the thread."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
-
-
 class EpochDraws:
     """The draws of some pairs, epoch by epoch.
 
@@ -135,11 +110,13 @@ class EpochDraws:
         self._workers = max(workers, 1)
         self._pool: Executor = ThreadPoolExecutor(self._workers)
         self._same: DrawTable | None = None
-        self._epochs = MadeAhead(self._drawn)
+        self._thread = ThreadPoolExecutor(1)
+        # An epoch's draws are made while the one before is gone through.
+        self._epochs = BegunAhead(partial(self._thread.submit, self._drawn), 1)
 
     def table(self, epoch: int) -> DrawTable:
         """Return the draws of an epoch; the same object where epochs do not differ."""
-        return self._epochs.of(epoch)
+        return self._epochs.of(epoch).result()
 
     def numbers(self, keys: Sequence[str]) -> npt.NDArray[np.int64]:
         """Return the places of keys among all."""
@@ -147,7 +124,7 @@ class EpochDraws:
 
     def close(self) -> None:
         """End threads and processes."""
-        self._epochs.close()
+        self._thread.shutdown(wait=False, cancel_futures=True)
         # A child of multiprocessing waits for its own ones, which are told to end by a thread.
         waits = isinstance(self._pool, ProcessPoolExecutor)
         self._pool.shutdown(wait=waits, cancel_futures=True)

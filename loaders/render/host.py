@@ -38,60 +38,16 @@ class Resizer(Protocol):
         """Return the windows, in the size that is asked for."""
 
 
-class HostBatch:
-    """A batch that threads are making.
-
-    crops: int array (N, 7); see `augment.draw_crops`.
-    made: function of an image's number and its CropFlip; returns what the batch holds of it, each
-      in the size that is asked for.
-    members: how many those are.
-    told: function of the same; returns what is known of the sample.
-    blank: value of what is padded; by default level 0, which is -0.0 where values begin at 0.
-
-    Raises LoaderError when images of one batch have different sizes, and nothing is said that makes
-    them alike.
-    """
-
-    def __init__(
-        self,
-        options: Options,
-        pool: Executor,
-        crops: npt.NDArray[np.int32],
-        made: Callable[[int, CropFlip], Sequence[Pixels]],
-        members: int = 2,
-        told: Callable[[int, CropFlip], SampleInfo] | None = None,
-        blank: float | None = None,
-    ) -> None:
-        self._options, self._made, self._told = options, made, told
-        drawn = [CropFlip(*crop) for crop in crops.tolist()]
-        shapes = [options.size or turned_shape((one.height, one.width), one) for one in drawn]
-        self._batch = BatchTensors(options, shapes, members, blank=blank)
-        self._tasks: list[Future[SampleInfo | None]] = [
-            pool.submit(self._one, i, crop) for i, crop in enumerate(drawn)
-        ]
-
-    def images(self) -> tuple[Any, ...]:
-        """Wait for the batch; return its members, tensors (N, 3, H, W) or (N, H, W, 3)."""
-        for task in self._tasks:
-            task.result()
-        return self._batch.tensors()
-
-    def known(self) -> list[SampleInfo]:
-        """Wait for the batch; return what is known of its samples, where that is asked for."""
-        return [one for task in self._tasks if (one := task.result()) is not None]
-
-    def _one(self, i: int, crop: CropFlip) -> SampleInfo | None:
-        self._batch.place(i, self._made(i, crop), crop)
-        return None if self._told is None else self._told(i, crop)
-
-
 class HostRenderer:
     """Makes batches of decoded steps: lows that are made, windows, resizing, flips.
 
     sizes: dict of step to Options.
     fit: see `Fit`.
     resizer: resizes in place of `fit`.
-    blank: see `HostBatch`.
+    blank: value of what is padded; by default level 0, which is -0.0 where values begin at 0.
+
+    Raises LoaderError when images of one batch have different sizes, and nothing is said that makes
+    them alike.
     """
 
     def __init__(
@@ -127,21 +83,7 @@ class HostRenderer:
         keys = [self._components[one.component].contents.keys_of(one.numbers) for one in groups]
         low_crops, crops = draw_crops_of(decoded, groups, keys, self._components, options)
         asked = options.model_copy(update={"extras": options.maps})
-        lows: dict[int, Callable[..., Pixels]] = {}
-        told: dict[int, InfoFunction] = {}
-        for group, own in zip(groups, keys, strict=True):
-            component = self._components[group.component]
-            live = component.lows(step.number)
-            maker = None if live is None else live.maker(own, group.epoch, frames)
-            rows = group.rows.tolist()
-            if maker is not None:
-                of_step = [row * frames + frame for row in rows for frame in range(frames)]
-                lows |= {place: partial(maker.low, i) for i, place in enumerate(of_step)}
-            told |= zip(
-                rows,
-                info_functions(asked, live or component.drawn, own, group.epoch, maker),
-                strict=False,
-            )
+        lows, told = self._makers(decoded, groups, keys, asked)
         resized = self._resized(decoded, (low_crops, crops), lows, options)
         single = self._components[0].single
 
@@ -160,25 +102,54 @@ class HostRenderer:
                 return self._fit(whole, crop.within(), options), normal
             return fitted(i, int(decoded.low[i]), CropFlip(*low_crops[i].tolist())), normal
 
-        def known(i: int, crop: CropFlip) -> SampleInfo:
-            return told[i](decoded.images[decoded.normal[i]], crop)
+        drawn = [CropFlip(*crop) for crop in crops.tolist()]
+        shapes = [options.size or turned_shape((one.height, one.width), one) for one in drawn]
+        batch = BatchTensors(options, shapes, 2 - single, blank=self._blank)
 
-        batch = HostBatch(
-            options, self._pool, crops, made, 2 - single, known if told else None, self._blank
-        )
+        def made_one(i: int) -> SampleInfo | None:
+            batch.place(i, made(i, drawn[i]), drawn[i])
+            return told[i](decoded.images[decoded.normal[i]], drawn[i]) if told else None
+
+        tasks = [self._pool.submit(made_one, i) for i in range(len(drawn))]
         labels = labels_of(self._components[0], step.positions, crops, options, self._pool)
 
         def finished() -> RenderedStep:
-            images, maps = batch.images(), batch.known()
+            known = [one for task in tasks if (one := task.result()) is not None]
             extras = None
             if options.extras:
-                extras = batch_extras(maps, asked) if maps else {}
+                extras = batch_extras(known, asked) if known else {}
                 parts, names = draws_of(self._components, step.number, groups, keys, options)
                 extras |= draw_extras(options, parts, len(names)) | {"component": names}
                 extras = {name: extras[name] for name in options.extras}
-            return RenderedStep(step, images, labels(), extras)
+            return RenderedStep(step, batch.tensors(), labels(), extras)
 
         return finished
+
+    def _makers(
+        self,
+        decoded: DecodedStep,
+        groups: Sequence[Group],
+        keys: Sequence[Sequence[str]],
+        asked: Options,
+    ) -> tuple[dict[int, Callable[..., Pixels]], dict[int, InfoFunction]]:
+        """Return what makes lows, by row of the batch, and what tells of its draws."""
+        frames, step = decoded.frames, decoded.step
+        lows: dict[int, Callable[..., Pixels]] = {}
+        told: dict[int, InfoFunction] = {}
+        for group, own in zip(groups, keys, strict=True):
+            component = self._components[group.component]
+            live = component.lows(step.number)
+            maker = None if live is None else live.maker(own, group.epoch, frames)
+            rows = group.rows.tolist()
+            if maker is not None:
+                of_step = [row * frames + frame for row in rows for frame in range(frames)]
+                lows |= {place: partial(maker.low, i) for i, place in enumerate(of_step)}
+            told |= zip(
+                rows,
+                info_functions(asked, live or component.drawn, own, group.epoch, maker),
+                strict=False,
+            )
+        return lows, told
 
     def _resized(
         self,

@@ -21,7 +21,6 @@ from ...manifests.sets.layouts.shard_writer import index_path, shard_path
 from ...manifests.sets.sample import LOW, NORMAL
 from ...storage.atomic import remove_tree, sha256_file, write_bytes
 from ...storage.untrusted import read_regular
-from .unit_by_unit import Written
 
 if TYPE_CHECKING:
     from .unit_by_unit import Written

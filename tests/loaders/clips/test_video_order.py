@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from gloam.loaders.clips import video_order
-from gloam.loaders.clips.clip_bytes import bytes_of
 from gloam.loaders.clips.stored_clips import clips_in
-from gloam.loaders.clips.video_frames import PIPELINES, RECENT, Videos, frame_places
+from gloam.loaders.clips.video_frames import PIPELINES, RECENT, VideoDecoder, bytes_of, frame_places
 from gloam.loaders.clips.video_order import Groups, Runs, Schedule, group_clips
 from gloam.manifests.clips.segments import Segments
 from gloam.manifests.clips.video import decode_frames, frame_times
@@ -166,9 +165,10 @@ def test_batches_get_the_frames_of_their_clips(clips, turns):
     runs = Runs(0, 2, schedule_of)
     ahead = Runs(0, 2, schedule_of)
     decoders = [Decoder(ahead, turn, turns) for turn in range(turns)]
-    source = Videos(decoders, False, runs, lambda part, frames: checked.append((part, frames)))
+    check = lambda part, frames: checked.append((part, frames))  # noqa: E731
+    source = VideoDecoder(decoders, False, runs, iter(()), check)
     for epoch, batch in ((0, 2), (0, 3), (0, 4), (0, 5), (0, 6), (1, 0), (1, 1)):
-        frames = source.next().images
+        frames, *_ = source.frames()
         own = batches_of(groups.order(3, epoch, True), 4)
         wanted = [
             frame
@@ -204,21 +204,22 @@ def test_a_gpu_gets_the_addresses_of_frames(clips):
             assert stream == "stream"
             return [torch.from_numpy(one) for one in super().__call__()]
 
-    source = Videos(
+    source = VideoDecoder(
         [Pipeline(Runs(0, 0, schedule_of))],
         True,
         Runs(0, 0, schedule_of),
+        iter(()),
         lambda part, frames: checked.append(len(frames)),
     )
     for batch in batches_of(groups.order(5, 0, True), 4):
-        frames = source.next("stream")
+        images, sizes, held = source.frames("stream")
         wanted = [
             frame for clip in batch for frame in decode_frames(*video_and_times(clips[clip].place))
         ]
-        assert frames.sizes.tolist() == [[72, 96]] * len(wanted)
-        for at, frame in zip(frames.at, wanted, strict=True):
-            read = ctypes.string_at(int(at), frame.size)
+        assert sizes.tolist() == [[72, 96]] * len(wanted)
+        for image, frame in zip(images, wanted, strict=True):
+            read = ctypes.string_at(image.data_ptr(), frame.size)
             np.testing.assert_array_equal(np.frombuffer(read, np.uint8), frame.reshape(-1))
-        assert len(frames.held) == len(batch)
+        assert len(held) == len(batch)
     assert checked[0] > 0
     assert not source._held
