@@ -102,7 +102,7 @@ def batch_labels(
 ) -> dict[str, Any]:
     """Return the labels of a batch, moved as its pixels are.
 
-    crops: array (N, 7); see `augment.draw_crops`.
+    crops: array (N, 7); see `augment.crops_of`.
     masks: sequence of uint8 arrays (H, W); moved already; see `move_mask`.
 
     Returns a dict of those that the set has: "class" (N) int64; "boxes", a list of (M, 4) float32

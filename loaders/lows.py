@@ -10,7 +10,6 @@ from ..errors import LoaderError
 from ..manifests.sets.pair_set import PairSet
 from ..storage.atomic import sha256_bytes
 from ..synth.clips import frame_maker
-from ..synth.kernels.arrays import Pixels, Window
 from ..synth.models import (
     MODEL,
     Draw,
@@ -50,10 +49,6 @@ class LiveLows:
     def columns_of(self, keys: Sequence[str], epoch: int) -> list[DrawColumns]:
         """Draw the parameters of several pairs, as columns; see `draw`."""
         return list(draw_columns(self.recipe, self.seed_of(epoch), keys))
-
-    def low(self, normal: Pixels, key: str, epoch: int, window: Window | None = None) -> Pixels:
-        """Make the low of a normal, or a window of it; uint8 arrays (H, W, 3)."""
-        return self.maker([key], epoch).low(0, normal, window)
 
     def maker(self, keys: Sequence[str], epoch: int, frames: int = 1) -> LowMaker:
         """Return what makes the lows of some pairs, or of the frames of clips, clip after clip."""

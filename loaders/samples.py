@@ -32,7 +32,6 @@ from .stored_pairs import (
     ReadyBatch,
     StoredPair,
     check_one_size,
-    place_of,
 )
 
 
@@ -101,7 +100,10 @@ class Samples(Dataset[Any]):
         if isinstance(place, Place):
             return self.__getitems__([place])[0]
         whole = sum(one.count for one in self._components)
-        left = place_of(place, whole if len(self._components) > 1 else self._count)
+        count = whole if len(self._components) > 1 else self._count
+        if not -count <= place < count:
+            raise IndexError(f"index {place} is out of range for {count:,} samples")
+        left = place % count
         for component in self._components:
             if left < component.contents.count:
                 return self._decoded_at(component, left)

@@ -198,16 +198,6 @@ class ReadyBatch(NamedTuple):
     batch: tuple[Any, ...]
 
 
-def place_of(number: int, count: int) -> int:
-    """Return the place of a sample by its number, which counts from the end where it is negative.
-
-    Raises IndexError where there is none.
-    """
-    if not -count <= number < count:
-        raise IndexError(f"index {number} is out of range for {count:,} samples")
-    return number % count
-
-
 def first_batch(samples: list[ReadyBatch]) -> tuple[Any, ...]:
     """Collate the one batch that a DataLoader was given as its samples."""
     return samples[0].batch

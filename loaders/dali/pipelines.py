@@ -19,8 +19,6 @@ fn: Any = dali.fn
 types: Any = dali.types
 pipeline_def: Any = dali.pipeline_def
 
-BATCHES: dict[str, Any] = {"batch": True, "batch_info": True}
-"""How DALI is to call a function for a batch."""
 F = TypeVar("F", bound=Callable[..., Any])
 _TYPES = {"float32": types.FLOAT, "float16": types.FLOAT16, "uint8": types.UINT8}
 SIDE_BY_SIDE: dict[str, Any] = {"concurrency": dali.OperatorConcurrency.FULL}
@@ -201,7 +199,8 @@ def external_clips(source: Callable[[Any], tuple[Any, ...]], options: Options) -
     It returns lists of files (uint8 arrays), of numbers of frames, and of heights and widths (int32
     arrays). Yields sequences of frames (F, H, W, 3), without the margins that files for a GPU have.
     """
-    video, frames, size = fn.external_source(source=source, num_outputs=3, **BATCHES)
+    how: dict[str, Any] = {"batch": True, "batch_info": True}
+    video, frames, size = fn.external_source(source=source, num_outputs=3, **how)
     device = "mixed" if options.device == "gpu" else "cpu"
     decoded = fn.decoders.video(video, frames=frames, device=device)
     return fn.slice(decoded, start=(0, 0), shape=size, axes=(1, 2))

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...engines.forkserver import prepare_workers
 from ...engines.process import begin_child, main_left_alone, may_have_children
@@ -106,7 +105,6 @@ class EpochDraws:
     def __init__(self, live: LiveLows, keys: Sequence[str], workers: int) -> None:
         self._live, self._keys = live, keys
         self.keys = Keys(keys)
-        self._place = {key: i for i, key in enumerate(keys)}
         self._workers = max(workers, 1)
         self._pool: Executor = ThreadPoolExecutor(self._workers)
         self._same: DrawTable | None = None
@@ -117,10 +115,6 @@ class EpochDraws:
     def table(self, epoch: int) -> DrawTable:
         """Return the draws of an epoch; the same object where epochs do not differ."""
         return self._epochs.of(epoch).result()
-
-    def numbers(self, keys: Sequence[str]) -> npt.NDArray[np.int64]:
-        """Return the places of keys among all."""
-        return np.array([self._place[key] for key in keys], np.int64)
 
     def close(self) -> None:
         """End threads and processes."""

@@ -121,7 +121,7 @@ def transformed_pairs(
     They have the samples of `HostRenderer`.
 
     camera: renderer with draws loaded, on torch's current stream.
-    crops: array (N, 7); see `augment.draw_crops`.
+    crops: array (N, 7); see `augment.crops_of`.
     options: those of the loader, with a size.
     firsts: array (N); of frames of clips: addresses of the normals of the clips' first frames.
 
