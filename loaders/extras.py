@@ -133,19 +133,19 @@ def transformed(
     return image.transpose(1, 0, 2) if crop.turned else image
 
 
-def batch_extras(known: Sequence[SampleInfo], options: Options) -> dict[str, Any]:
+def batch_extras(infos: Sequence[SampleInfo], options: Options) -> dict[str, Any]:
     """Return what is known of a batch; see `options.PairOptions.extras`."""
     parts = [
         one.drawn._replace(places=np.array([i]))
-        for i, one in enumerate(known)
+        for i, one in enumerate(infos)
         if one.drawn is not None
     ]
-    made = draw_extras(options, parts, len(known))
+    made = draw_extras(options, parts, len(infos))
     if "component" in made:
-        made["component"] = [one.component for one in known]
+        made["component"] = [one.component for one in infos]
     if "draw" in made:
         made["draw"]["records"] = list(made["draw"]["records"])
-    maps = {name: _together(name, known, options) for name in options.maps}
+    maps = {name: _joint_maps(name, infos, options) for name in options.maps}
     return {name: (made | maps)[name] for name in options.extras}
 
 
@@ -221,13 +221,13 @@ class Records(Sequence[dict[str, Any] | None]):
     __hash__ = None  # type: ignore[assignment]
 
 
-def _together(name: str, known: Sequence[SampleInfo], options: Options) -> torch.Tensor:
+def _joint_maps(name: str, infos: Sequence[SampleInfo], options: Options) -> torch.Tensor:
     """Return maps of a batch as a tensor, in the images' layout, units and kind of float."""
-    height, width = (max(sides) for sides in zip(*(one.shape for one in known), strict=True))
+    height, width = (max(sides) for sides in zip(*(one.shape for one in infos), strict=True))
     channels = _CHANNELS.get(name, 3)
     shift, scale = options.levels_to_values
-    made = np.zeros((len(known), height, width, channels), np.float32)
-    for into, one in zip(made, known, strict=True):
+    made = np.zeros((len(infos), height, width, channels), np.float32)
+    for into, one in zip(made, infos, strict=True):
         h, w = one.shape
         into[:h, :w] = one.maps.get(name, np.float32(np.nan))
         if name == "clean":

@@ -197,7 +197,7 @@ class PairLabels(NamedTuple):
         return self._replace(mask=move_mask(self.mask, np.array(crop, np.int64), options))
 
 
-def together(
+def joint_labels(
     labels: Sequence[PairLabels], crops: Sequence[CropFlip], options: Options
 ) -> dict[str, Any]:
     """Return the labels of a batch of pairs; see `batch_labels`."""

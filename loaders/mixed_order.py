@@ -126,9 +126,9 @@ class MixedSampler:
 
         `side` tells lists of unpaired pictures apart.
         """
-        turn, place = divmod(number, count)
+        epoch, place = divmod(number, count)
         seed = self._seeds[component] + side
-        return turn, int(self._order(count, seed, turn, self._shuffle)[place])
+        return epoch, int(self._order(count, seed, epoch, self._shuffle)[place])
 
     def place_after(self, component: int, number: int) -> int:
         """Return the place after a component's sample of a number, by the first weights.
@@ -241,9 +241,9 @@ class MixedOrder:
         numbered, found = self._sampler.numbered, []
         for i, one in self._sampler.samples(start.place + places % self.count):
             count, brights = self._sizes[i]
-            turn, own = numbered(i, count, one)
+            passed, own = numbered(i, count, one)
             other = numbered(i, brights, one, 1)[::-1] if brights else None
-            found.append(Position(i, own, turn, other))
+            found.append(Position(i, own, passed, other))
         return Step(number, found)
 
     def state(self, epoch: int, batch: int, share: Share) -> dict[str, Any]:

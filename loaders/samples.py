@@ -24,7 +24,7 @@ from .backend import converted
 from .buffers import BufferHandle, ReusedMemory, SharedBufferPool, shared
 from .components import OpenComponent
 from .extras import InfoFunction, SampleInfo, batch_extras, info_functions
-from .labels import PairLabels, together
+from .labels import PairLabels, joint_labels
 from .mixture import at
 from .options import Options
 from .order import Position
@@ -66,7 +66,7 @@ class Sample(NamedTuple):
     key: str
     of_clip: bool = False
     labels: PairLabels | int | None = None
-    known: SampleInfo | None = None
+    info: SampleInfo | None = None
 
 
 class Samples(Dataset[Any]):
@@ -134,16 +134,16 @@ class Samples(Dataset[Any]):
         live = component.lows(step)
         frames = component.contents.frames
         maker = None if live is None else live.maker(keys, epoch, frames)
-        told: Sequence[InfoFunction | None] = info_functions(
+        infos: Sequence[InfoFunction | None] = info_functions(
             options, live or component.drawn, keys, epoch, maker
         )
-        told = told or [None] * len(places)
+        infos = infos or [None] * len(places)
         drawn = crop_numbers(options, epoch, keys)
         return [
             self._sample(
-                component, place, numbers, maker and partial(_lows, maker, i * frames), tell
+                component, place, numbers, maker and partial(_lows, maker, i * frames), info_of
             )
-            for i, (place, numbers, tell) in enumerate(zip(places, drawn, told, strict=True))
+            for i, (place, numbers, info_of) in enumerate(zip(places, drawn, infos, strict=True))
         ]
 
     def _sample(
@@ -152,7 +152,7 @@ class Samples(Dataset[Any]):
         place: Place,
         numbers: npt.NDArray[np.float64],
         made: Callable[[list[Pixels], Window], list[Pixels]] | None,
-        tell: InfoFunction | None,
+        info_of: InfoFunction | None,
     ) -> Sample:
         """Return a sample, whose low is made of its normal, or stored, or another picture."""
         pair, options = place.pair, at(self._sizes, place.step)
@@ -171,15 +171,15 @@ class Samples(Dataset[Any]):
             inner = crop = draw_crop(options, numbers, *normals[0].shape[:2])
             if made is not None:
                 lows, inner = made(normals, crop.window), crop.within()
-        labels, known = place.labels, None
+        labels, info = place.labels, None
         if isinstance(labels, PairLabels):
             labels = labels.transformed(crop, options)
         members = [[sized(low, inner, options) for low in lows]] if lows else []
         members.append([sized(normal, crop, options) for normal in normals])
-        if tell is not None:
-            known = tell(normals[0], crop)._replace(component=component.name)
+        if info_of is not None:
+            info = info_of(normals[0], crop)._replace(component=component.name)
         images = list(zip(*members, strict=True))
-        return Sample(images, crop, pair.key, contents.of_clips, labels, known)
+        return Sample(images, crop, pair.key, contents.of_clips, labels, info)
 
     def _decoded_at(self, component: OpenComponent, number: int) -> Any:
         contents, live = component.contents, component.lows(0)
@@ -362,14 +362,14 @@ def collate(
         made = tuple(one.view(len(samples), -1, *one.shape[1:]) for one in made)
     crops = [sample.crop for sample in samples]
     labels = [one.labels for one in samples if isinstance(one.labels, PairLabels)]
-    known = [sample.known for sample in samples if sample.known is not None]
+    infos = [sample.info for sample in samples if sample.info is not None]
     if isinstance(samples[0].labels, int):
         made = (*made, torch.tensor([sample.labels for sample in samples]))
     if options.keys:
         made = (*made, [sample.key for sample in samples])
     if labels:
-        made = (*made, together(labels, crops, options))
-    return (*made, batch_extras(known, asked)) if known else made
+        made = (*made, joint_labels(labels, crops, options))
+    return (*made, batch_extras(infos, asked)) if infos else made
 
 
 class ErrorsAsItems(Dataset[Any]):

@@ -108,23 +108,23 @@ class ClipBackend(DaliBackend):
             from ..dali.decoder import DaliDecoder
 
             own = options.batch_size * contents.frames
-            together = self._together(loader, own, device_id)
-            self._most = together * options.batch_size
+            at_once = self._at_once(loader, own, device_id)
+            self._most = at_once * options.batch_size
             decoded = not contents.live and read_extent(contents.clips[0].lows[0])
             source = ClipSource(
                 contents,
-                grouped(loader.order.ahead(), *loader.place, loader.share, together),
+                grouped(loader.order.ahead(), *loader.place, loader.share, at_once),
                 options.workers,
                 decode_lows=bool(decoded and decoded.startswith(SIGNATURE)),
             )
             few = options.model_copy(update={"prefetch": min(options.prefetch, 3)})
             explain = partial(_explained, loader.dataset, loader.name)
-            count = 2 * together * own
+            count = 2 * at_once * own
             return DaliDecoder(source, explain, few, count, device_id, loader.name)
         except LoaderError as error:
             raise DecodingFailed(str(error), path=loader.name) from error
 
-    def _together(self, loader: EpochLoader, frames: int, device_id: int | None) -> int:
+    def _at_once(self, loader: EpochLoader, frames: int, device_id: int | None) -> int:
         """Return how many batches of so many frames are made at once."""
         size, contents = loader.options.size, loader.contents
         if device_id is None or size is None:  # batches may differ in size
@@ -133,7 +133,7 @@ class ClipBackend(DaliBackend):
         if self._largest is None:  # looked for once, not for every pipeline
             try:
                 self._largest = largest_of(contents.clips)
-            except (LoaderError, ImageRefused):  # told when it comes
+            except (LoaderError, ImageRefused):  # said when it comes
                 return 1
         return batches_at_once(frames, max(self._largest, math.prod(size)))
 
@@ -148,12 +148,12 @@ def _explained(samples: Any, name: str, error: Exception, steps: Sequence[Step])
     return DecodingFailed(f"{name}: DALI: {last_words(error)}", path=name)
 
 
-def grouped(order: Order, epoch: int, batch: int, share: Share, together: int) -> Iterator[Step]:
+def grouped(order: Order, epoch: int, batch: int, share: Share, at_once: int) -> Iterator[Step]:
     """Yield steps of several batches each, epoch after epoch; none goes on in the next epoch."""
     while True:
         count = order.batches(epoch, share)
         while batch < count:
-            end = min((batch // together + 1) * together, count)
+            end = min((batch // at_once + 1) * at_once, count)
             steps = [order.step(epoch, number, share) for number in range(batch, end)]
             positions = [one for step in steps for one in step.positions]
             counts = tuple(len(step.positions) for step in steps)

@@ -109,7 +109,7 @@ class CudaRenderer:
         while len(self._begun) <= AHEAD:
             self._begun.append(self._begin(stream))
         first = self._begun.popleft()
-        images = self._together(first, stream)
+        images = self._joint(first, stream)
         self._held.keep((first.decoded.images, first.decoded.held, first.rest), stream)
         return RenderedStep(first.decoded.step, images, first.labels(), first.extras)
 
@@ -215,21 +215,21 @@ class CudaRenderer:
             if camera is not None:
                 made = camera.maps(self._there(decoded, group), group.epoch, crops, asked)
             else:
-                tell = info_functions(asked, drawn, own, group.epoch)
+                info_of = info_functions(asked, drawn, own, group.epoch)
                 image = partial(_on_host, decoded.images) if drawn is not None else _nothing
-                known = self._pool.map(
+                infos = self._pool.map(
                     lambda one, image, crop: one(image, crop),
-                    tell,
+                    info_of,
                     map(image, decoded.normal[group.rows].tolist()),
                     [CropFlip(*crop) for crop in crops.tolist()],
                 )
-                made = batch_extras(list(known), asked)
+                made = batch_extras(list(infos), asked)
         parts, names = drawing.result()
         made |= draw_extras(options, parts, len(names), device) | {"component": names}
         made = {name: made[name] for name in options.extras}
         return dict(converted(made, lambda one: one.to(device)))
 
-    def _together(self, begun: _Started, stream: Any) -> tuple[torch.Tensor, ...]:
+    def _joint(self, begun: _Started, stream: Any) -> tuple[torch.Tensor, ...]:
         """Return the images of a batch, in order."""
         made = begun.made
         if begun.rest is not None:
@@ -297,7 +297,7 @@ def _frames_of(decoded: DecodedStep, group: Group) -> Whole:
 
 
 def _nothing(number: int) -> None:
-    """Return no image: of lists nothing is known."""
+    """Return no image: of lists nothing is infos."""
 
 
 def _on_host(images: Any, number: int) -> Any:

@@ -83,7 +83,7 @@ class HostRenderer:
         keys = [self._components[one.component].contents.keys_of(one.numbers) for one in groups]
         low_crops, crops = draw_crops_of(decoded, groups, keys, self._components, options)
         asked = options.model_copy(update={"extras": options.maps})
-        lows, told = self._makers(decoded, groups, keys, asked)
+        lows, info_of = self._makers(decoded, groups, keys, asked)
         resized = self._resized(decoded, (low_crops, crops), lows, options)
         single = self._components[0].single
 
@@ -108,16 +108,16 @@ class HostRenderer:
 
         def made_one(i: int) -> SampleInfo | None:
             batch.place(i, made(i, drawn[i]), drawn[i])
-            return told[i](decoded.images[decoded.normal[i]], drawn[i]) if told else None
+            return info_of[i](decoded.images[decoded.normal[i]], drawn[i]) if info_of else None
 
         tasks = [self._pool.submit(made_one, i) for i in range(len(drawn))]
         labels = labels_of(self._components[0], step.positions, crops, options, self._pool)
 
         def finished() -> RenderedStep:
-            known = [one for task in tasks if (one := task.result()) is not None]
+            infos = [one for task in tasks if (one := task.result()) is not None]
             extras = None
             if options.extras:
-                extras = batch_extras(known, asked) if known else {}
+                extras = batch_extras(infos, asked) if infos else {}
                 parts, names = draws_of(self._components, step.number, groups, keys, options)
                 extras |= draw_extras(options, parts, len(names)) | {"component": names}
                 extras = {name: extras[name] for name in options.extras}
@@ -135,7 +135,7 @@ class HostRenderer:
         """Return what makes lows, by row of the batch, and what tells of its draws."""
         frames, step = decoded.frames, decoded.step
         lows: dict[int, Callable[..., Pixels]] = {}
-        told: dict[int, InfoFunction] = {}
+        info_of: dict[int, InfoFunction] = {}
         for group, own in zip(groups, keys, strict=True):
             component = self._components[group.component]
             live = component.lows(step.number)
@@ -144,12 +144,12 @@ class HostRenderer:
             if maker is not None:
                 of_step = [row * frames + frame for row in rows for frame in range(frames)]
                 lows |= {place: partial(maker.low, i) for i, place in enumerate(of_step)}
-            told |= zip(
+            info_of |= zip(
                 rows,
                 info_functions(asked, live or component.drawn, own, group.epoch, maker),
                 strict=False,
             )
-        return lows, told
+        return lows, info_of
 
     def _resized(
         self,
