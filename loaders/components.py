@@ -195,6 +195,8 @@ def _list_of(pictures: Any) -> Sequence[Any]:
 class IdentityLows(LiveLows):
     """Lows that are their normals."""
 
+    identity = True
+
     def maker(self, keys: Sequence[str], epoch: int, frames: int = 1) -> LowMaker:
         """Return what gives normals for lows."""
         return _IdentityMaker(())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ..errors import LoaderError
 from ..manifests.sets.pair_set import PairSet
@@ -37,6 +37,7 @@ class LiveLows:
     recipe: Recipe
     draws: Draws
     seed: int
+    identity: ClassVar[bool] = False  # whether they are their normals
 
     def seed_of(self, epoch: int) -> int:
         """Return the seed that an epoch's draws have."""

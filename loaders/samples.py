@@ -131,8 +131,7 @@ class Samples(Dataset[Any]):
         """Return samples of one component and pass; what they are drawn by is drawn together."""
         component, step = self._components[number], places[0].step
         options, keys = at(self._sizes, step), [place.pair.key for place in places]
-        live = component.lows(step)
-        frames = component.contents.frames
+        live, frames = component.lows(step), component.contents.frames
         maker = None if live is None else live.maker(keys, epoch, frames)
         infos: Sequence[InfoFunction | None] = info_functions(
             options, live or component.drawn, keys, epoch, maker
@@ -141,22 +140,22 @@ class Samples(Dataset[Any]):
         drawn = crop_numbers(options, epoch, keys)
         return [
             self._sample(
-                component, place, numbers, maker and partial(_lows, maker, i * frames), info_of
+                component, options, place, own, maker and partial(_lows, maker, i * frames), info_of
             )
-            for i, (place, numbers, info_of) in enumerate(zip(places, drawn, infos, strict=True))
+            for i, (place, own, info_of) in enumerate(zip(places, drawn, infos, strict=True))
         ]
 
     def _sample(
         self,
         component: OpenComponent,
+        options: Options,
         place: Place,
         numbers: npt.NDArray[np.float64],
         made: Callable[[list[Pixels], Window], list[Pixels]] | None,
         info_of: InfoFunction | None,
     ) -> Sample:
         """Return a sample, whose low is made of its normal, or stored, or another picture."""
-        pair, options = place.pair, at(self._sizes, place.step)
-        contents, lows = component.contents, list[Pixels]()
+        pair, contents, lows = place.pair, component.contents, list[Pixels]()
         if place.bright is not None:
             lows, normals = (contents.normals_of(one) for one in (pair, place.bright[0]))
             other = crop_numbers(options, place.bright[1], [place.bright[0].key])[0]

@@ -22,7 +22,7 @@ from ...synth.models import model_of
 from ...synth.parameters.columns import Keys
 from ..augment import CropFlip
 from ..backend import converted
-from ..components import IdentityLows, OpenComponent
+from ..components import OpenComponent
 from ..dali.transform import AHEAD, StartedTransform, TransformPipeline
 from ..extras import batch_extras, draw_extras, info_functions
 from ..lows import LiveLows
@@ -134,7 +134,7 @@ class CudaRenderer:
             live = self._components[group.component].lows(step.number)
             every = _frames_of(decoded, group)
             rows = every.tolist()
-            if live is None or isinstance(live, IdentityLows):
+            if live is None or live.identity:
                 rest += rows
                 continue
             camera = self._camera(group.component, live, options)
@@ -262,9 +262,7 @@ class CudaRenderer:
         """Return the keys of a group's samples, as random numbers are drawn by."""
         component = self._components[group.component]
         live = component.lows(step)
-        camera = None
-        if live is not None and not isinstance(live, IdentityLows):
-            camera = self._camera(group.component, live, options)
+        camera = None if live is None else self._camera(group.component, live, options)
         if camera is not None:
             return camera.draws.keys.take(group.numbers - self._first)
         if len(self._components) == 1:  # whose keys need not be read all
@@ -275,7 +273,7 @@ class CudaRenderer:
 
     def _camera(self, component: int, live: LiveLows, options: Options) -> CudaLows | None:
         """Return what makes a component's lows; None where its recipe is not the camera's."""
-        if model_of(live.recipe) != "camera":
+        if live.identity or model_of(live.recipe) != "camera":
             return None
         which = component, id(live), options.size
         if which not in self._cameras:
