@@ -15,6 +15,7 @@ from ..manifests.real.real import real
 from ..storage.untrusted import shown
 from ..synth.recipes.read_values import shipped_names
 from .index import list_pairs
+from .options import first_fault
 
 T = TypeVar("T")
 MOST_SAMPLES = 10**9
@@ -181,9 +182,7 @@ def _component(name: Any, given: Any) -> Component:
     try:
         return Component(**given)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        message = first["msg"].removeprefix("Value error, ")
+        where, _, message = first_fault(error)
         raise LoaderError(f"mix: {name}: {f'{where}: ' if where else ''}{message}") from None
 
 

@@ -433,9 +433,12 @@ def make_options(given: Mapping[str, Any], training: bool, **found: Any) -> Opti
     try:
         return Options(**values)
     except ValidationError as error:
-        first = error.errors()[0]
-        message = first["msg"].removeprefix("Value error, ")
-        where = ".".join(str(part) for part in first["loc"])
-        raise LoaderError(
-            f"{where} = {first['input']!r}: {message}" if where else message
-        ) from error
+        where, value, message = first_fault(error)
+        raise LoaderError(f"{where} = {value!r}: {message}" if where else message) from error
+
+
+def first_fault(error: ValidationError) -> tuple[str, Any, str]:
+    """Return where a model finds its first fault, the value there, and what is wrong with it."""
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"]))
+    return where, first["input"], first["msg"].removeprefix("Value error, ")

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import cv2
 import numpy as np
@@ -30,12 +30,8 @@ from ..options import Options
 from ..samples import BatchTensors, sized, turned_shape
 from ..steps import DecodedStep, Decoder, Fit, Group, RenderedStep, draw_crops_of, groups_of
 
-
-class Resizer(Protocol):
-    """Resizes windows of a batch all at once."""
-
-    def __call__(self, windows: Sequence[Pixels]) -> Sequence[Pixels]:
-        """Return the windows, in the size that is asked for."""
+Resizer = Callable[[Sequence[Pixels]], Sequence[Pixels]]
+"""Function of the windows of a batch: returns them in the size that is asked for."""
 
 
 class HostRenderer:

@@ -40,19 +40,23 @@ _BINS = 32
 class Shown(NamedTuple):
     """A pair on a page.
 
+    words: its draw, and its statistics.
+    low, bright, normal, close: data addresses of JPEGs; normal is "" where there is none.
+    size: (width, height) of them.
     boxes: labels' boxes, in shares of width and height: left, top, width, height.
+    strip: of a clip: its frames, lows over normals; "" of a pair of images.
     """
 
     key: str
     why: str  # the reason for showing it
-    words: str  # its draw, and its statistics
-    low: str  # data addresses of JPEGs; "" where there is no normal
-    bright: str  # data addresses of JPEGs; "" where there is no normal
-    normal: str  # data addresses of JPEGs; "" where there is no normal
-    close: str  # data addresses of JPEGs; "" where there is no normal
-    size: tuple[int, int]  # (width, height) of them
+    words: str
+    low: str
+    bright: str
+    normal: str
+    close: str
+    size: tuple[int, int]
     boxes: list[list[float]]
-    strip: str = ""  # of a clip: its frames, lows over normals; "" of a pair of images
+    strip: str = ""
 
 
 def chosen(measured: Measured) -> dict[int, str]:

@@ -10,7 +10,7 @@ import torch
 
 import gloam
 from gloam.errors import LoaderError
-from gloam.loaders import resident as pool
+from gloam.loaders import resident
 
 PLAIN = {"batch_size": 4, "device": "cpu", "size": 32, "keys": True, "augment": True}
 
@@ -67,13 +67,13 @@ def test_each_rank_holds_its_own_part(shards):
 
 
 def test_too_much_is_refused_with_both_numbers(shards, monkeypatch):
-    monkeypatch.setattr(pool, "free_memory", lambda: 10_000)
+    monkeypatch.setattr(resident, "free_memory", lambda: 10_000)
     with pytest.raises(LoaderError, match=r"pairs take 0\.0 GiB decoded, 0\.0 GiB are free"):
         next(iter(gloam.PairLoader(shards, resident=True, **PLAIN)))
 
 
 def test_what_does_not_fit_is_not_decoded_to_the_end(monkeypatch):
-    monkeypatch.setattr(pool, "free_memory", lambda: 10_000)
+    monkeypatch.setattr(resident, "free_memory", lambda: 10_000)
     seen = []
 
     def decoded(pair):
@@ -81,15 +81,15 @@ def test_what_does_not_fit_is_not_decoded_to_the_end(monkeypatch):
         time.sleep(0.001)  # or else all may be done before the first is counted
         return (np.zeros((30, 40, 3), np.uint8),)
 
-    with pytest.raises(pool.DoesNotFit, match="its 5,000 pairs take"):
-        pool.decode_all(range(5000), range(5000), decoded, 2, "set")
+    with pytest.raises(resident.DoesNotFit, match="its 5,000 pairs take"):
+        resident.decode_all(range(5000), range(5000), decoded, 2, "set")
     assert len(seen) < 5000
 
 
 def test_auto_reads_batch_by_batch_what_does_not_fit(shards, monkeypatch, capsys):
     read = gloam.PairLoader(shards, **PLAIN)
     wanted = [keys for *_, keys in read]
-    monkeypatch.setattr(pool, "free_memory", lambda: 10_000)
+    monkeypatch.setattr(resident, "free_memory", lambda: 10_000)
     auto = gloam.PairLoader(shards, resident="auto", **PLAIN)
     assert [keys for *_, keys in auto] == wanted
     assert "loading it batch by batch" in capsys.readouterr().err

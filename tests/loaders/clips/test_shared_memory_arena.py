@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from gloam.loaders.clips import video_processes as arena
+from gloam.loaders.clips import video_processes
 from gloam.loaders.clips.video_processes import ArenaView, SharedMemoryArena
 
 
@@ -55,7 +55,7 @@ def test_rooms_are_free_when_no_array_shows_them():
 @pytest.mark.skipif(sys.platform != "linux", reason="counts pages as Linux does")
 def test_free_rooms_are_emptied_when_all_take_too_much(monkeypatch):
     size = 64 * mmap.PAGESIZE
-    monkeypatch.setattr(arena, "_MOST", 2 * size)
+    monkeypatch.setattr(video_processes, "_MOST", 2 * size)
     rooms = SharedMemoryArena(size)
 
     def held():

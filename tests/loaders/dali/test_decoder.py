@@ -6,13 +6,13 @@ import gc
 import os
 
 import gloam
-from gloam.loaders.dali import decoder as forks
+from gloam.loaders.dali import decoder
 
 
 def test_a_forked_child_finds_no_pipeline_in_its_garbage(shards):
     loader = gloam.PairLoader(shards, batch_size=2, size=16, device="cpu", live=True)
     next(iter(loader))
-    assert forks.survive_forks.cache_info().currsize == 1
+    assert decoder.survive_forks.cache_info().currsize == 1
     knot: list[object] = [loader]
     knot.append(knot)
     gc.disable()
