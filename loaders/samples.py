@@ -140,7 +140,12 @@ class Samples(Dataset[Any]):
         drawn = crop_numbers(options, epoch, keys)
         return [
             self._sample(
-                component, options, place, own, maker and partial(_lows, maker, i * frames), info_of
+                component,
+                options,
+                place,
+                own,
+                None if maker is None else partial(_lows, maker, i * frames),
+                info_of,
             )
             for i, (place, own, info_of) in enumerate(zip(places, drawn, infos, strict=True))
         ]

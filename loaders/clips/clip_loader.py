@@ -132,7 +132,7 @@ class ClipLoader(EpochLoader):
     def begin_with(self, reader: str, why: str) -> None:
         """Say who decodes from now on: "dali", "pyav" or "workers"."""
         choice = Choice("torch" if reader == "workers" else reader, why)
-        more = {"groups": self._groups, "falls_back": self._falls_back}
+        more: dict[str, Any] = {"groups": self._groups, "falls_back": self._falls_back}
         set_up(self, choice, self._wanted, here=ClipBackend, **more)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -110,7 +109,7 @@ class EpochDraws:
         self._same: DrawTable | None = None
         self._thread = ThreadPoolExecutor(1)
         # An epoch's draws are made while the one before is gone through.
-        self._epochs = BegunAhead(partial(self._thread.submit, self._drawn), 1)
+        self._epochs = BegunAhead(lambda epoch: self._thread.submit(self._drawn, epoch), 1)
 
     def table(self, epoch: int) -> DrawTable:
         """Return the draws of an epoch; the same object where epochs do not differ."""
