@@ -77,8 +77,8 @@ class OpenComponent:
         """True if lows are PNGs that lie in a set on this machine, as gloam writes them."""
         if self.live or self.single or self.bright is not None or not self.of_set:
             return False
-        contents = self.contents
-        return not contents.remote and read_extent(contents.pairs[0].low).startswith(SIGNATURE)
+        low, *_ = self.contents.images(0, normal_alone=False)
+        return not self.contents.remote and read_extent(low).startswith(SIGNATURE)
 
     def lows(self, step: int) -> LiveLows | None:
         """Return how lows are made at a step; None where they are stored."""

@@ -48,6 +48,7 @@ from .stored_pairs import (
     Pairs,
     SetPairs,
     StoredPair,
+    decoded_member,
     decoded_pair,
     list_keys,
     normal_of,
@@ -170,6 +171,10 @@ class Contents:
         """
         low, normal = decoded_pair(sample, decoder, self.layout is not None)
         return [low], [normal]
+
+    def lows_of(self, sample: Any, by_kernels: bool) -> list[Pixels]:
+        """Decode the lows of a sample that gloam wrote as PNGs, by its own kernels or OpenCV."""
+        return [decoded_member(sample, "low", "opencv", True, by_kernels)]
 
     def keys_of(self, numbers: Iterable[int]) -> list[str]:
         """Return the keys of samples, by their numbers."""

@@ -15,15 +15,14 @@ from typing import Any
 
 from ...errors import GloamError, ImageRefused, LoaderError
 from ...manifests.images.header import read_header
-from ...manifests.images.png import SIGNATURE
 from ..backend import Choice, Device
 from ..dali.failures import last_words
 from ..dali_backend import DaliBackend
 from ..epoch_loader import EpochLoader
 from ..order import Order, Share, Step
+from ..read import EncodedSteps
 from ..steps import Decoder, RenderedStep, Renderer
-from ..stored_pairs import read_extent
-from .clip_bytes import ClipSource, read_first_normal
+from .clip_kinds import read_first_normal
 from .stored_clips import ClipContents, StoredClip
 from .video_frames import DecodingFailed, decode_by_dali, decode_by_pyav
 from .video_order import Groups
@@ -110,13 +109,8 @@ class ClipBackend(DaliBackend):
             own = options.batch_size * contents.frames
             at_once = self._at_once(loader, own, device_id)
             self._most = at_once * options.batch_size
-            decoded = not contents.live and read_extent(contents.clips[0].lows[0])
-            source = ClipSource(
-                contents,
-                grouped(loader.order.ahead(), *loader.place, loader.share, at_once),
-                options.workers,
-                decode_lows=bool(decoded and decoded.startswith(SIGNATURE)),
-            )
+            steps = grouped(loader.order.ahead(), *loader.place, loader.share, at_once)
+            source = EncodedSteps(loader.components, steps, options.workers, decode_lows=True)
             few = options.model_copy(update={"prefetch": min(options.prefetch, 3)})
             explain = partial(_explained, loader.dataset, loader.name)
             count = 2 * at_once * own

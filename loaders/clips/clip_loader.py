@@ -21,7 +21,7 @@ from ..options import ClipOptions, Options, named_options
 from ..order import EpochOrder
 from ..workers import set_up
 from .clip_backend import ClipBackend
-from .clip_bytes import beyond_dali, has_videos
+from .clip_kinds import beyond_dali, has_videos
 from .stored_clips import ClipContents, clips_in, clips_of_pairs, clips_of_set
 from .video_order import VideoOrder, group_clips
 

@@ -23,13 +23,14 @@ from ...manifests.selection.keys import make_keys
 from ...manifests.sets.layouts.extents import Extent
 from ...manifests.sets.pair_set import PairSet
 from ...manifests.sources import Location
+from ...manifests.sources.containers import read
 from ...synth.clips import frame_name
 from ...synth.decode import decode_image
 from ...synth.kernels.arrays import Pixels
 from ...synth.kernels.png.decode import decode_pngs, png_size
 from ...synth.kernels.png.file import SIGNATURE
 from ..index import Contents, contents_of, contents_of_set
-from ..stored_pairs import StoredPair, read_extent, undecodable
+from ..stored_pairs import StoredPair, read_extent, read_together, undecodable
 
 
 class StoredClip(NamedTuple):
@@ -83,6 +84,22 @@ class ClipContents(Contents):
     def pair(self, number: int) -> Any:
         """Return a clip, by its number."""
         return self.clips[number]
+
+    def images(self, number: int, *, normal_alone: bool) -> tuple[Extent, ...]:
+        """Return where the lows and normals of a clip's frames are; other files are read."""
+        clip = self.clips[number]
+        if clip.place is None:
+            return clip.normals if normal_alone else (*clip.lows, *clip.normals)
+        files = frame_files(clip.place) or ()
+        return tuple(Extent(f"{one.container}/{one.member}", data=read(one)) for one in files)
+
+    def lows_of(self, sample: StoredClip, by_kernels: bool) -> list[Pixels]:
+        """Decode the lows of a clip that gloam wrote as PNGs, all at once."""
+        data = [np.frombuffer(one, np.uint8) for one in read_together(sample.lows)]
+        try:
+            return clip_lows(data)
+        except ImageRefused:
+            return self._decoded(sample, "low", sample.lows)  # names the frame
 
     def normals_of(self, sample: StoredClip) -> list[Pixels]:
         """Decode the normals of a clip's frames.
