@@ -22,7 +22,7 @@ from ..epoch_loader import EpochLoader
 from ..order import Order, Share, Step
 from ..read import EncodedSteps
 from ..steps import Decoder, RenderedStep, Renderer
-from .clip_kinds import read_first_normal
+from .clip_decoders import read_first_normal
 from .stored_clips import ClipContents, StoredClip
 from .video_frames import DecodingFailed, decode_by_dali, decode_by_pyav
 from .video_order import Groups
