@@ -212,11 +212,7 @@ class IdentityLows(LiveLows):
 
 class _IdentityMaker(LowMaker):
     def low(
-        self,
-        number: int,
-        normal: Pixels,
-        window: Window | None = None,
-        lit_as: Pixels | None = None,
+        self, number: int, normal: Pixels, window: Window | None = None, lit_as: Any = None
     ) -> Pixels:
         if window is None:
             return normal

@@ -43,12 +43,7 @@ class ClipBackend(DaliBackend):
     """
 
     def __init__(
-        self,
-        choice: Choice,
-        wanted: Device,
-        *,
-        groups: Groups | None = None,
-        falls_back: bool = False,
+        self, choice: Choice, wanted: Device, *, groups: Groups | None, falls_back: bool
     ) -> None:
         super().__init__(choice, wanted, by_dali=True)
         self.by_dali = choice.backend == "dali"
