@@ -168,7 +168,7 @@ class CudaPool:
 class HostResident:
     """Takes images out of host memory.
 
-    pool: (low, normal), or the normal alone, by number; see `host_pool.decode_all`.
+    pool: (low, normal), or the normal alone, by number; see `decode_all`.
     """
 
     ahead = _AHEAD

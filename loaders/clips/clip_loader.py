@@ -63,7 +63,7 @@ class ClipLoader(EpochLoader):
     Notes
     -----
     Clips of videos are shuffled in groups that begin at key frames, and then within as many groups
-    as make 1 GiB of decoded frames; see `videos.order`. DALI and PyAV decode each group once an
+    as make 1 GiB of decoded frames; see `video_order`. DALI and PyAV decode each group once an
     epoch and hold about 2 GiB of frames (up to 5 GiB for large frames and many processes).
 
     Examples

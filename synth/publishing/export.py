@@ -125,7 +125,7 @@ def export(
 def export_for(
     origin: PairSet, root: Path, trainer: str, engine: Engine, progress: Progress
 ) -> TrainerFormat:
-    """Write the pairs of a set as a trainer, one of `trainers.FORMS`, reads them.
+    """Write the pairs of a set as a trainer, one of `FORMS`, reads them.
 
     Images keep their bytes where the trainer takes them; others are encoded anew, as PNG without
     any loss. Draws and labels lie in `draws/SPLIT.jsonl`, checksums in `SHA256SUMS`. Lows of live
