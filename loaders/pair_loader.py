@@ -90,9 +90,9 @@ class PairLoader(EpochLoader):
         sizes, wanted = _checked(given, split, choice.backend, mixture, data)
         seed, resident = sizes[0].seed, given.get("resident", False)
         order: Order
+        name = identity = ""  # those of the set or list
         if mixture is None:
-            components, name = open_single(data, given, split, seed), ""
-            ((single,), identity) = components, ""
+            components = (single,) = open_single(data, given, split, seed)
             warn_enlarged(data, single.contents, sizes[0].size)
             order = EpochOrder(single.count, seed, sizes[0].shuffle, own=bool(resident))
         else:
