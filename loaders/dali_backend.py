@@ -11,10 +11,10 @@ from ..errors import LoaderError
 from .backend import Choice, Device
 from .dali.failures import explained
 from .epoch_loader import Backend, EpochLoader
-from .order import EpochOrder, Step
+from .order import EpochOrder, Position, Step
 from .read import EncodedSteps
 from .render.host import HostRenderer
-from .resident import CudaResident, DoesNotFit, HostResident, decode_all, shrunk
+from .resident import CudaPool, CudaResident, DoesNotFit, HostResident, decode_all, shrunk
 from .samples import sized
 from .steps import Decoder, Fit, Renderer
 from .stored_pairs import decoded_pair, normal_of
@@ -199,8 +199,6 @@ class DaliBackend(Backend):
         import torch
 
         from .dali.pipelines import release_memory
-        from .order import Position
-        from .resident import CudaPool
 
         (component,) = loader.components
         count = last - first
