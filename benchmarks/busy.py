@@ -70,7 +70,6 @@ def main() -> None:
     ways: dict[str, Callable[..., Any]] = {
         "pairs, PNG": partial(pairs, args.folder / "png"),
         "pairs, JPEG": partial(pairs, args.folder / "jpeg"),
-        "pairs, PNG, reader external": partial(pairs, args.folder / "png", reader="external"),
         "pairs, live": partial(pairs, args.folder / "jpeg", **live),
         "clips, PNG": partial(clips, backend="dali"),
         "clips, live": partial(clips, backend="dali", **live),

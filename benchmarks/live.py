@@ -8,7 +8,7 @@ command takes to start; in shards as small as to give every worker many, as thos
 set do. Compared are pairs of the validation split: the live lows of exactly decoded normals with
 the stored ones, and those of normals that the GPU decoded with the CPU's lows of these very pixels.
 Timed are PairLoader at 192 with augmentation, batches of 256, decoding alone, and `darken_batch` of
-CUDA tensors, draws included; and what `give=` costs, against the same loader that is asked for
+CUDA tensors, draws included; and what `extras=` costs, against the same loader that is asked for
 nothing (`--give` does that alone). Needs a GPU, DALI and numba-cuda.
 """
 
@@ -28,7 +28,7 @@ from recording import options_of, recorded
 
 import gloam
 from gloam.engines.process import available_cores
-from gloam.loaders.options import GIVEN
+from gloam.loaders.options import EXTRAS
 
 SIZE = 500, 375
 _REFERENCE = 153_856  # pairs
@@ -60,7 +60,7 @@ def _some(folder: Path, first: int, end: int) -> None:
             crop.resize(SIZE, Image.Resampling.BICUBIC).save(path, quality=90)
 
 
-def compare(root: Path, exact: bool, reader: str) -> None:
+def compare(root: Path, exact: bool) -> None:
     """Compare live lows with stored ones, or with the CPU's of the pixels that were decoded."""
     loader = gloam.PairLoader(
         root,
@@ -70,7 +70,6 @@ def compare(root: Path, exact: bool, reader: str) -> None:
         layout="HWC",
         device="cuda",
         keys=True,
-        reader=reader,
         live=True,
         exact=exact,
     )
@@ -86,7 +85,7 @@ def compare(root: Path, exact: bool, reader: str) -> None:
         different += bool((low[0].cpu().numpy() != wanted).any())
         count += 1
     what = "exact, with the stored lows" if exact else "decoded by the GPU, with the CPU's lows"
-    print(f"{what}, reader {loader.reader}: {different} of {count} images differ")
+    print(f"{what}: {different} of {count} images differ")
 
 
 def speed(root: Path, title: str, seconds: float = 8.0, **options: Any) -> float:
@@ -111,7 +110,7 @@ def speed(root: Path, title: str, seconds: float = 8.0, **options: Any) -> float
 
 
 def giving(root: Path) -> None:
-    """Measure what `give` costs: ratios of pairs a second within this run."""
+    """Measure what `extras` costs: ratios of pairs a second within this run."""
     ways: dict[str, dict[str, Any]] = {
         "live": {"live": True},
         "live, recipe train": {"live": True, "recipe": "train"},
@@ -123,9 +122,9 @@ def giving(root: Path) -> None:
     for name, options in ways.items():
         options = {"crop": "random", "backend": "dali"} | options
         plain = speed(root, name, **options)
-        for asked in ((), ("draw", "ev"), ("noise",), GIVEN):
-            what = "all" if asked == GIVEN else ", ".join(asked) or "nothing"
-            found = speed(root, f"{name}, given {what}", give=asked, **options)
+        for asked in ((), ("draw", "ev"), ("noise",), EXTRAS):
+            what = "all" if asked == EXTRAS else ", ".join(asked) or "nothing"
+            found = speed(root, f"{name}, given {what}", extras=asked, **options)
             print(f"{name}: {found / plain:.2f} of its speed, given {what}", flush=True)
 
 
@@ -196,7 +195,7 @@ def main() -> None:
     parser = options_of(__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--photographs", type=int, default=20_000)
-    parser.add_argument("--give", action="store_true", help="measure what give= costs, alone")
+    parser.add_argument("--give", action="store_true", help="measure what extras= cost, alone")
     args = parser.parse_args()
     with recorded(args.record):
         source = photographs(args.folder / "photographs", args.photographs)
@@ -213,8 +212,8 @@ def main() -> None:
             return
         png = built(args.folder, "PNG lows")
         built(args.folder, "no lows", low_codec="none")
-        for exact, reader in ((True, "auto"), (True, "external"), (False, "auto")):
-            compare(png, exact, reader)
+        for exact in (True, False):
+            compare(png, exact)
         stored = speed(png, "stored PNG lows")
         stored_jpeg = speed(jpeg, "stored JPEG lows")
         alone = decoding(jpeg)

@@ -31,9 +31,8 @@ from PIL import Image
 from recording import options_of, shards_of
 
 from gloam.loaders import PairLoader
-from gloam.loaders.bench.pairs import Asked, bench_pairs
-from gloam.loaders.dali.operators import fn
-from gloam.loaders.dali.pipelines import SIDE_BY_SIDE, pipeline_def
+from gloam.loaders.bench import Asked, bench_pairs
+from gloam.loaders.dali.pipelines import SIDE_BY_SIDE, fn, pipeline_def
 from gloam.loaders.ranks import usable_cores
 
 WAYS = ("readers", "decoder", "val", "alexnet", "unet", "waits")
@@ -122,16 +121,13 @@ def endless(loader: PairLoader) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
 
 
 def readers(shards: Path, files: Path) -> None:
-    """Every reader within an epoch, the plain DataLoader, and the bound."""
-    for root, names in ((shards, ("webdataset", "external")), (files, ("file",))):
+    """Both layouts within an epoch, the plain DataLoader, and the bound."""
+    for root in (shards, files):
         for batch_size in (128, 256, 512):
-            for name in names:
-                with PairLoader(root, reader=name, batch_size=batch_size, size=192) as loader:
-                    seconds, pairs = seconds_of(loader, 60)
-                print(
-                    f"{name:10} reader, batch {batch_size}: {pairs / seconds:8,.0f} pairs a second",
-                    flush=True,
-                )
+            with PairLoader(root, batch_size=batch_size, size=192) as loader:
+                seconds, pairs = seconds_of(loader, 60)
+            speed = f"{pairs / seconds:8,.0f} pairs a second"
+            print(f"{root.name:10}, batch {batch_size}: {speed}", flush=True)
     asked = Asked(shards, "train", 256, 192, 4.0, (4, usable_cores()), lambda name: None)
     result = bench_pairs(asked)
     for speed in result.speeds:
@@ -147,7 +143,7 @@ def decoder(shards: Path) -> None:
     for batch_size in (128, 256, 512):
         for share in (0.0, 0.5, 0.65, 0.8, 0.9, 1.0):
             with PairLoader(
-                shards, batch_size=batch_size, size=192, hw_decoder_load=share, shuffle_buffer=1024
+                shards, batch_size=batch_size, size=192, hw_decoder_load=share
             ) as loader:
                 seconds, pairs = seconds_of(loader, 40)
             print(

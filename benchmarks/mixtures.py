@@ -24,7 +24,7 @@ from live import photographs
 from recording import options_of, recorded
 
 import gloam
-from gloam.loaders.bench.pairs import Asked
+from gloam.loaders.bench import Asked
 from gloam.manifests.sets.pair_set import open_set
 
 COMMAND = [sys.executable, "-c", "from gloam.cli.main import gloam; gloam()"]

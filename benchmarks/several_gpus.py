@@ -25,8 +25,7 @@ import torch.distributed as dist
 from recording import shards_of
 
 from gloam.loaders import PairLoader
-from gloam.loaders.dali.operators import fn
-from gloam.loaders.dali.pipelines import SIDE_BY_SIDE, pipeline_def
+from gloam.loaders.dali.pipelines import SIDE_BY_SIDE, fn, pipeline_def
 from gloam.loaders.index import contents_of
 from gloam.loaders.ranks import usable_cores
 

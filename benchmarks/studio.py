@@ -24,9 +24,8 @@ from recording import options_of, recorded
 
 from gloam.engines.process import available_cores
 from gloam.synth.recipes.load import load_recipe
-from gloam.synth.studio.photographs import Photographs
 from gloam.synth.studio.server import StudioServer
-from gloam.synth.studio.workbench import Workbench
+from gloam.synth.studio.workbench import Photographs, Workbench
 
 _WATCH = """() => {
   window.seen = []; window.asked = {};

@@ -59,10 +59,8 @@ def bench(
     of_set = (root / SET_FILE).is_file()
     photographs = not of_set and (root.is_dir() or root.suffix == ".txt")
     try:
-        from ..loaders.bench.clips import bench_clips
-        from ..loaders.bench.images import bench_images
-        from ..loaders.bench.pairs import Asked, bench_mixture
-        from ..loaders.bench.pairs import bench_pairs as measure
+        from ..loaders.bench import Asked, bench_clips, bench_images, bench_mixture
+        from ..loaders.bench import bench_pairs as measure
     except ImportError as error:
         what = f"gloam bench needs PyTorch: {error}; pip install 'gloam[torch]'"
         raise ConfigError(what) from error

@@ -11,9 +11,8 @@ import click
 
 from ..synth.analysis.preview import read_photographs
 from ..synth.recipes.load import DEFAULT, load_recipe
-from ..synth.studio.photographs import MOST, Photographs
 from ..synth.studio.server import StudioServer
-from ..synth.studio.workbench import Workbench
+from ..synth.studio.workbench import MOST, Photographs, Workbench
 from .common import PATH, count_of, recipe_option
 
 

@@ -137,7 +137,7 @@ def main() -> None:
         batches = endless(loader)
         low, normal = (images.clone() for images in next(batches))
         bound = measure("data on the device already", held((low, normal)), args.steps, device, None)
-        measure(f"PairLoader, {loader.reader}", batches, args.steps, device, bound)
+        measure(f"PairLoader, {loader.backend.name}", batches, args.steps, device, bound)
     for workers in args.workers:
         with TorchLoader(args.set, workers=workers, **common) as plain:
             measure(

@@ -30,7 +30,7 @@ def options_of(doc: str | None, batch_size: int) -> argparse.Namespace:
 
 def train(
     options: argparse.Namespace,
-    give: tuple[str, ...],
+    extras: tuple[str, ...],
     network: nn.Module,
     loss_of: Callable[[torch.Tensor, dict[str, Any]], torch.Tensor],
     say: Callable[[float], str],
@@ -45,7 +45,7 @@ def train(
             size=options.size,
             augment=True,
             workers=options.workers,
-            give=give,
+            extras=extras,
         )
     except GloamError as error:
         raise SystemExit(str(error)) from error

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .clips.clip_loader import ClipLoader
     from .image_loader import ImageLoader
     from .index import pairs_in
-    from .mixtures.mixture import mix
+    from .mixture import mix
     from .pair_loader import PairLoader, TorchLoader
 
 __all__ = ["ClipLoader", "ImageLoader", "PairLoader", "TorchLoader", "mix", "pairs_in"]
@@ -27,7 +27,7 @@ _HOMES = {
     "ImageLoader": "image_loader",
     "PairLoader": "pair_loader",
     "TorchLoader": "pair_loader",
-    "mix": "mixtures.mixture",
+    "mix": "mixture",
     "pairs_in": "index",
 }
 

@@ -119,11 +119,11 @@ class _FewKeys:
 def window_of(height: Any, width: Any, numbers: Any, options: Options, math: Any) -> list[Any]:
     """Return top, left, height and width of windows, whole numbers as float64.
 
-    The same operations serve NumPy's arrays and DALI's nodes, and give both the same window.
+    The same operations serve many images and one, and give both the same window.
 
-    height, width: float64 arrays (N), or nodes; sizes of the images.
-    numbers: sequence of 4; the first columns of `crop_numbers`, as arrays or nodes.
-    math: `floor`, `sqrt`, `minimum` and `maximum`; numpy, say.
+    height, width: float64 arrays (N), or floats; sizes of the images.
+    numbers: sequence of 4; the first columns of `crop_numbers`, as arrays or floats.
+    math: `floor`, `sqrt`, `minimum` and `maximum`: numpy, or `_MATH`.
     """
     area, aspect, top, left = numbers
     h, w = height, width
@@ -154,17 +154,6 @@ def crops_of(numbers: Floats, options: Options, sizes: Any) -> npt.NDArray[np.in
     crops[:, :4] = np.stack(window_of(height, width, numbers[:, :4].T, options, np), axis=1)
     crops[:, 4:] = numbers[:, 4:]
     return crops
-
-
-def draw_crops(
-    options: Options, epoch: int, keys: Sequence[str] | Keys, sizes: Any
-) -> npt.NDArray[np.int32]:
-    """Draw the crops and flips of pairs: int32 array (N, 7), see `crops_of`.
-
-    keys: sequence of str or Keys; keys of N pairs.
-    sizes: array (N, 2); height and width of their images.
-    """
-    return crops_of(crop_numbers(options, epoch, keys), options, sizes)
 
 
 def draw_crop(options: Options, numbers: Floats, height: int, width: int) -> CropFlip:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -17,11 +17,11 @@ from ..manifests.sets.pair_set import PairSet
 from ..synth.kernels.arrays import Pixels, Window
 from ..synth.models import LowMaker
 from ..synth.recipes.load import DEFAULT, load_recipe
-from .columns import read_extent
 from .index import Contents, cached_in, contents_of, open_data
 from .labels import LabelColumns, label_columns
 from .lows import LiveLows, is_live, live_lows, stored_draws
-from .mixtures.mixture import Component, Mixture, at, source_of
+from .mixture import Component, Mixture, at, source_of
+from .stored_pairs import read_extent
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class OpenComponent:
         """True if lows are PNGs that lie in a set on this machine, as gloam writes them."""
         if self.live or self.single or self.bright is not None or not self.of_set:
             return False
-        contents = self.contents
-        return not contents.remote and read_extent(contents.pairs[0].low).startswith(SIGNATURE)
+        low, *_ = self.contents.images(0, normal_alone=False)
+        return not self.contents.remote and read_extent(low).startswith(SIGNATURE)
 
     def lows(self, step: int) -> LiveLows | None:
         """Return how lows are made at a step; None where they are stored."""
@@ -107,13 +107,21 @@ def open_single(
     recipe, draws = given.get("recipe"), given.get("draws")
     exact = given.get("exact") or None
     live = is_live(held, given.get("live"), recipe=recipe, draws=draws, exact=exact)
-    contents = contents_of(held, split, live=live)
+    lows = {0: live_lows(held, recipe, draws, seed, split == "train")} if live else {}
+    opened = _opened("", held, split, given, lows)
+    if given.get("labels"):
+        opened = replace(opened, labels=label_columns(held, opened.contents))
+    return (opened,)
+
+
+def _opened(
+    name: str, held: Any, split: str, given: Mapping[str, Any], lows: Mapping[int, LiveLows]
+) -> OpenComponent:
+    """Find the pairs of a set or a list, and how they were drawn."""
+    contents = contents_of(held, split, live=bool(lows))
     contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
-    training = split == "train"
-    lows = {0: live_lows(held, recipe, draws, seed, training)} if live else {}
-    labels = label_columns(held, contents) if given.get("labels") else None
-    drawn = stored_draws(held) if given.get("give") and not live else None
-    return (OpenComponent("", contents, None, lows, drawn, labels),)
+    drawn = stored_draws(held) if given.get("extras") and not lows else None
+    return OpenComponent(name, contents, None, lows, drawn)
 
 
 def open_mixture(
@@ -151,10 +159,7 @@ def _open(
     lows: Mapping[int, LiveLows] = lit
     if not component.identity:
         lows = _live(component, held, given, own_split, seed)
-    contents = contents_of(held, own_split, live=bool(lows))
-    contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
-    drawn = stored_draws(held) if given.get("give") and not lows else None
-    return OpenComponent(name, contents, None, lows, drawn, weight=component.weight)
+    return replace(_opened(name, held, own_split, given, lows), weight=component.weight)
 
 
 def _live(
@@ -190,7 +195,9 @@ def _list_of(pictures: Any) -> Sequence[Any]:
 class IdentityLows(LiveLows):
     """Lows that are their normals."""
 
-    def maker(self, keys: Sequence[str], epoch: int) -> LowMaker:
+    identity = True
+
+    def maker(self, keys: Sequence[str], epoch: int, frames: int = 1) -> LowMaker:
         """Return what gives normals for lows."""
         return _IdentityMaker(())
 
@@ -205,11 +212,7 @@ class IdentityLows(LiveLows):
 
 class _IdentityMaker(LowMaker):
     def low(
-        self,
-        number: int,
-        normal: Pixels,
-        window: Window | None = None,
-        lit_as: Pixels | None = None,
+        self, number: int, normal: Pixels, window: Window | None = None, lit_as: Any = None
     ) -> Pixels:
         if window is None:
             return normal

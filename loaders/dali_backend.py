@@ -8,19 +8,16 @@ from functools import partial
 from typing import Any
 
 from ..errors import LoaderError
-from .backend import Choice
+from .backend import Choice, Device
 from .dali.failures import explained
-from .dataset import decoded_pair, first_batch
-from .devices import Device
-from .epoch_loader import EpochLoader, ReadyBatches
-from .lows import normal_of
-from .order import EpochOrder, Step
+from .epoch_loader import Backend, EpochLoader
+from .order import EpochOrder, Position, Step
 from .read import EncodedSteps
 from .render.host import HostRenderer
-from .resident.decoder import CudaResident, HostResident
-from .resident.host_pool import DoesNotFit, decode_all, shrunk
+from .resident import CudaPool, CudaResident, DoesNotFit, HostResident, decode_all, shrunk
 from .samples import sized
 from .steps import Decoder, Fit, Renderer
+from .stored_pairs import decoded_pair, normal_of
 
 _FEW = 64  # batches, which a GPU makes in a second
 _OTHER_ORDER = (
@@ -30,7 +27,7 @@ _OTHER_ORDER = (
 _FILLING = 128  # images that are decoded at once into a GPU's memory
 
 
-class DaliBackend:
+class DaliBackend(Backend):
     """Decodes by DALI, and renders by threads or on a GPU.
 
     It has no state: a batch is a function of its step. What it has made ahead is dropped where the
@@ -41,10 +38,6 @@ class DaliBackend:
     by_dali: let DALI resize stored pairs there.
     """
 
-    num_workers = 0
-    prefetch_factor: int | None = None
-    worker_init_fn: Any = None
-
     def __init__(
         self,
         choice: Choice,
@@ -53,21 +46,14 @@ class DaliBackend:
         fit: Fit = sized,
         by_dali: bool = False,
     ) -> None:
-        self.name, self._wanted, self._resident = str(choice), wanted, resident
+        super().__init__(choice, wanted)
+        self._resident = resident
         self._fit, self._by_dali = fit, by_dali
         self._pools: dict[str, Any] = {}  # what is in memory, decoded
         self._renderer: Renderer | None = None
         self._next: tuple[int, int] | None = None  # place of its next batch; none while one is made
         self._skipped = 0  # batches of an epoch that was left
         self._most = 0  # samples of a step, where it is several batches
-
-    @property
-    def device(self) -> Any:
-        """The device of batches."""
-        import torch
-
-        on_gpu = self._wanted.kind == "gpu"
-        return torch.device("cuda", self._wanted.current()) if on_gpu else torch.device("cpu")
 
     def batches(self, loader: EpochLoader) -> Iterator[tuple[Any, ...]]:
         """Yield the batches that are left of the running epoch."""
@@ -89,14 +75,6 @@ class DaliBackend:
             over = batch + 1 == len(loader)
             self._next = (epoch + 1, 0) if over else (epoch, batch + 1)
             yield made
-
-    def batch_sampler(self, loader: EpochLoader) -> Any:
-        """Return an iterable of ready batches."""
-        return ReadyBatches(loader)
-
-    def collate_fn(self, loader: EpochLoader) -> Any:
-        """Return what takes one out of its list."""
-        return first_batch
 
     def moved(self) -> None:
         """Drop what was made ahead."""
@@ -221,8 +199,6 @@ class DaliBackend:
         import torch
 
         from .dali.pipelines import release_memory
-        from .order import Position
-        from .resident.cuda_pool import CudaPool
 
         (component,) = loader.components
         count = last - first

@@ -11,14 +11,20 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
+from ..manifests.images.decode import decode_as_rgb
 from ..synth.image_types import image_of
+from ..synth.kernels.arrays import Pixels, Window
+from ..synth.kernels.resize import flip_normalize, resized
 from ..synth.models import LowMaker, draw_many, low_maker
 from ..synth.recipes.load import DEFAULT, Recipe, load_recipe
 from ..synth.recipes.overrides import Overrides
+from .options import Options
 from .ranks import find_rank
 
 _AHEAD = 64  # calls whose parameters are drawn at once, at a tenth of the time
+Samples = npt.NDArray[Any]
 
 
 class Darken:
@@ -185,3 +191,33 @@ def darken_batch(
     if isinstance(images, list | tuple):
         return made
     return np.stack(made) if isinstance(images, np.ndarray) else sys.modules["torch"].stack(made)
+
+
+def transform_photograph(
+    data: bytes, recipe: Recipe, seed: int, key: str, options: Options
+) -> tuple[Samples, Samples]:
+    """Decode a photograph, darken it, and transform both.
+
+    data: an encoded image.
+    options: with a size; whole images are resized to it.
+
+    Returns two arrays (3, H, W) or (H, W, 3): low and normal. Raises ImageRefused when it cannot be
+    decoded.
+    """
+    normal = decode_as_rgb(data)
+    low = low_maker(recipe, seed, [key]).low(0, normal)
+    return _formed(low, options), _formed(normal, options)
+
+
+def _formed(image: Pixels, options: Options) -> Samples:
+    """Transform an image: what `samples.BatchTensors` does, without torch."""
+    height, width = options.size or image.shape[:2]
+    if image.shape[:2] != (height, width):
+        image = resized(image, Window(0, 0, *image.shape[:2]), (height, width))
+    last = options.layout == "HWC"
+    kind = np.uint8 if options.dtype == "uint8" else np.float32
+    made = np.empty((height, width, 3) if last else (3, height, width), kind)
+    steps = (1, 3 * width, 3) if last else (height * width, width, 1)
+    shift, scale = map(np.float32, options.levels_to_values)
+    flip_normalize(np.ascontiguousarray(image), (0, 0, 0), shift, scale, steps, made.reshape(-1))
+    return made.astype(np.float16) if options.dtype == "float16" else made

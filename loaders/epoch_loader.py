@@ -12,51 +12,61 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from typing import Any, NoReturn, Protocol, Self
+from typing import Any, NoReturn, Self
 
 from ..errors import GloamWarning, LoaderError
-from . import accelerate
+from .backend import Choice, Device, converted, converter
 from .brightness import BrightnessWatch, SaidSwapped
 from .components import OpenComponent
-from .dataset import ReadyBatch
-from .devices import converted, converter
 from .index import Contents
 from .lows import LiveLows
 from .options import Options
 from .order import Order, Share, Step
-from .ranks import Rank, find_rank, in_process_group
+from .ranks import Rank, find_rank, has_ranks, in_process_group, set_running
 from .states import STATE_VERSION, checked_epoch
+from .stored_pairs import ReadyBatch, first_batch
 
 
-class Backend(Protocol):
-    """Makes the batches of a loader: DALI in this process, or worker processes."""
+class Backend:
+    """Makes the batches of a loader: DALI in this process, or worker processes.
 
-    name: str
+    name: who does, and why it was chosen, in words.
+    """
+
+    def __init__(self, choice: Choice, wanted: Device) -> None:
+        self.name, self._wanted = str(choice), wanted
 
     @property
     def num_workers(self) -> int:
         """Processes that read beside this one."""
+        return 0
 
     @property
     def prefetch_factor(self) -> int | None:
         """Batches that each of them makes ahead."""
+        return None
 
     @property
     def worker_init_fn(self) -> Any:
         """The function that each of them calls before its first sample."""
+        return None
 
     @property
     def device(self) -> Any:
         """The device of batches, as torch has it."""
+        return self._wanted.as_torch()
 
     def batches(self, loader: EpochLoader) -> Iterator[tuple[Any, ...]]:
         """Yield the batches that are left of the running epoch."""
+        raise NotImplementedError
 
     def batch_sampler(self, loader: EpochLoader) -> Any:
         """Return an iterable that begins an epoch, for tools that skip batches."""
+        return ReadyBatches(loader)
 
     def collate_fn(self, loader: EpochLoader) -> Any:
         """Return what makes a batch of an item of that."""
+        return first_batch
 
     def moved(self) -> None:
         """Drop what was made ahead: the place has changed."""
@@ -74,8 +84,9 @@ class EpochLoader:
     components: what is loaded: one, or those of a mixture.
     order: which samples come when.
     sizes: dict of step to Options.
-    name: of what is loaded, for messages.
-    identity: changes when the samples change; states are tied to it.
+    given: options, of which rank and world_size are taken.
+    name: of what is loaded, for messages; that of the first component, by default.
+    identity: changes when the samples change: states are tied to it. Likewise.
     backend: makes the batches.
     dataset: the samples of all ranks; `dataset[i]` decodes one of them on the CPU.
     epoch: number of the epoch that is running, or of the next one.
@@ -98,16 +109,16 @@ class EpochLoader:
         components: Sequence[OpenComponent],
         order: Order,
         sizes: Mapping[int, Options],
-        *,
-        name: str,
+        given: Mapping[str, Any],
         split: str,
-        identity: str,
-        rank: int | None,
-        world_size: int | None,
+        name: str = "",
+        identity: str = "",
     ) -> None:
         self.components, self.order, self.sizes = tuple(components), order, sizes
-        self.name, self.split, self._identity, self._asked = name, split, identity, sizes[0]
+        self.name, self.split, self._asked = name or self.contents.name, split, sizes[0]
+        self._identity = identity or self.contents.identity
         self.epoch = 0
+        rank, world_size = given.get("rank"), given.get("world_size")
         self._given = None if rank is None and world_size is None else find_rank(rank, world_size)
         self._bound: Rank | None = None  # from the first batch on
         self._batch = 0  # number of batches yielded in this epoch
@@ -138,7 +149,7 @@ class EpochLoader:
         if self._asked.last_batch is not None:
             return self._asked
         last_batch = "partial"
-        if accelerate.has_ranks():
+        if has_ranks():
             last_batch = "padded"
         elif self._given is None and in_process_group():
             last_batch = "even"
@@ -315,8 +326,18 @@ class EpochLoader:
     _what = "pairs"
 
     def as_batch(self, rendered: Any) -> tuple[Any, ...]:
-        """Return a `RenderedStep` as it is handed out."""
-        raise NotImplementedError
+        """Return a `RenderedStep` as it is handed out: images, classes, keys, labels, extras."""
+        made, positions = tuple(rendered.images), rendered.step.positions
+        if self.contents.of_clips:
+            made = tuple(one.reshape(len(positions), -1, *one.shape[1:]) for one in made)
+        if (classes := self.components[0].classes) is not None:
+            import torch
+
+            numbers = torch.from_numpy(classes[[one.number for one in positions]])
+            made = *made, numbers.to(made[0].device, non_blocking=True)
+        if self.options.keys:
+            made = *made, self.keys_of(rendered.step)
+        return *made, *(one for one in (rendered.labels, rendered.extras) if one is not None)
 
     def keys_of(self, step: Step) -> list[str]:
         """Return the keys of a step's samples."""
@@ -469,7 +490,7 @@ class _Pass:
             self._batches = loader._begin_pass()
             if loader._batch >= len(loader):  # of a state of an epoch's end
                 self._end()
-            accelerate.set_running(loader, True)
+            set_running(loader, True)
         batch = next(self._batches, None)
         if batch is None:  # no end: an error ended what makes batches
             raise LoaderError("this pass over the loader ended with an error: begin another one")
@@ -484,7 +505,7 @@ class _Pass:
         self._ended = True
         if self._loader._pass is self:
             self._loader._end_epoch()
-            accelerate.set_running(self._loader, False)
+            set_running(self._loader, False)
         raise StopIteration
 
 

@@ -19,7 +19,7 @@ from ..synth.parameters.keyed_columns import Ragged
 from ..synth.render.emitters import emitter_light, emitter_mask
 from .augment import CropFlip
 from .lows import LiveLows
-from .options import GIVEN_MAPS, Options
+from .options import EXTRA_MAPS, Options
 
 Maps = dict[str, npt.NDArray[np.float32]]
 _CHANNELS = {"light": 1, "mask": 1}
@@ -58,12 +58,12 @@ def info_functions(
     drawn: how the lows were drawn; None where nothing was.
     maker: maker of the lows, where there is one already.
     """
-    if not options.give:
+    if not options.extras:
         return []
     draws: list[DrawColumns | None] = [None] * len(keys)
     if drawn is not None:
         maker = maker or drawn.maker(keys, epoch)
-        if {"draw", "ev", *_OF_EMITTERS} & set(options.give):
+        if {"draw", "ev", *_OF_EMITTERS} & set(options.extras):
             draws = _apart(drawn.columns_of(keys, epoch), len(keys))
     return [partial(sample_info, maker, i, one, options) for i, one in enumerate(draws)]
 
@@ -99,7 +99,7 @@ def sample_info(
     normal: uint8 array (H, W, 3).
     """
     shape = options.size or (crop.height, crop.width)
-    wanted = [name for name in options.give if name in GIVEN_MAPS]
+    wanted = [name for name in options.extras if name in EXTRA_MAPS]
     maps: Maps = {}
     if maker is not None and wanted:
         found = maker.noise_map(number, normal, crop.window)
@@ -107,7 +107,7 @@ def sample_info(
         whole = {name.replace("_", "-"): one for name, one in whole.items()}
         maps = {name: transformed(whole[name], crop, shape) for name in wanted if name in whole}
     for name, made_by in _OF_EMITTERS.items():
-        if name in options.give and drawn is not None:
+        if name in options.extras and drawn is not None:
             shown = np.zeros((crop.height, crop.width, _CHANNELS.get(name, 3)), np.float32)
             (draw,) = records_of(drawn.kind, drawn.columns)
             if isinstance(draw, CameraDraw):
@@ -133,27 +133,27 @@ def transformed(
     return image.transpose(1, 0, 2) if crop.turned else image
 
 
-def batch_extras(known: Sequence[SampleInfo], options: Options) -> dict[str, Any]:
-    """Return what is known of a batch; see `options.PairOptions.give`."""
+def batch_extras(infos: Sequence[SampleInfo], options: Options) -> dict[str, Any]:
+    """Return what is known of a batch; see `options.PairOptions.extras`."""
     parts = [
         one.drawn._replace(places=np.array([i]))
-        for i, one in enumerate(known)
+        for i, one in enumerate(infos)
         if one.drawn is not None
     ]
-    made = draw_extras(options, parts, len(known))
+    made = draw_extras(options, parts, len(infos))
     if "component" in made:
-        made["component"] = [one.component for one in known]
+        made["component"] = [one.component for one in infos]
     if "draw" in made:
         made["draw"]["records"] = list(made["draw"]["records"])
-    maps = {name: _together(name, known, options) for name in options.maps}
-    return {name: (made | maps)[name] for name in options.give}
+    maps = {name: _joint_maps(name, infos, options) for name in options.maps}
+    return {name: (made | maps)[name] for name in options.extras}
 
 
 def drawn_columns(
     options: Options, drawn: LiveLows | None, keys: Sequence[str], epoch: int
 ) -> list[DrawColumns]:
     """Return the draws of a batch as columns; none where nobody asks for them."""
-    wanted = {"draw", "ev"} & set(options.give) and drawn is not None
+    wanted = {"draw", "ev"} & set(options.extras) and drawn is not None
     return drawn.columns_of(keys, epoch) if drawn is not None and wanted else []
 
 
@@ -165,7 +165,7 @@ def draw_extras(
     parts: its draws, see `drawn_columns`.
     """
     made, table = dict[str, Any](), _table(parts, count)
-    for name in options.give:
+    for name in options.extras:
         if name == "component":
             made[name] = [""] * count
         elif name == "ev":
@@ -221,13 +221,13 @@ class Records(Sequence[dict[str, Any] | None]):
     __hash__ = None  # type: ignore[assignment]
 
 
-def _together(name: str, known: Sequence[SampleInfo], options: Options) -> torch.Tensor:
+def _joint_maps(name: str, infos: Sequence[SampleInfo], options: Options) -> torch.Tensor:
     """Return maps of a batch as a tensor, in the images' layout, units and kind of float."""
-    height, width = (max(sides) for sides in zip(*(one.shape for one in known), strict=True))
+    height, width = (max(sides) for sides in zip(*(one.shape for one in infos), strict=True))
     channels = _CHANNELS.get(name, 3)
     shift, scale = options.levels_to_values
-    made = np.zeros((len(known), height, width, channels), np.float32)
-    for into, one in zip(made, known, strict=True):
+    made = np.zeros((len(infos), height, width, channels), np.float32)
+    for into, one in zip(made, infos, strict=True):
         h, w = one.shape
         into[:h, :w] = one.maps.get(name, np.float32(np.nan))
         if name == "clean":

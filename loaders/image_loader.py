@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
-from ..errors import LoaderError
+from ..errors import LoaderError, SourceError
+from ..manifests.images.header import SUFFIXES
 from ..manifests.labels.photo_labels import CLASS
+from ..manifests.real.real import RealSet
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import PairSet, open_set
+from ..manifests.sources.folders import as_it_lies, list_images
 from ..storage.stores import as_path
+from ..storage.untrusted import read_regular
 from .backend import choose_backend, options_for
 from .components import OpenComponent
 from .epoch_loader import EpochLoader
-from .image_files import ImageFiles, images_given, images_in, images_listed
 from .index import Contents, cached_in, contents_of, refuse_clips, warn_enlarged
 from .labels import label_columns
-from .options import ImageOptions, check_names
+from .options import ImageOptions, named_options
 from .order import EpochOrder
-from .samples import Samples, collate, places_of
+from .render.host import enlarged
+from .workers import set_up
 
-if TYPE_CHECKING:
-    from .steps import RenderedStep
+_LABELLED = re.compile(r"(.*\S)\s+([+-]?[0-9]{1,9})", re.DOTALL)
+_SUFFIXES = "|".join(map(re.escape, sorted(SUFFIXES, reverse=True)))
+_BEHIND = re.compile(rf"(?:{_SUFFIXES})[\s,;]+([^/]+)\Z", re.IGNORECASE)
+"""What stands behind the suffix of an image."""
 
 
 class ImageLoader(EpochLoader):
@@ -80,13 +86,13 @@ class ImageLoader(EpochLoader):
         split: str = "train",
         **options: Unpack[ImageOptions],
     ) -> None:
-        check_names(options, ImageOptions)
-        given: dict[str, Any] = {**options, "crop": options.get("crop") or "resize"}
+        given = named_options(options, ImageOptions)
+        given["crop"] = given.get("crop") or "resize"
         choice = choose_backend(given)
         images, contents = _found(data, split)
         chosen, wanted = options_for(choice.backend, given, split == "train", False)
         warn_enlarged(data, contents, chosen.size)
-        contents = cached_in(contents, options.get("cache"), options.get("cache_gb"))
+        contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
         if images is not None:
             self.classes, numbers = images.names, np.array(images.labels, np.int64)
         else:
@@ -99,37 +105,9 @@ class ImageLoader(EpochLoader):
                     self.classes = columns.names
                     numbers = columns.numbers.astype(np.int64)
         component = OpenComponent("", contents, classes=numbers)
-        super().__init__(
-            (component,),
-            EpochOrder(contents.count, chosen.seed, chosen.shuffle),
-            {0: chosen},
-            name=contents.name,
-            split=split,
-            identity=contents.identity,
-            rank=options.get("rank"),
-            world_size=options.get("world_size"),
-        )
-        self._numbers = numbers
-        self.dataset = Samples(self.components, self.sizes, "opencv", contents.count)
-        if choice.backend == "dali":
-            from .dali_backend import DaliBackend
-            from .render.host import enlarged
-
-            self.backend = DaliBackend(choice, wanted, fit=enlarged)
-            return
-        from .workers import WorkerBackend
-
-        make = partial(partial, collate)
-        self.backend = WorkerBackend(choice, wanted, chosen, places_of, make, shared=False)
-
-    def as_batch(self, rendered: RenderedStep) -> tuple[Any, ...]:
-        """Return a `RenderedStep` as it is handed out."""
-        import torch
-
-        (images,), positions = rendered.images, rendered.step.positions
-        numbers = torch.from_numpy(self._numbers[[one.number for one in positions]])
-        made = images, numbers.to(images.device, non_blocking=True)
-        return (*made, self.keys_of(rendered.step)) if self.options.keys else made
+        order = EpochOrder(contents.count, chosen.seed, chosen.shuffle)
+        super().__init__((component,), order, {0: chosen}, given, split)
+        set_up(self, choice, wanted, fit=enlarged)
 
 
 def _found(
@@ -149,3 +127,78 @@ def _found(
     else:
         raise LoaderError(f"{data}: no such folder, list or set")
     return images, contents_of(images.paths, split, live=True)
+
+
+class ImageFiles(NamedTuple):
+    """Image files and their classes.
+
+    labels: numbers of their classes; -1 without.
+    names: those of the classes, where they have some.
+    """
+
+    paths: list[str]
+    labels: list[int]
+    names: list[str]
+
+
+def images_in(folder: Path) -> ImageFiles:
+    """List a folder of class folders: classes are its folders, in order, as ImageFolder has them.
+
+    Images that lie in the folder itself, all of them, have no classes.
+
+    Raises LoaderError when there are no images.
+    """
+    try:
+        found = list_images(folder)
+    except SourceError as error:
+        raise LoaderError(str(error), path=folder) from None
+    parts = [path.relative_to(folder).parts for path in found]
+    names = sorted({one[0] for one in parts if len(one) > 1})
+    numbers = {name: number for number, name in enumerate(names)}
+    labels = [numbers[one[0]] if len(one) > 1 else -1 for one in parts]
+    return ImageFiles(list(map(str, found)), labels, names)
+
+
+def images_given(paths: Sequence[str | Path]) -> ImageFiles:
+    """Take a list of paths; of a `RealSet` its classes are known.
+
+    Raises LoaderError when it holds something else.
+    """
+    for number, path in enumerate(paths):
+        if not isinstance(path, str | Path):
+            raise LoaderError(f"entry {number} of the list is not the path of an image")
+    classes = paths.classes if isinstance(paths, RealSet) else [""] * len(paths)
+    names = sorted(set(classes) - {""})
+    numbers = {"": -1} | {name: number for number, name in enumerate(names)}
+    return ImageFiles([str(path) for path in paths], [numbers[name] for name in classes], names)
+
+
+def images_listed(path: Path) -> ImageFiles:
+    """Read a list of `path label` or of `path` lines, relative to the list's folder.
+
+    Blanks or tabs stand between both, as many as there are; labels are whole numbers.
+
+    Raises LoaderError when it cannot be read, has no lines, or a line has no such label.
+    """
+    try:
+        text = read_regular(path).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise LoaderError(f"{path}: cannot be read: {error}", path=path) from error
+    paths, labels = [], []
+    for number, line in enumerate(re.split("\r\n?|\n", text), start=1):
+        name, label = line.strip(), -1
+        if parts := _LABELLED.fullmatch(name):
+            name, label = parts[1], int(parts[2])
+        if not name:
+            continue
+        if behind := _BEHIND.search(name):
+            raise LoaderError(
+                f"{path}:{number}: {behind[1]!r} behind the path is no label; write a path, or a"
+                " path and one whole number",
+                path=path,
+            )
+        paths.append(str(as_it_lies(path.parent / name)))
+        labels.append(label)
+    if not paths:
+        raise LoaderError(f"{path}: names no images", path=path)
+    return ImageFiles(paths, labels, [])

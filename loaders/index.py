@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
@@ -40,8 +40,20 @@ from ..manifests.sources.matching import normalize_name
 from ..storage.stores import as_path, in_store
 from ..storage.untrusted import read_regular
 from ..synth.analysis.wrong_pairs import are_swapped, brightness, swapped_warning
+from ..synth.kernels.arrays import Pixels
 from .brightness import SaidSwapped
-from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, StoredPair, list_keys, read_extent
+from .stored_pairs import (
+    GivenNormals,
+    GivenPairs,
+    Pairs,
+    SetPairs,
+    StoredPair,
+    decoded_member,
+    decoded_pair,
+    list_keys,
+    normal_of,
+    read_extent,
+)
 
 _ENLARGED = 3  # times; beyond it is said
 _LOOKED_AT = 9  # pairs of two folders
@@ -81,18 +93,12 @@ class Contents:
     live: bool = False
     cache: ShardCache | None = None
     frames: int = 1
+    of_clips: ClassVar[bool] = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             name: value for name, value in self.__dict__.items() if name != "pairs"
         }  # read again where it is wanted
-
-    @property
-    def reader(self) -> str:
-        """Name of the DALI reader for this layout, or "external" for gloam's own."""
-        if self.layout is None or self.layout != self.normal_layout:
-            return "external"
-        return self.layout.reader
 
     @property
     def remote(self) -> bool:
@@ -150,6 +156,25 @@ class Contents:
                 )
                 raise SetError(f"{where}; gloam verify both", path=self.normal_root)
         return SetPairs(low_keys, lows, normals)
+
+    def normals_of(self, sample: Any) -> list[Pixels]:
+        """Decode the normal of a sample, or those of all its frames, as lows are made of them.
+
+        Raises LoaderError naming the image that cannot be read or decoded.
+        """
+        return [normal_of(sample, self.layout is not None)]
+
+    def images_of(self, sample: Any, decoder: str) -> tuple[list[Pixels], list[Pixels]]:
+        """Decode the lows and the normals of a sample, which are stored.
+
+        Raises LoaderError as `decoded_pair`.
+        """
+        low, normal = decoded_pair(sample, decoder, self.layout is not None)
+        return [low], [normal]
+
+    def lows_of(self, sample: Any, by_kernels: bool) -> list[Pixels]:
+        """Decode the lows of a sample that gloam wrote as PNGs, by its own kernels or OpenCV."""
+        return [decoded_member(sample, "low", "opencv", True, by_kernels)]
 
     def keys_of(self, numbers: Iterable[int]) -> list[str]:
         """Return the keys of samples, by their numbers."""

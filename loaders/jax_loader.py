@@ -33,7 +33,7 @@ def jax_iterator(
     """
     if options.get("last_batch", "drop") != "drop":
         raise LoaderError("last_batch: batches of JAX are whole: 'drop' alone")
-    for name in ("labels", "give", "keys"):
+    for name in ("labels", "extras", "keys"):
         if options.get(name):
             raise LoaderError(f"{name}: is not for JAX; take PairLoader or TorchLoader")
     loader = PairLoader(data, split, **{"device": "cpu", **options, "last_batch": "drop"})

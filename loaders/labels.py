@@ -21,9 +21,9 @@ from ..manifests.sets.layouts.extents import Extent, Extents
 from ..manifests.sets.pair_set import PairSet
 from ..manifests.sets.stored_labels import LabelRows, read_label_arrays
 from .augment import CropFlip
-from .columns import read_extent
 from .index import Contents
 from .options import Options
+from .stored_pairs import read_extent
 
 Whole = npt.NDArray[np.int64]
 _LEAST = 1.0  # pixels of a box's sides, under which a crop leaves it out
@@ -102,7 +102,7 @@ def batch_labels(
 ) -> dict[str, Any]:
     """Return the labels of a batch, moved as its pixels are.
 
-    crops: array (N, 7); see `augment.draw_crops`.
+    crops: array (N, 7); see `augment.crops_of`.
     masks: sequence of uint8 arrays (H, W); moved already; see `move_mask`.
 
     Returns a dict of those that the set has: "class" (N) int64; "boxes", a list of (M, 4) float32
@@ -197,7 +197,7 @@ class PairLabels(NamedTuple):
         return self._replace(mask=move_mask(self.mask, np.array(crop, np.int64), options))
 
 
-def together(
+def joint_labels(
     labels: Sequence[PairLabels], crops: Sequence[CropFlip], options: Options
 ) -> dict[str, Any]:
     """Return the labels of a batch of pairs; see `batch_labels`."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from ..errors import ImageRefused, LoaderError
-from ..manifests.images.decode import decode, decode_as_rgb
-from ..manifests.images.header import read_header
+from ..errors import LoaderError
 from ..manifests.sets.pair_set import PairSet
 from ..storage.atomic import sha256_bytes
-from ..synth.kernels.arrays import Pixels, Window
+from ..synth.clips import frame_maker
 from ..synth.models import (
     MODEL,
     Draw,
@@ -22,11 +20,9 @@ from ..synth.models import (
     low_maker,
 )
 from ..synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_yaml, recorded_recipe
-from .columns import StoredPair, read_extent, undecodable
 from .order import epoch_seed
 
 Draws = Literal["fresh", "set"]
-_PNG = b"\x89PNG"
 
 
 @dataclass(frozen=True)
@@ -41,6 +37,7 @@ class LiveLows:
     recipe: Recipe
     draws: Draws
     seed: int
+    identity: ClassVar[bool] = False  # whether they are their normals
 
     def seed_of(self, epoch: int) -> int:
         """Return the seed that an epoch's draws have."""
@@ -54,12 +51,10 @@ class LiveLows:
         """Draw the parameters of several pairs, as columns; see `draw`."""
         return list(draw_columns(self.recipe, self.seed_of(epoch), keys))
 
-    def low(self, normal: Pixels, key: str, epoch: int, window: Window | None = None) -> Pixels:
-        """Make the low of a normal, or a window of it; uint8 arrays (H, W, 3)."""
-        return self.maker([key], epoch).low(0, normal, window)
-
-    def maker(self, keys: Sequence[str], epoch: int) -> LowMaker:
-        """Return what makes the lows of some pairs; see `synth.models.low_maker`."""
+    def maker(self, keys: Sequence[str], epoch: int, frames: int = 1) -> LowMaker:
+        """Return what makes the lows of some pairs, or of the frames of clips, clip after clip."""
+        if frames > 1:
+            return frame_maker([self.draw(key, epoch) for key in keys], frames)
         return low_maker(self.recipe, self.seed_of(epoch), keys)
 
     def fingerprint(self) -> dict[str, Any]:
@@ -137,20 +132,3 @@ def stored_draws(pairs: Any) -> LiveLows | None:
         return None
     recipe = recorded_recipe(build.request.recipe, f"recipe of {pairs.root}")
     return LiveLows(recipe, "set", pairs.info.seed)
-
-
-def normal_of(pair: StoredPair, of_set: bool) -> Pixels:
-    """Decode a pair's normal as lows are made from it: with libjpeg-turbo, exactly.
-
-    of_set: whether it is a set's normal, or a photograph as it comes.
-
-    Raises LoaderError naming the image that cannot be read or decoded.
-    """
-    data = read_extent(pair.normal)
-    try:
-        if of_set:
-            return decode(data, "png" if data[:4] == _PNG else "jpg")
-        read_header(data)  # refuses what is too large
-        return decode_as_rgb(data, colours=False)  # as DALI does
-    except ImageRefused as refusal:
-        raise undecodable(pair, "normal", refusal.detail, of_set) from None

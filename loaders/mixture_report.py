@@ -15,7 +15,7 @@ from ..storage.atomic import write_bytes
 from ..synth.reporting.checks import Check
 from ..synth.reporting.report import report
 from ..synth.reporting.subject import folder_subject
-from .mixtures.mixture import Mixture, at, mixture_in
+from .mixture import Mixture, at, mixture_in
 from .pair_loader import TorchLoader
 
 _LONGEST = 80  # letters of a file's name: keys of lists are paths
@@ -73,7 +73,7 @@ def _write(mixture: Mixture, lows: Path, normals: Path) -> list[str]:
     options: dict[str, Any] = {"batch_size": 1, "size": None, "dtype": "uint8", "layout": "HWC"}
     options |= {"workers": 0, "device": "cpu", "rank": 0, "world_size": 1, "seed": 0}
     components = []
-    with TorchLoader(mixture, give=["component"], keys=True, **options) as loader:
+    with TorchLoader(mixture, extras=["component"], keys=True, **options) as loader:
         for number, (low, normal, (key,), given) in enumerate(loader):
             name = f"{number:06d} {given['component'][0]} {key}".replace("/", "-")
             file = f"{name[:_LONGEST]}.png"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from ..errors import LoaderError
+from ..errors import GloamWarning, LoaderError
 
 if TYPE_CHECKING:
     import torch
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from ..synth.recipes.load import Recipe
 
 BACKENDS = ("auto", "dali", "torch")
-GIVEN_MAPS = ("noise", "noise-linear", "light", "clean", "linear")
-GIVEN = ("component", "draw", "ev", "mask", "emitter-light", *GIVEN_MAPS)
-"""What `PairOptions.give` may name."""
+EXTRA_MAPS = ("noise", "noise-linear", "light", "clean", "linear")
+EXTRAS = ("component", "draw", "ev", "mask", "emitter-light", *EXTRA_MAPS)
+"""What `PairOptions.extras` may name."""
 
 
 Size = int | tuple[int, int]
@@ -90,8 +91,8 @@ class LoaderOptions(TypedDict, total=False):
     backend : str
         "dali" (NVIDIA DALI: reads, decodes and resizes, on a GPU or the CPU), "torch" (a DataLoader
         with processes that decode on the CPU), or "auto", the default: DALI where it is installed
-        and knows the device; torch for mixtures and `give` on a CPU. Batches differ by decoder and
-        resizer alone.
+        and knows the device; torch for mixtures and `extras` on a CPU. Batches differ by decoder
+        and resizer alone.
     """
 
     batch_size: Required[int]
@@ -120,8 +121,6 @@ class ImageOptions(LoaderOptions, total=False):
 
     Attributes
     ----------
-    shuffle_buffer : int
-        Ignored, as loaders shuffle without limit; earlier states of gloam had it.
     hw_decoder_load : float
         Share of JPEGs that the GPU's hardware decoder takes, the rest goes to its cores: .9 by
         default, and 1 for live lows and where four processes or more of one host train together.
@@ -136,7 +135,6 @@ class ImageOptions(LoaderOptions, total=False):
         10^9 bytes that they may take.
     """
 
-    shuffle_buffer: int
     hw_decoder_load: float | None
     cache: str | Path | None
     cache_gb: float | None
@@ -147,7 +145,7 @@ class PairOptions(ImageOptions, total=False):
 
     Attributes
     ----------
-    give : sequence of str
+    extras : sequence of str
         Yield what draws know, as a dict, the last item: "draw" (a dict: `records`, and `table` of
         float64 columns (N) by the numbers' paths), "ev" (N), "noise" (standard deviation of each
         pixel's noise, from the model, in the images' units), "noise-linear" (the same in linear
@@ -188,14 +186,11 @@ class PairOptions(ImageOptions, total=False):
         default False.
     resident_side : int
         Longer side of what stays in memory; longer images are made smaller.
-    reader : str
-        Ignored, but that it must fit, as all are read alike; earlier states of gloam had
-        "webdataset" for shards, "file" for files, "external" for anything, "auto" for what fits.
     decoder : str
         With backend="torch": "opencv", the default, or "pillow".
     """
 
-    give: Sequence[str]
+    extras: Sequence[str]
     unpaired: bool
     labels: bool
     normals: str | Path | None
@@ -205,7 +200,6 @@ class PairOptions(ImageOptions, total=False):
     exact: bool | None
     resident: bool | Literal["auto"]
     resident_side: int | None
-    reader: Literal["auto", "webdataset", "file", "external"]
     decoder: Literal["opencv", "pillow"] | None
 
 
@@ -226,7 +220,7 @@ class ClipOptions(LoaderOptions, total=False):
         See `PairOptions`.
     decoder : str
         "dali", or "pyav" for videos: PyAV in processes, part by part, each group of frames once an
-        epoch. By default what is faster and can read the clips, see `backend.choose_decoder`; with
+        epoch. By default what is faster and can read the clips, see `clips.clip_decoders`; with
         backend="torch" each process decodes its own clips.
     """
 
@@ -267,6 +261,9 @@ _ELSEWHERE = {
     " dataset path folder dir low_dir dataroot_lq dataroot_gt",
 }
 """What other trainers' names mean here, whatever their case."""
+_EARLIER = {"give": "extras"}
+"""Options by the names that earlier states of gloam had for them."""
+_WITHOUT_EFFECT = ("reader", "shuffle_buffer")  # options of earlier states
 _BY_ITSELF = "pin_memory persistent_workers pin_memory_device non_blocking collate_fn timeout"
 _BY_ITSELF += " worker_init_fn multiprocessing_context batch_sampler in_order"
 """Names of DataLoader's that these loaders see to."""
@@ -290,12 +287,11 @@ class Options(BaseModel):
     layout: Literal["CHW", "HWC"] = "CHW"
     framework: Literal["torch", "numpy", "cupy"] = "torch"
     shuffle: bool = True
-    shuffle_buffer: int = Field(default=4096, ge=1)
     seed: int = Field(default=0, ge=0)
     last_batch: Literal["drop", "partial", "even", "padded"] | None = "drop"
     keys: bool = False
     labels: bool = False
-    give: tuple[str, ...] = ()
+    extras: tuple[str, ...] = ()
     device: Literal["gpu", "cpu"] = "cpu"
     workers: int = Field(default=4, ge=0)
     hw_decoder_load: float = Field(default=0.9, ge=0, le=1)
@@ -318,9 +314,9 @@ class Options(BaseModel):
             raise ValueError("pad is for size=None")
         if self.labels and self.resident_side is not None:
             raise ValueError("labels are of whole normals: leave resident_side out")
-        unknown = [name for name in self.give if name not in GIVEN]
+        unknown = [name for name in self.extras if name not in EXTRAS]
         if unknown:
-            raise ValueError(f"give {unknown[0]!r}: must be some of {', '.join(GIVEN)}")
+            raise ValueError(f"extras {unknown[0]!r}: must be some of {', '.join(EXTRAS)}")
         if tuple(self.value_range) not in ((0, 1), (-1, 1)):
             raise ValueError("value_range must be (0, 1) or (-1, 1)")
         return self
@@ -337,8 +333,8 @@ class Options(BaseModel):
 
     @property
     def maps(self) -> tuple[str, ...]:
-        """Names of `give` that are given of each pixel."""
-        return tuple(name for name in self.give if name not in ("component", "draw", "ev"))
+        """Names of `extras` that are given of each pixel."""
+        return tuple(name for name in self.extras if name not in ("component", "draw", "ev"))
 
     @property
     def changes(self) -> bool:
@@ -363,8 +359,7 @@ class Options(BaseModel):
 
         A state fits only the same.
         """
-        ignored = {"device", "workers", "hw_decoder_load", "prefetch", "framework", "give"}
-        ignored.add("shuffle_buffer")  # which no reader has any more
+        ignored = {"device", "workers", "hw_decoder_load", "prefetch", "framework", "extras"}
         if not self.labels:  # as states were before there were any
             ignored.add("labels")
         return self.model_dump(mode="json", exclude=ignored)
@@ -382,14 +377,19 @@ _BY_OTHER_NAMES = {
 } | {_plain(name): "the loader sees to it, leave it out" for name in _BY_ITSELF.split()}
 
 
-def check_names(given: Mapping[str, Any], kind: Any) -> None:
-    """Check that there are options of these names.
+def named_options(given: Mapping[str, Any], kind: Any) -> dict[str, Any]:
+    """Return options by the names that they have, those of earlier states with a warning.
 
     kind: TypedDict; `PairOptions`, say.
 
-    Raises LoaderError naming the option that is meant.
+    Raises LoaderError where there is no such option, naming the one that is meant.
     """
     known = list(kind.__annotations__)
+    for name in () if kind is ClipOptions else set(given) & {*_EARLIER, *_WITHOUT_EFFECT}:
+        now = _EARLIER.get(name)
+        said = f"{name}= is called {now}= now" if now else f"{name}= has no effect: leave it out"
+        warnings.warn(said, GloamWarning, stacklevel=3)
+        given = {_EARLIER.get(one, one): given[one] for one in given if now or one != name}
     for name in given:
         if name in known:
             continue
@@ -406,12 +406,13 @@ def check_names(given: Mapping[str, Any], kind: Any) -> None:
         raise LoaderError(f"{name}: no such option; {meant}")
     if given.get("backend", "auto") not in BACKENDS:
         raise LoaderError(f"backend {given['backend']!r}: must be one of {', '.join(BACKENDS)}")
+    return dict(given)
 
 
 def make_options(given: Mapping[str, Any], training: bool, **found: Any) -> Options:
     """Validate the options of a loader.
 
-    given: options of `check_names`; None is the default.
+    given: options of `named_options`; None is the default.
     training: whether the defaults are those of training.
     **found: fields of `Options` that a loader finds by itself.
 
@@ -432,9 +433,12 @@ def make_options(given: Mapping[str, Any], training: bool, **found: Any) -> Opti
     try:
         return Options(**values)
     except ValidationError as error:
-        first = error.errors()[0]
-        message = first["msg"].removeprefix("Value error, ")
-        where = ".".join(str(part) for part in first["loc"])
-        raise LoaderError(
-            f"{where} = {first['input']!r}: {message}" if where else message
-        ) from error
+        where, value, message = first_fault(error)
+        raise LoaderError(f"{where} = {value!r}: {message}" if where else message) from error
+
+
+def first_fault(error: ValidationError) -> tuple[str, Any, str]:
+    """Return where a model finds its first fault, the value there, and what is wrong with it."""
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"]))
+    return where, first["input"], first["msg"].removeprefix("Value error, ")

@@ -5,34 +5,30 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ..errors import LoaderError
-from .backend import Choice, check_backend, choose_backend, options_for
+from .backend import Device, check_backend, choose_backend, options_for
 from .components import OpenComponent, open_mixture, open_single
-from .dataset import DECODERS
-from .devices import Device
 from .epoch_loader import EpochLoader
 from .index import warn_enlarged
-from .mixtures.mixture import Mixture, as_mixture, schedule
-from .mixtures.order import MixedOrder, MixedSampler
-from .options import Options, PairOptions, check_names
+from .mixed_order import MixedOrder, MixedSampler
+from .mixture import Mixture, as_mixture, schedule
+from .options import Options, PairOptions, named_options
 from .order import EpochOrder, Order
+from .stored_pairs import DECODERS
 
 if TYPE_CHECKING:
     from ..manifests.sets.pair_set import PairSet
-    from .steps import RenderedStep
 
-READERS = ("webdataset", "file", "external")
-_OF_DALI = ("reader", "resident", "resident_side")
+_OF_DALI = ("resident", "resident_side")
 
 
 class PairLoader(EpochLoader):
     """An iterable over batches of pairs; each pass is one epoch.
 
-    Batches are (low, normal) torch tensors, with `keys=True`, `labels=True` and `give=` (low,
+    Batches are (low, normal) torch tensors, with `keys=True`, `labels=True` and `extras=` (low,
     normal, keys, labels, what is given), on the GPU or the CPU, in step: a low never comes with
     another image's normal.
 
@@ -84,8 +80,7 @@ class PairLoader(EpochLoader):
         split: str = "train",
         **options: Unpack[PairOptions],
     ) -> None:
-        check_names(options, PairOptions)
-        given: Mapping[str, Any] = options
+        given = named_options(options, PairOptions)
         if self._only is not None:
             check_backend(given, self._only)
             given = {**given, "backend": self._only}
@@ -95,62 +90,23 @@ class PairLoader(EpochLoader):
         sizes, wanted = _checked(given, split, choice.backend, mixture, data)
         seed, resident = sizes[0].seed, given.get("resident", False)
         order: Order
+        name = identity = ""  # those of the set or list
         if mixture is None:
-            components = open_single(data, given, split, seed)
-            ((single,), name) = components, components[0].contents.name
+            components = (single,) = open_single(data, given, split, seed)
             warn_enlarged(data, single.contents, sizes[0].size)
-            identity = single.contents.identity
             order = EpochOrder(single.count, seed, sizes[0].shuffle, own=bool(resident))
-            self.reader = _reader_of(given, single, choice.backend)
         else:
             first = {**given, "size": sizes[0].size}
             components, name = open_mixture(mixture, first, split, seed), repr(mixture)
             own = json.dumps([[part.name, part.fingerprint()] for part in components])
             identity = hashlib.sha256(own.encode()).hexdigest()[:16]
             order = _mixed_order(mixture, components, sizes[0])
-            self.reader = "torch" if choice.backend == "torch" else "external"
-        super().__init__(
-            components,
-            order,
-            sizes,
-            name=name,
-            split=split,
-            identity=identity,
-            rank=given.get("rank"),
-            world_size=given.get("world_size"),
-        )
-        self._set_up(choice, wanted, given, stored=mixture is None)
+        super().__init__(components, order, sizes, given, split, name, identity)
+        from .workers import set_up
 
-    def _set_up(
-        self, choice: Choice, wanted: Device, given: Mapping[str, Any], stored: bool
-    ) -> None:
-        """Set up what makes batches.
-
-        stored: whether DALI resizes stored pairs on a CPU; in mixtures gloam's kernels do.
-        """
-        from .samples import Samples, collate, places_of
-
-        decoder = given.get("decoder") or "opencv"
-        self.dataset = Samples(self.components, self.sizes, decoder, self.order.count)
-        if choice.backend == "dali":
-            from .dali_backend import DaliBackend
-
-            resident = given.get("resident", False)
-            self.backend = DaliBackend(choice, wanted, resident, by_dali=stored)
-            return
-        from .workers import WorkerBackend
-
-        make = partial(partial, collate)
-        self.backend = WorkerBackend(choice, wanted, self._asked, places_of, make, shared=True)
-
-    def as_batch(self, rendered: RenderedStep) -> tuple[Any, ...]:
-        """Return a `RenderedStep` as it is handed out."""
-        made: tuple[Any, ...] = rendered.images
-        if self.options.keys:
-            made = (*made, self.keys_of(rendered.step))
-        if rendered.labels is not None:
-            made = (*made, rendered.labels)
-        return made if rendered.extras is None else (*made, rendered.extras)
+        # DALI resizes stored pairs on a CPU; in mixtures gloam's kernels do.
+        dali = {"resident": resident, "by_dali": mixture is None}
+        set_up(self, choice, wanted, given.get("decoder") or "opencv", **dali)
 
 
 class TorchLoader(PairLoader):
@@ -193,7 +149,7 @@ def _check_options(given: Mapping[str, Any], backend: str, mixture: Mixture | No
 
     Raises LoaderError.
     """
-    resident, reader = given.get("resident", False), given.get("reader", "auto")
+    resident = given.get("resident", False)
     if mixture is not None:
         for name in ("labels", "resident", "resident_side"):
             if given.get(name):
@@ -208,35 +164,15 @@ def _check_options(given: Mapping[str, Any], backend: str, mixture: Mixture | No
     if given.get("decoder") is not None:
         raise LoaderError("decoder goes with backend='torch': leave it out")
     if mixture is not None:
-        if reader not in ("auto", "external"):
-            raise LoaderError(f"reader {reader!r} reads one set alone, not a mixture: leave it out")
-        unknown = set(given.get("give") or ()) - {"component"}
+        unknown = set(given.get("extras") or ()) - {"component"}
         if unknown:
             raise LoaderError(
-                f"give {min(unknown)!r}: of mixtures backend='torch' gives it, which 'auto' takes"
+                f"extras {min(unknown)!r}: of mixtures backend='torch' gives it, which 'auto' takes"
             )
     if resident not in (True, False, "auto"):
         raise LoaderError(f"resident {resident!r}: must be True, False or 'auto'")
     if given.get("resident_side") is not None and not resident:
         raise LoaderError("resident_side goes with resident=True")
-    if reader not in ("auto", *READERS):
-        raise LoaderError(f"reader {reader!r}: must be auto or one of {', '.join(READERS)}")
-
-
-def _reader_of(given: Mapping[str, Any], component: OpenComponent, backend: str) -> str:
-    """Return the name of what reads.
-
-    Raises LoaderError when what is asked for reads another layout.
-    """
-    if backend == "torch":
-        return "torch"
-    contents = component.contents
-    reader = "external" if given.get("resident", False) else given.get("reader", "auto")
-    if reader not in ("auto", contents.reader, "external"):
-        raise LoaderError(
-            f"reader {reader!r} cannot read {contents.name}; use reader={contents.reader!r}"
-        )
-    return contents.reader if reader == "auto" else str(reader)
 
 
 def _mixed_order(

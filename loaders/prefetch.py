@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .devices import converted
+from .backend import converted
 
 
 class PrefetchedBatch(NamedTuple):

@@ -23,15 +23,14 @@ from ..manifests.images.npy import MAGIC
 from ..manifests.images.png import SIGNATURE
 from ..manifests.sets.layouts.extents import Extent
 from ..storage.stores import AT_ONCE
-from .columns import encoded_alike, read_together
 from .components import OpenComponent
-from .dataset import decoded_member
 from .order import Position, Step, Whole
+from .stored_pairs import encoded_alike, read_together
 
 Bytes = npt.NDArray[np.uint8]
 _Item = TypeVar("_Item")
 _Begun = TypeVar("_Begun")
-_CHUNK = 32  # items that a thread reads, one after the other
+_CHUNK = 32
 _MOST = 1 << 28  # bytes of a file that is read beside others
 _AHEAD = 2  # steps that are read before they are decoded
 _FIRST = 8  # steps whose lows OpenCV decodes: kernels take half a second to load
@@ -42,11 +41,12 @@ class ReadPool:
 
     threads: number of them.
     remote: whether files are in a store, where each is waited for: `AT_ONCE` at least.
+    chunk: items that a thread reads, one after the other.
     """
 
-    def __init__(self, threads: int, remote: bool = False) -> None:
-        self._pool = ThreadPoolExecutor(max(threads, AT_ONCE) if remote else threads)
-        self._chunk = 1 if remote else _CHUNK
+    def __init__(self, threads: int, remote: bool = False, chunk: int = _CHUNK) -> None:
+        self._pool = ThreadPoolExecutor(max(threads, AT_ONCE) if remote else max(threads, 1))
+        self._chunk = 1 if remote else chunk
 
     def map(
         self,
@@ -71,11 +71,11 @@ class ReadPool:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-class BatchesAhead(Generic[_Begun]):
-    """Work on successive batches, which is begun a few batches ahead.
+class BegunAhead(Generic[_Begun]):
+    """Work that is numbered from 0 on, and begun before it is asked for.
 
-    begin: function of a batch's number; begins the work, and returns what it is taken from.
-    ahead: number of batches.
+    begin: function of a number; begins the work, and returns what it is taken from.
+    ahead: how much further work is begun than is asked for.
     """
 
     def __init__(self, begin: Callable[[int], _Begun], ahead: int) -> None:
@@ -83,10 +83,11 @@ class BatchesAhead(Generic[_Begun]):
         self._begun: dict[int, _Begun] = {}
 
     def of(self, number: int) -> _Begun:
-        """Return what a batch is taken from, and drop that of earlier batches."""
-        for past in [one for one in self._begun if one < number]:
-            del self._begun[past]
-        for one in range(number, number + 1 + self._ahead):
+        """Return what the work of a number is taken from; forget all that is not ahead of it."""
+        wanted = range(number, number + 1 + self._ahead)
+        for other in [one for one in self._begun if one not in wanted]:
+            del self._begun[other]
+        for one in wanted:
             if one not in self._begun:
                 self._begun[one] = self._begin(one)
         return self._begun[number]
@@ -148,16 +149,17 @@ def _alike_everywhere(image: Bytes, whole: bool) -> bool:
     return False
 
 
-def _results(tasks: Sequence[Future[Any]]) -> list[Any]:
-    return [task.result() for task in tasks]
+def _results(tasks: Sequence[Future[list[Any]]]) -> list[Any]:
+    return [image for task in tasks for image in task.result()]
 
 
 class EncodedStep(NamedTuple):
     """A step whose images are read, but for those that are decoded beside.
 
     encoded: the images that are to be decoded.
-    low, normal: int64 arrays (N); where each sample's are among the images, encoded ones first.
-      They are one where the low is made of the normal, or a sample is one image.
+    low, normal: int64 arrays (N); where each sample's, or those of each of its frames, are among
+      the images, encoded ones first. They are one where the low is made of the normal, or a sample
+      is one image.
     pixels: returns images that are decoded where they are read.
     """
 
@@ -186,22 +188,28 @@ class EncodedSteps:
         self.begun: deque[EncodedStep] = deque()  # those that were given, and not taken back yet
         self._components, self._steps = components, steps
         self._beside = [decode_lows and one.png_lows for one in components]
-        contents = (own for one in components for own in (one.contents, one.bright) if own)
-        self._pool = ReadPool(threads, any(own.remote for own in contents))
-        self._decoding = ThreadPoolExecutor(threads) if any(self._beside) else None
-        self._ahead, self._done = BatchesAhead(self._begin, _AHEAD), 0
+        contents = [own for one in components for own in (one.contents, one.bright) if own]
+        self._frames = contents[0].frames
+        remote = any(own.remote for own in contents)
+        self._pool = ReadPool(threads, remote, _CHUNK if self._frames == 1 else 1)
+        self._decoding = ThreadPoolExecutor(max(threads, 1)) if any(self._beside) else None
+        self._ahead, self._done = BegunAhead(self._begin, _AHEAD), 0
 
     def __call__(self) -> list[Bytes]:
         """Return the images of the next step: uint8 arrays of encoded bytes."""
         step, read, lows = self._ahead.of(self._done)
         self._done += 1
-        images = list(read)
+        nothing = np.zeros(0, np.int64)
+        self.begun.append(EncodedStep(step, [], nothing, nothing, list))  # if one is damaged
+        images, frames = list(read), np.arange(self._frames)
         ends = np.cumsum([len(own) for own in images])
-        low, normal = np.concatenate([[0], ends[:-1]]), ends - 1
+        low = np.concatenate([[0], ends[:-1]])[:, None] + frames
+        normal = ends[:, None] - self._frames + frames
         encoded = [image for own in images for image in own]
-        low[list(lows)] = len(encoded) + np.arange(len(lows))
+        decoded = np.arange(len(lows))[:, None] * self._frames + frames
+        low[list(lows)] = len(encoded) + decoded
         beside = partial(_results, list(lows.values()))
-        self.begun.append(EncodedStep(step, encoded, low, normal, beside))
+        self.begun[-1] = EncodedStep(step, encoded, low.ravel(), normal.ravel(), beside)
         return encoded
 
     def close(self) -> None:
@@ -223,9 +231,9 @@ class EncodedSteps:
             }
         return step, self._pool.map(self._extents, step.positions), lows
 
-    def _low(self, one: Position, by_kernels: bool) -> Any:
-        pair = self._components[one.component].contents.pair(one.number)
-        return decoded_member(pair, "low", "opencv", True, by_kernels)
+    def _low(self, one: Position, by_kernels: bool) -> list[Any]:
+        contents = self._components[one.component].contents
+        return contents.lows_of(contents.pair(one.number), by_kernels)
 
     def _extents(self, one: Position) -> tuple[Extent, ...]:
         component = self._components[one.component]

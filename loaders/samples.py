@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from operator import methodcaller
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,21 +15,24 @@ import torch
 from torch.utils.data import Dataset, get_worker_info
 
 from ..errors import GloamError
-from ..storage.stores import AT_ONCE, in_store
+from ..storage.stores import AT_ONCE
 from ..synth.kernels.arrays import Pixels, Window
 from ..synth.kernels.resize import flip_normalize, normalize, resized
+from ..synth.models import LowMaker
 from .augment import CropFlip, crop_numbers, draw_crop
+from .backend import converted
 from .buffers import BufferHandle, ReusedMemory, SharedBufferPool, shared
-from .columns import StoredPair, fetched
 from .components import OpenComponent
-from .dataset import ReadyBatch, check_one_size, decoded_pair, place_of
-from .devices import converted
 from .extras import InfoFunction, SampleInfo, batch_extras, info_functions
-from .labels import PairLabels, together
-from .lows import normal_of
-from .mixtures.mixture import at
+from .labels import PairLabels, joint_labels
+from .mixture import at
 from .options import Options
 from .order import Position
+from .stored_pairs import (
+    ReadyBatch,
+    StoredPair,
+    check_one_size,
+)
 
 
 class Place(NamedTuple):
@@ -36,6 +40,7 @@ class Place(NamedTuple):
 
     component: number of the component.
     step: number of the batch, for schedules.
+    pair: StoredPair or StoredClip.
     epoch: pass over the component.
     labels: of the pair; of a single image the number of its class.
     bright: (pair, epoch); of unpaired pictures.
@@ -43,7 +48,7 @@ class Place(NamedTuple):
 
     component: int
     step: int
-    pair: StoredPair
+    pair: Any
     epoch: int = 0
     labels: PairLabels | int | None = None
     bright: tuple[StoredPair, int] | None = None
@@ -52,15 +57,16 @@ class Place(NamedTuple):
 class Sample(NamedTuple):
     """A sample that has the size of its batch, but not its flips, layout and type yet.
 
-    images: low and normal, or one image; uint8 arrays (H, W, 3).
+    images: of each frame, low and normal, or one image; uint8 arrays (H, W, 3).
     crop: of which flips and turn are left to do.
     """
 
-    images: tuple[Pixels, ...]
+    images: list[tuple[Pixels, ...]]
     crop: CropFlip
     key: str
+    of_clip: bool = False
     labels: PairLabels | int | None = None
-    known: SampleInfo | None = None
+    info: SampleInfo | None = None
 
 
 class Samples(Dataset[Any]):
@@ -84,7 +90,7 @@ class Samples(Dataset[Any]):
         return self._count
 
     def __getitem__(self, place: Any) -> Any:
-        """Return a sample, decoded: its images are uint8 RGB (H, W, 3).
+        """Return a sample, decoded: its images are uint8 RGB (H, W, 3), or lists of frames.
 
         Raises LoaderError naming an image that cannot be read or decoded; IndexError beyond the
         last sample.
@@ -94,7 +100,10 @@ class Samples(Dataset[Any]):
         if isinstance(place, Place):
             return self.__getitems__([place])[0]
         whole = sum(one.count for one in self._components)
-        left = place_of(place, whole if len(self._components) > 1 else self._count)
+        count = whole if len(self._components) > 1 else self._count
+        if not -count <= place < count:
+            raise IndexError(f"index {place} is out of range for {count:,} samples")
+        left = place % count
         for component in self._components:
             if left < component.contents.count:
                 return self._decoded_at(component, left)
@@ -105,11 +114,9 @@ class Samples(Dataset[Any]):
         """Return the samples of a batch; out of a store they are read side by side."""
         if not all(isinstance(place, Place) for place in places):
             return [self[place] for place in places]
-        remote = any(self._components[place.component].contents.remote for place in places)
-        images = (one for place in places for one in (place.pair.low, place.pair.normal))
-        if remote and any(in_store(one.path) for one in images):  # and not in copies
+        if any(place.pair.remote for place in places):
             with ThreadPoolExecutor(AT_ONCE) as pool:
-                read = list(pool.map(fetched, [place.pair for place in places]))
+                read = list(pool.map(methodcaller("fetched"), [place.pair for place in places]))
             places = [place._replace(pair=pair) for place, pair in zip(places, read, strict=True)]
         groups: dict[tuple[int, int], list[int]] = {}
         for i, one in enumerate(places):
@@ -124,66 +131,87 @@ class Samples(Dataset[Any]):
         """Return samples of one component and pass; what they are drawn by is drawn together."""
         component, step = self._components[number], places[0].step
         options, keys = at(self._sizes, step), [place.pair.key for place in places]
-        live = component.lows(step)
-        maker = None if live is None else live.maker(keys, epoch)
-        told: Sequence[InfoFunction | None] = info_functions(
+        live, frames = component.lows(step), component.contents.frames
+        maker = None if live is None else live.maker(keys, epoch, frames)
+        infos: Sequence[InfoFunction | None] = info_functions(
             options, live or component.drawn, keys, epoch, maker
         )
-        told = told or [None] * len(places)
+        infos = infos or [None] * len(places)
         drawn = crop_numbers(options, epoch, keys)
         return [
             self._sample(
-                component, place, numbers, None if maker is None else partial(maker.low, i), tell
+                component,
+                options,
+                place,
+                own,
+                None if maker is None else partial(_lows, maker, i * frames),
+                info_of,
             )
-            for i, (place, numbers, tell) in enumerate(zip(places, drawn, told, strict=True))
+            for i, (place, own, info_of) in enumerate(zip(places, drawn, infos, strict=True))
         ]
 
     def _sample(
         self,
         component: OpenComponent,
+        options: Options,
         place: Place,
         numbers: npt.NDArray[np.float64],
-        made: Callable[[Pixels, Window], Pixels] | None,
-        tell: InfoFunction | None,
+        made: Callable[[list[Pixels], Window], list[Pixels]] | None,
+        info_of: InfoFunction | None,
     ) -> Sample:
         """Return a sample, whose low is made of its normal, or stored, or another picture."""
-        pair, options = place.pair, at(self._sizes, place.step)
+        pair, contents, lows = place.pair, component.contents, list[Pixels]()
         if place.bright is not None:
-            low, normal = (normal_of(one, component.of_set) for one in (pair, place.bright[0]))
+            lows, normals = (contents.normals_of(one) for one in (pair, place.bright[0]))
             other = crop_numbers(options, place.bright[1], [place.bright[0].key])[0]
             other[4:] = numbers[4:]
-            inner = draw_crop(options, numbers, *low.shape[:2])
-            crop = draw_crop(options, other, *normal.shape[:2])
+            inner = draw_crop(options, numbers, *lows[0].shape[:2])
+            crop = draw_crop(options, other, *normals[0].shape[:2])
         elif made is None and not component.single:
-            low, normal = decoded_pair(pair, self._decoder, component.of_set)
-            inner = crop = draw_crop(options, numbers, *low.shape[:2])
+            lows, normals = contents.images_of(pair, self._decoder)
+            inner = crop = draw_crop(options, numbers, *normals[0].shape[:2])
         else:
-            normal = normal_of(pair, component.of_set)
-            crop = draw_crop(options, numbers, *normal.shape[:2])
+            normals = contents.normals_of(pair)
+            inner = crop = draw_crop(options, numbers, *normals[0].shape[:2])
             if made is not None:
-                low, inner = made(normal, crop.window), crop.within()
-        labels, known = place.labels, None
+                lows, inner = made(normals, crop.window), crop.within()
+        labels, info = place.labels, None
         if isinstance(labels, PairLabels):
             labels = labels.transformed(crop, options)
-        images: tuple[Pixels, ...] = (sized(normal, crop, options),)
-        if not component.single:
-            images = sized(low, inner, options), *images
-        if tell is not None:
-            known = tell(normal, crop)._replace(component=component.name)
-        return Sample(images, crop, pair.key, labels, known)
+        members = [[sized(low, inner, options) for low in lows]] if lows else []
+        members.append([sized(normal, crop, options) for normal in normals])
+        if info_of is not None:
+            info = info_of(normals[0], crop)._replace(component=component.name)
+        images = list(zip(*members, strict=True))
+        return Sample(images, crop, pair.key, contents.of_clips, labels, info)
 
     def _decoded_at(self, component: OpenComponent, number: int) -> Any:
-        pair, of_set = component.contents.pair(number), component.of_set
+        contents, live = component.contents, component.lows(0)
+        pair = contents.pair(number)
+        if live is None and not component.single and component.bright is None:
+            lows, normals = contents.images_of(pair, self._decoder)
+        else:
+            lows = normals = contents.normals_of(pair)
         if component.classes is not None:
-            return normal_of(pair, of_set), int(component.classes[number])
-        live = component.lows(0)
+            return normals[0], int(component.classes[number])
         if live is not None:
-            normal = normal_of(pair, of_set)
-            return live.low(normal, pair.key, 0), normal
+            lows = _lows(live.maker([pair.key], 0, len(normals)), 0, normals)
         if component.bright is not None:
             bright = component.bright.pair(number % component.bright.count)
-            return normal_of(pair, of_set), normal_of(bright, of_set)
-        return decoded_pair(pair, self._decoder, of_set)
+            normals = component.bright.normals_of(bright)
+        return (lows, normals) if contents.of_clips else (lows[0], normals[0])
+
+
+def _lows(
+    maker: LowMaker, first: int, normals: Sequence[Pixels], window: Window | None = None
+) -> list[Pixels]:
+    """Make the lows of a sample's frames; all are lit as its first one is.
+
+    first: number of the first one's draw among the maker's.
+    """
+    if len(normals) == 1:
+        return [maker.low(first, normals[0], window)]
+    return [maker.low(first + i, one, window, normals[0]) for i, one in enumerate(normals)]
 
 
 def places_of(loader: Any) -> Iterator[list[Place]]:
@@ -326,23 +354,26 @@ def collate(
 ) -> tuple[Any, ...]:
     """Return a batch: (low, normal, keys, labels, extras) or (images, labels, keys), of tensors.
 
+    Those of clips are (N, T, C, H, W).
+
     buffers: of a loader whose own processes it works in, and of uint8: one is in place of low and
       normal, while there is one.
     asked: options as they were given, where `options` are of levels that values are made of later.
     """
-    made: Any = BatchTensors.of(
-        options, [(sample.images, sample.crop) for sample in samples], buffers
-    ).made()
+    frames = [(images, sample.crop) for sample in samples for images in sample.images]
+    made: Any = BatchTensors.of(options, frames, buffers).made()
+    if samples[0].of_clip:
+        made = tuple(one.view(len(samples), -1, *one.shape[1:]) for one in made)
     crops = [sample.crop for sample in samples]
     labels = [one.labels for one in samples if isinstance(one.labels, PairLabels)]
-    known = [sample.known for sample in samples if sample.known is not None]
+    infos = [sample.info for sample in samples if sample.info is not None]
     if isinstance(samples[0].labels, int):
         made = (*made, torch.tensor([sample.labels for sample in samples]))
     if options.keys:
         made = (*made, [sample.key for sample in samples])
     if labels:
-        made = (*made, together(labels, crops, options))
-    return (*made, batch_extras(known, asked)) if known else made
+        made = (*made, joint_labels(labels, crops, options))
+    return (*made, batch_extras(infos, asked)) if infos else made
 
 
 class ErrorsAsItems(Dataset[Any]):
@@ -360,8 +391,7 @@ class ErrorsAsItems(Dataset[Any]):
     def __getitems__(self, places: list[Any]) -> Any:
         """Return the samples of a batch, or the error that one of them is refused with."""
         try:
-            whole = getattr(self._samples, "__getitems__", None)
-            return [self._samples[place] for place in places] if whole is None else whole(places)
+            return self._samples.__getitems__(places)
         except GloamError as refusal:
             return refusal
 

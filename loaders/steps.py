@@ -12,9 +12,9 @@ from ..errors import LoaderError
 from ..synth.parameters.keyed_columns import Keys
 from .augment import crop_numbers, crops_of, group_numbers
 from .components import OpenComponent
-from .dataset import check_one_shape
 from .options import Options
 from .order import Step, Whole
+from .stored_pairs import check_one_shape
 
 Crops = npt.NDArray[np.int32]
 

@@ -7,7 +7,7 @@ import multiprocessing.util
 import os
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -24,39 +24,20 @@ from ..engines.process import (
 )
 from ..errors import GloamError, GloamWarning, LoaderError
 from ..storage.store_requests import environment, take_environment
-from .backend import Choice
+from .backend import Choice, Device, converted
 from .buffers import BufferHandle, ReusedMemory, SharedBufferPool
-from .devices import Device, converted
-from .epoch_loader import EpochLoader, ReadyBatches
+from .dali_backend import DaliBackend
+from .epoch_loader import Backend, EpochLoader, ReadyBatches
 from .options import Options
-from .samples import ErrorsAsItems, batch_or_error, values_of
-
-Collate = Callable[[Options, SharedBufferPool | None, Options], Any]
-"""Function of options, buffers and the options that were asked for: returns what makes a batch."""
+from .samples import ErrorsAsItems, Samples, batch_or_error, collate, places_of, values_of
 
 
-class WorkerBackend:
-    """Worker processes: a torch DataLoader that persists over epochs.
+class WorkerBackend(Backend):
+    """Worker processes: a torch DataLoader that persists over epochs."""
 
-    workers: number of the processes.
-    places: method of the loader's class: yields what is left of the running epoch, each batch a
-      list of indices into the loader's dataset.
-    collate: see `Collate`.
-    shared: send batches of one size through shared buffers.
-    """
-
-    def __init__(
-        self,
-        choice: Choice,
-        wanted: Device,
-        options: Options,
-        places: Callable[[Any], Iterator[list[Any]]],
-        collate: Collate,
-        shared: bool,
-    ) -> None:
-        self.name, self._wanted = str(choice), wanted
+    def __init__(self, choice: Choice, wanted: Device, options: Options) -> None:
+        super().__init__(choice, wanted)
         self._workers, self._prefetch = options.workers, options.prefetch
-        self.places, self._collate, self._shared = places, collate, shared
         self._loader: DataLoader[Any] | None = None
         self._buffers: SharedBufferPool | None = None  # of its processes
         self._ending: Any = None  # what ends them
@@ -78,22 +59,13 @@ class WorkerBackend:
         """Batches that each process makes ahead."""
         return self._prefetch if self.num_workers else None
 
-    @property
-    def device(self) -> torch.device:
-        """The device of batches."""
-        return (
-            torch.device("cuda", self._wanted.current())
-            if self._wanted.kind == "gpu"
-            else torch.device(self._wanted.kind)
-        )
-
     def batch_sampler(self, loader: EpochLoader) -> Any:
         """Return an iterable of what the loader's dataset takes in place of numbers."""
-        return _FreshEpochs(loader, self.places)
+        return _FreshEpochs(loader)
 
     def collate_fn(self, loader: EpochLoader) -> Any:
         """Return what makes a batch of the samples of the loader's dataset."""
-        return self._collate(loader.options, None, loader.options)
+        return partial(collate, loader.options, None, loader.options)
 
     def batches(self, loader: EpochLoader) -> Iterator[tuple[Any, ...]]:
         """Yield the batches that are left of the running epoch, on their device."""
@@ -109,7 +81,7 @@ class WorkerBackend:
             with torch.cuda.stream(stream):
                 images = (one.to(device, non_blocking=True) for one in batch[:2])
                 copied = (*(values_of(one, options, memory) for one in images), *batch[2:])
-                if options.give:
+                if options.extras:
                     copied = (*copied[:-1], converted(copied[-1], lambda one: one.to(device)))
             if self._buffers is not None and buffer is not None:
                 self._buffers.give_back(buffer)
@@ -118,12 +90,6 @@ class WorkerBackend:
             ahead = copied
         if ahead is not None:
             yield _handed_out(ahead, stream)
-
-    def moved(self) -> None:
-        """Nothing is made ahead of a pass."""
-
-    def abandoned(self, loader: EpochLoader, left: int) -> None:
-        """Nothing is made ahead of a pass."""
 
     def close(self) -> None:
         """End the processes and free the shared memory."""
@@ -179,7 +145,7 @@ class WorkerBackend:
         if self._lost():
             self.close()
         if self._loader is None:
-            workers, collate = self.num_workers, self.collate_fn(loader)
+            workers, join = self.num_workers, self.collate_fn(loader)
             if workers < self._workers:
                 warnings.warn(
                     "this process is a daemon, such as a worker of another DataLoader, and may"
@@ -193,16 +159,16 @@ class WorkerBackend:
                 options = loader.options
                 self._buffers = self._shared_buffers(loader, device)
                 levels = options.model_copy(update={"dtype": "uint8"})
-                collate = self._collate(levels, self._buffers, options)
-                dataset, collate = ErrorsAsItems(dataset), partial(batch_or_error, collate)
+                join = partial(collate, levels, self._buffers, options)
+                dataset, join = ErrorsAsItems(dataset), partial(batch_or_error, join)
             self._loader = DataLoader(
                 dataset,
-                batch_sampler=_RestOfEpoch(loader, self.places),
+                batch_sampler=_RestOfEpoch(loader),
                 num_workers=workers,
                 pin_memory=device.type == "cuda",
                 persistent_workers=workers > 0,
                 prefetch_factor=self.prefetch_factor,
-                collate_fn=collate,
+                collate_fn=join,
                 worker_init_fn=self.worker_init_fn,
                 multiprocessing_context=(
                     prepare_workers([__name__], workers + 1) if workers else None
@@ -213,9 +179,10 @@ class WorkerBackend:
         return self._loader
 
     def _shared_buffers(self, loader: EpochLoader, device: torch.device) -> SharedBufferPool | None:
-        """Return buffers for batches of one size that values are made of, as those are copies."""
+        """Return buffers for pairs of one size that values are made of, as those are copies."""
         options, sides = loader.options, [one.size for one in loader.sizes.values()]
-        if not self._shared or options.dtype == "uint8" or device.type != "cpu" or not all(sides):
+        pairs = not (loader.components[0].single or loader.contents.of_clips)
+        if not pairs or options.dtype == "uint8" or device.type != "cpu" or not all(sides):
             return None
         size = 2 * options.batch_size * 3 * max(math.prod(side) for side in sides if side)
         try:
@@ -257,12 +224,11 @@ class _RestOfEpoch:
     would close before processes are told to end, and each would be waited for 5 seconds.
     """
 
-    def __init__(self, loader: EpochLoader, places: Callable[[Any], Iterator[list[Any]]]) -> None:
+    def __init__(self, loader: EpochLoader) -> None:
         self._loader: EpochLoader = weakref.proxy(loader)
-        self._places = places
 
     def __iter__(self) -> Iterator[list[Any]]:
-        return self._places(self._loader)  # not a method of what is kept then
+        return places_of(self._loader)  # not a method of what is kept then
 
     def __len__(self) -> int:
         return len(self._loader)
@@ -271,14 +237,31 @@ class _RestOfEpoch:
 class _FreshEpochs(ReadyBatches):
     """The same of places, whose samples that DataLoader makes; each iteration is a pass."""
 
-    def __init__(self, loader: EpochLoader, places: Callable[[Any], Iterator[list[Any]]]) -> None:
-        super().__init__(loader)
-        self._places = places
-
     def __iter__(self) -> Iterator[list[Any]]:
         self._loader._pass = None
         self._loader._begin_pass()  # which makes nothing before its first batch is taken
-        for places in self._places(self._loader):
+        for places in places_of(self._loader):
             self._loader._count()
             yield places
         self._loader._end_epoch()
+
+
+def set_up(
+    loader: EpochLoader,
+    choice: Choice,
+    wanted: Device,
+    decoder: str = "opencv",
+    here: type[DaliBackend] = DaliBackend,
+    **more: Any,
+) -> None:
+    """Give a loader its dataset, and what makes batches of that.
+
+    decoder: of `dataset[i]` and of worker processes.
+    here: the backend that decodes in this process.
+    **more: options of that.
+    """
+    loader.dataset = Samples(loader.components, loader.sizes, decoder, loader.order.count)
+    if choice.backend == "torch":
+        loader.backend = WorkerBackend(choice, wanted, loader.options)
+    else:
+        loader.backend = here(choice, wanted, **more)

@@ -40,8 +40,7 @@ _TOGETHER = {
 }
 _FOR_WORKERS = (
     "gloam.loaders.workers",
-    "gloam.loaders.clips.clip_samples",
-    "gloam.loaders.clips.videos.processes",
+    "gloam.loaders.clips.video_processes",
     "av",
     WARM,
 )

@@ -38,7 +38,7 @@ PLACES = {
     "gloam.PairLoader": "gloam.loaders.pair_loader",
     "gloam.ImageLoader": "gloam.loaders.image_loader",
     "gloam.TorchLoader": "gloam.loaders.pair_loader",
-    "gloam.mix": "gloam.loaders.mixtures.mixture",
+    "gloam.mix": "gloam.loaders.mixture",
     "gloam.pairs_in": "gloam.loaders.index",
     "gloam.judge": "gloam.loaders.judging.judge",
     "gloam.leaks": "gloam.synth.analysis.leaks",

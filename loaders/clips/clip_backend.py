@@ -10,29 +10,22 @@ import math
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from ...errors import GloamError, ImageRefused, LoaderError
-from ...manifests.clips.segments import Segments
 from ...manifests.images.header import read_header
-from ...manifests.images.png import SIGNATURE
-from ...storage.stores import AT_ONCE
-from ..backend import Choice
-from ..columns import read_extent
+from ..backend import Choice, Device
 from ..dali.failures import last_words
 from ..dali_backend import DaliBackend
-from ..devices import Device
 from ..epoch_loader import EpochLoader
 from ..order import Order, Share, Step
+from ..read import EncodedSteps
 from ..steps import Decoder, RenderedStep, Renderer
-from .clip_bytes import ClipSource, read_first_normal
-from .clip_samples import ClipPlace, ClipSamples
-from .frame_sources import DecodingFailed, VideoDecoder
+from .clip_decoders import read_first_normal
 from .stored_clips import ClipContents, StoredClip
-from .videos.order import Groups
-from .videos.reading import Wanted, decode_by_dali, decode_by_pyav
+from .video_frames import DecodingFailed, decode_by_dali, decode_by_pyav
+from .video_order import Groups
 
 _FRAMES = 512
 """Frames that are made at once: on an H200 and 16 cores, clips of 8 frames of 192 x 192 come at
@@ -45,22 +38,15 @@ _LOOKS = 16  # clips whose frames are measured
 class ClipBackend(DaliBackend):
     """The backend of clips that this process makes batches of.
 
-    samples: what decodes the clips of a batch that DALI failed at, to name the frame.
     groups: those of the clips of videos.
     falls_back: let other decoders go on where this one fails.
     """
 
     def __init__(
-        self,
-        choice: Choice,
-        wanted: Device,
-        samples: ClipSamples,
-        *,
-        groups: Groups | None = None,
-        falls_back: bool = False,
+        self, choice: Choice, wanted: Device, *, groups: Groups | None, falls_back: bool
     ) -> None:
         super().__init__(choice, wanted, by_dali=True)
-        self.by_dali, self._samples = choice.backend == "dali", samples
+        self.by_dali = choice.backend == "dali"
         self._groups, self._falls_back = groups, falls_back
         self._largest: int | None = None  # pixels of a frame
         self._ready: deque[RenderedStep] = deque()  # batches made at once that were not taken yet
@@ -111,46 +97,23 @@ class ClipBackend(DaliBackend):
         assert isinstance(contents, ClipContents)
         try:
             if self._groups is not None:
-                return self._videos(loader, contents, device_id)
+                decode = decode_by_dali if self.by_dali else decode_by_pyav
+                return decode(loader, self._groups, device_id)
             from ..dali.decoder import DaliDecoder
 
             own = options.batch_size * contents.frames
-            together = self._together(loader, own, device_id)
-            self._most = together * options.batch_size
-            decoded = not contents.live and read_extent(contents.clips[0].lows[0])
-            source = ClipSource(
-                contents,
-                grouped(loader.order.ahead(), *loader.place, loader.share, together),
-                options.workers,
-                decode_lows=bool(decoded and decoded.startswith(SIGNATURE)),
-            )
+            at_once = self._at_once(loader, own, device_id)
+            self._most = at_once * options.batch_size
+            steps = grouped(loader.order.ahead(), *loader.place, loader.share, at_once)
+            source = EncodedSteps(loader.components, steps, options.workers, decode_lows=True)
             few = options.model_copy(update={"prefetch": min(options.prefetch, 3)})
-            explain = partial(self._explained, contents)
-            count = 2 * together * own
+            explain = partial(_explained, loader.dataset, loader.name)
+            count = 2 * at_once * own
             return DaliDecoder(source, explain, few, count, device_id, loader.name)
         except LoaderError as error:
             raise DecodingFailed(str(error), path=loader.name) from error
 
-    def _videos(
-        self, loader: EpochLoader, contents: ClipContents, device_id: int | None
-    ) -> Decoder:
-        assert self._groups is not None
-        order, share, options = loader.order.ahead(), loader.share, loader.options
-
-        def numbers_of(epoch: int, batch: int) -> list[list[int]]:
-            steps = (order.step(epoch, n, share) for n in range(batch, order.batches(epoch, share)))
-            return [[one.number for one in step.positions] for step in steps]
-
-        wanted = Wanted(contents, self._groups, loader.place, numbers_of)
-        if not self.by_dali:
-            frames = decode_by_pyav(wanted, options.workers, device_id)
-            return VideoDecoder(frames, loader.steps_ahead(), "PyAV")
-        pool = ThreadPoolExecutor(max(options.workers, AT_ONCE if contents.remote else 1))
-        segments = Segments(margins=device_id is not None)
-        frames = decode_by_dali(wanted, options, segments, pool, device_id)
-        return VideoDecoder(frames, loader.steps_ahead(), "DALI")
-
-    def _together(self, loader: EpochLoader, frames: int, device_id: int | None) -> int:
+    def _at_once(self, loader: EpochLoader, frames: int, device_id: int | None) -> int:
         """Return how many batches of so many frames are made at once."""
         size, contents = loader.options.size, loader.contents
         if device_id is None or size is None:  # batches may differ in size
@@ -159,29 +122,27 @@ class ClipBackend(DaliBackend):
         if self._largest is None:  # looked for once, not for every pipeline
             try:
                 self._largest = largest_of(contents.clips)
-            except (LoaderError, ImageRefused):  # told when it comes
+            except (LoaderError, ImageRefused):  # said when it comes
                 return 1
         return batches_at_once(frames, max(self._largest, math.prod(size)))
 
-    def _explained(
-        self, contents: ClipContents, error: Exception, steps: Sequence[Step]
-    ) -> LoaderError:
-        """Return what is wrong with a clip of some steps, or that DALI alone fails at them."""
-        for one in (one for step in steps for one in step.positions):
-            try:
-                self._samples[ClipPlace(contents.clips[one.number], one.epoch, one.number)]
-            except LoaderError as found:
-                return found
-        words = f"{contents.name}: DALI: {last_words(error)}"
-        return DecodingFailed(words, path=contents.name)
+
+def _explained(samples: Any, name: str, error: Exception, steps: Sequence[Step]) -> LoaderError:
+    """Return what is wrong with a clip of some steps, or that DALI alone fails at them."""
+    for one in (one for step in steps for one in step.positions):
+        try:
+            samples[one.number]
+        except LoaderError as found:
+            return found
+    return DecodingFailed(f"{name}: DALI: {last_words(error)}", path=name)
 
 
-def grouped(order: Order, epoch: int, batch: int, share: Share, together: int) -> Iterator[Step]:
+def grouped(order: Order, epoch: int, batch: int, share: Share, at_once: int) -> Iterator[Step]:
     """Yield steps of several batches each, epoch after epoch; none goes on in the next epoch."""
     while True:
         count = order.batches(epoch, share)
         while batch < count:
-            end = min((batch // together + 1) * together, count)
+            end = min((batch // at_once + 1) * at_once, count)
             steps = [order.step(epoch, number, share) for number in range(batch, end)]
             positions = [one for step in steps for one in step.positions]
             counts = tuple(len(step.positions) for step in steps)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from ...errors import LoaderError
 from ...manifests.clips.listing import Windows
@@ -16,17 +15,13 @@ from ..backend import Choice, options_for
 from ..components import OpenComponent
 from ..epoch_loader import EpochLoader
 from ..lows import is_live, live_lows
-from ..options import ClipOptions, Options, check_names
+from ..options import ClipOptions, named_options
 from ..order import EpochOrder
-from ..workers import WorkerBackend
-from .backend import choose_decoder
-from .clip_bytes import has_videos
-from .clip_samples import ClipPlace, ClipSamples, collate_clips
+from ..workers import set_up
+from .clip_backend import ClipBackend
+from .clip_decoders import choose_decoder, has_videos
 from .stored_clips import clips_in, clips_of_pairs, clips_of_set
-from .videos.order import VideoOrder, group_clips
-
-if TYPE_CHECKING:
-    from ..steps import RenderedStep
+from .video_order import VideoOrder, group_clips
 
 
 class ClipLoader(EpochLoader):
@@ -68,7 +63,7 @@ class ClipLoader(EpochLoader):
     Notes
     -----
     Clips of videos are shuffled in groups that begin at key frames, and then within as many groups
-    as make 1 GiB of decoded frames; see `videos.order`. DALI and PyAV decode each group once an
+    as make 1 GiB of decoded frames; see `video_order`. DALI and PyAV decode each group once an
     epoch and hold about 2 GiB of frames (up to 5 GiB for large frames and many processes).
 
     Examples
@@ -86,17 +81,17 @@ class ClipLoader(EpochLoader):
         split: str = "train",
         **options: Unpack[ClipOptions],
     ) -> None:
-        check_names(options, ClipOptions)
+        given = named_options(options, ClipOptions)
         training = split == "train"
-        recipe, draws = options.get("recipe"), options.get("draws")
-        frames, stride, step = options.get("frames"), options.get("stride"), options.get("step")
+        recipe, draws = given.get("recipe"), given.get("draws")
+        frames, stride, step = given.get("frames"), given.get("stride"), given.get("step")
         held: PairSet | list[Any] = []
         live = True
         windows = Windows(
             8 if frames is None else frames, 1 if stride is None else stride, step or 0
         )
         if not isinstance(data, PairSet | str | Path):
-            live = bool(options.get("live")) or recipe is not None or draws is not None
+            live = bool(given.get("live")) or recipe is not None or draws is not None
             if live:
                 raise LoaderError("a list of pairs has its lows: live lows are of folders and sets")
             contents = clips_of_pairs(data, split, windows)
@@ -108,28 +103,19 @@ class ClipLoader(EpochLoader):
                     "frames, stride and step are those that the set was built with:"
                     f" clips of {held.frames} frames; leave them out",
                 )
-            live = is_live(held, options.get("live"), recipe=recipe, draws=draws)
+            live = is_live(held, given.get("live"), recipe=recipe, draws=draws)
             contents = clips_of_set(held, split, live)
         else:
             contents = clips_in(data, windows)
-        chosen, wanted = options_for("torch", options, training, live)
+        chosen, wanted = options_for("torch", given, training, live)
         lows = live_lows(held, recipe, draws, chosen.seed, training) if live else None
         self._groups = group_clips(contents.clips) if has_videos(contents) else None
         drawn = contents.count, chosen.seed, chosen.shuffle
         component = OpenComponent("", contents, live={} if lows is None else {0: lows})
-        super().__init__(
-            (component,),
-            EpochOrder(*drawn) if self._groups is None else VideoOrder(*drawn, self._groups),
-            {0: chosen},
-            name=contents.name,
-            split=split,
-            identity=contents.identity,
-            rank=options.get("rank"),
-            world_size=options.get("world_size"),
-        )
+        order = EpochOrder(*drawn) if self._groups is None else VideoOrder(*drawn, self._groups)
+        super().__init__((component,), order, {0: chosen}, given, split)
         self._wanted = wanted
-        self.dataset = ClipSamples(contents, chosen, lows)
-        backend, decoder = options.get("backend", "auto"), options.get("decoder")
+        backend, decoder = given.get("backend", "auto"), given.get("decoder")
         self._falls_back = backend == "auto" and decoder is None
         reader = choose_decoder(backend, decoder, contents, chosen, lows)
         self.begin_with(reader, "it can read them" if self._falls_back else "as asked")
@@ -139,31 +125,5 @@ class ClipLoader(EpochLoader):
     def begin_with(self, reader: str, why: str) -> None:
         """Say who decodes from now on: "dali", "pyav" or "workers"."""
         choice = Choice("torch" if reader == "workers" else reader, why)
-        self.backend: Any
-        if reader == "workers":
-            own = choice, self._wanted, self._asked, places_of, _collate
-            self.backend = WorkerBackend(*own, shared=False)
-            return
-        from .clip_backend import ClipBackend
-
-        self.backend = ClipBackend(
-            choice, self._wanted, self.dataset, groups=self._groups, falls_back=self._falls_back
-        )
-
-    def as_batch(self, rendered: RenderedStep) -> tuple[Any, ...]:
-        """Return a `RenderedStep` as it is handed out."""
-        positions = rendered.step.positions
-        made = (one.reshape(len(positions), -1, *one.shape[1:]) for one in rendered.images)
-        return (*made, self.keys_of(rendered.step)) if self.options.keys else tuple(made)
-
-
-def _collate(options: Options, buffers: Any, asked: Options) -> Any:
-    return partial(collate_clips, options)
-
-
-def places_of(loader: Any) -> Iterator[list[ClipPlace]]:
-    """Yield what is left of a loader's running epoch: batches of clips."""
-    epoch, share, clips = loader.epoch, loader.share, loader.contents.clips
-    for batch in range(loader.place[1], len(loader)):
-        positions = loader.order.step(epoch, batch, share).positions
-        yield [ClipPlace(clips[one.number], epoch, one.number) for one in positions]
+        more: dict[str, Any] = {"groups": self._groups, "falls_back": self._falls_back}
+        set_up(self, choice, self._wanted, here=ClipBackend, **more)

@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...errors import GloamWarning, ImageRefused, LoaderError, Reason, SourceError
 from ...manifests.clips.listing import (
     Windows,
@@ -21,13 +23,20 @@ from ...manifests.clips.listing import (
     video_and_times,
     warn_of_videos,
 )
-from ...manifests.clips.load_clip import check_frames, load_files
+from ...manifests.clips.load_clip import check_frames, load_clip, load_files, video_pixels
+from ...manifests.images.decode import decode_as_rgb
 from ...manifests.selection.candidates import make_keys
 from ...manifests.sets.layouts.extents import Extent
 from ...manifests.sets.pair_set import PairSet
 from ...manifests.sources import Location
+from ...manifests.sources.containers import read
 from ...synth.clips import frame_name
+from ...synth.decode import decode_image
+from ...synth.kernels.arrays import Pixels
+from ...synth.kernels.png.decode import decode_pngs, png_size
+from ...synth.kernels.png.file import SIGNATURE
 from ..index import Contents, contents_of, contents_of_set
+from ..stored_pairs import StoredPair, read_extent, read_together, undecodable
 
 
 class StoredClip(NamedTuple):
@@ -47,6 +56,11 @@ class StoredClip(NamedTuple):
         """The file of a clip of a video, and the presentation times of its frames."""
         assert self.place is not None
         return video_and_times(self.place)
+
+    @property
+    def remote(self) -> bool:
+        """False: processes read a clip's frames as they decode them."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -70,6 +84,67 @@ class ClipContents(Contents):
             lows = () if self.live else places[: self.frames]
             made.append(StoredClip(keys[number], lows, places[-self.frames :]))
         return made
+
+    of_clips = True
+
+    def pair(self, number: int) -> Any:
+        """Return a clip, by its number."""
+        return self.clips[number]
+
+    def images(self, number: int, *, normal_alone: bool) -> tuple[Extent, ...]:
+        """Return where the lows and normals of a clip's frames are; other files are read."""
+        clip = self.clips[number]
+        if clip.place is None:
+            return clip.normals if normal_alone else (*clip.lows, *clip.normals)
+        files = frame_files(clip.place) or ()
+        return tuple(Extent(f"{one.container}/{one.member}", data=read(one)) for one in files)
+
+    def lows_of(self, sample: StoredClip, by_kernels: bool) -> list[Pixels]:
+        """Decode the lows of a clip that gloam wrote as PNGs, all at once."""
+        data = [np.frombuffer(one, np.uint8) for one in read_together(sample.lows)]
+        try:
+            return clip_lows(data)
+        except ImageRefused:
+            return self._decoded(sample, "low", sample.lows)  # names the frame
+
+    def normals_of(self, sample: StoredClip) -> list[Pixels]:
+        """Decode the normals of a clip's frames.
+
+        Raises LoaderError naming the clip or frame that cannot be read or decoded.
+        """
+        if sample.place is None:
+            return self._decoded(sample, "normal", sample.normals)
+        try:
+            if frame_files(sample.place) is None:
+                return video_pixels(sample.place)
+            return [frame.pixels for frame in load_clip(sample.place, cuts=True)]
+        except ImageRefused as refusal:
+            raise LoaderError(
+                f"{self.name}: {sample.key}: {refusal}; gloam build passes such clips over, and"
+                " ClipLoader reads the set",
+                key=sample.key,
+            ) from None
+
+    def images_of(self, sample: StoredClip, decoder: str) -> tuple[list[Pixels], list[Pixels]]:
+        """Decode the lows and the normals of a clip's frames, which are stored."""
+        normals = self.normals_of(sample)
+        lows = self._decoded(sample, "low", sample.lows)
+        if lows[0].shape != normals[0].shape:
+            raise LoaderError(f"{sample.key}: low and normal differ in size", key=sample.key)
+        return lows, normals
+
+    def _decoded(self, clip: StoredClip, role: str, extents: Sequence[Extent]) -> list[Pixels]:
+        frames, of_set = [], self.layout is not None
+        for number, extent in enumerate(extents):
+            data = read_extent(extent)
+            try:
+                frames.append(low_pixels(data) if of_set else decode_as_rgb(data, False))
+            except ImageRefused as refusal:
+                pair = StoredPair(clip.key, extent, extent)
+                raise undecodable(pair, frame_name(role, number), refusal.detail, of_set) from None
+        if len({frame.shape for frame in frames}) > 1:
+            raise LoaderError(f"{clip.key}: its frames differ in size", key=clip.key)
+        return frames
 
     def keys_of(self, numbers: Iterable[int]) -> list[str]:
         """Return the keys of clips, by their numbers."""
@@ -191,3 +266,27 @@ def by_video(clips: Sequence[StoredClip]) -> dict[Location, list[tuple[int, list
         video, times = clip.video
         found.setdefault(video, []).append((number, times))
     return found
+
+
+def low_pixels(data: bytes | Pixels) -> Pixels:
+    """Decode a set's frame, to RGB (H, W, 3): PNGs by gloam's own kernels.
+
+    Raises ImageRefused when it is damaged.
+    """
+    encoded = bytes(data)
+    return decode_image(encoded, "png" if encoded.startswith(SIGNATURE) else "jpg")
+
+
+def clip_lows(lows: Sequence[Pixels]) -> list[Pixels]:
+    """Decode the lows of a clip, each to RGB (H, W, 3); those that gloam wrote all at once.
+
+    lows: uint8 arrays (N).
+
+    Raises ImageRefused when one is damaged.
+    """
+    size = png_size(lows[0])
+    if size is not None:
+        made = np.empty((len(lows), *size, 3), np.uint8)
+        if decode_pngs(list(lows), made):
+            return list(made)
+    return [low_pixels(low) for low in lows]

@@ -9,12 +9,10 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from ...errors import LoaderError
-from ..columns import StoredPair, read_extent
 from ..components import OpenComponent
-from ..dataset import decoded_pair
-from ..lows import normal_of
 from ..options import Options
 from ..order import Step
+from ..stored_pairs import StoredPair, decoded_pair, normal_of, read_extent
 
 Suspect = tuple[StoredPair, tuple[str, ...], bool]
 """A pair, those of its members that were to be decoded, and whether it is a set's."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dataset import check_one_size
 from ..options import Options
+from ..stored_pairs import check_one_size
 from . import pipelines
 
 AHEAD = 2
@@ -49,7 +49,7 @@ class TransformPipeline:
 
         begun: gets its images from `finish`, or when the one after the next is begun.
         images: tensors of DALI, or of torch.
-        crops: array (N, 7); see `augment.draw_crops`.
+        crops: array (N, 7); see `augment.crops_of`.
         stream: CUDA stream of torch; inputs are made on it, and outputs are for it.
         """
         if not self._pipelines:

@@ -21,12 +21,12 @@ from torch.utils.dlpack import from_dlpack
 from ...synth.models import model_of
 from ...synth.parameters.keyed_columns import Keys
 from ..augment import CropFlip
-from ..components import IdentityLows, OpenComponent
+from ..backend import converted
+from ..components import OpenComponent
 from ..dali.transform import AHEAD, StartedTransform, TransformPipeline
-from ..devices import converted
 from ..extras import batch_extras, draw_extras, info_functions
 from ..lows import LiveLows
-from ..mixtures.mixture import at
+from ..mixture import at
 from ..options import Options
 from ..order import Whole
 from ..prefetch import CudaPrefetcher, StreamKeepAlive
@@ -109,7 +109,7 @@ class CudaRenderer:
         while len(self._begun) <= AHEAD:
             self._begun.append(self._begin(stream))
         first = self._begun.popleft()
-        images = self._together(first, stream)
+        images = self._joint(first, stream)
         self._held.keep((first.decoded.images, first.decoded.held, first.rest), stream)
         return RenderedStep(first.decoded.step, images, first.labels(), first.extras)
 
@@ -134,7 +134,7 @@ class CudaRenderer:
             live = self._components[group.component].lows(step.number)
             every = _frames_of(decoded, group)
             rows = every.tolist()
-            if live is None or isinstance(live, IdentityLows):
+            if live is None or live.identity:
                 rest += rows
                 continue
             camera = self._camera(group.component, live, options)
@@ -200,7 +200,7 @@ class CudaRenderer:
         self, decoded: DecodedStep, groups: Sequence[Group], crops: Any, options: Options
     ) -> dict[str, Any] | None:
         """Return what draws know of a batch; maps of one component alone."""
-        if not options.give:
+        if not options.extras:
             return None
         device, step, made = f"cuda:{self._device}", decoded.step.number, dict[str, Any]()
         keys = [self._keys_of(group) for group in groups]
@@ -208,28 +208,28 @@ class CudaRenderer:
         drawing = self._pool.submit(draws_of, self._components, step, groups, keys, options)
         if options.maps:
             (group,), (own,) = groups, keys
-            asked = options.model_copy(update={"give": options.maps})
+            asked = options.model_copy(update={"extras": options.maps})
             component = self._components[group.component]
             drawn = component.lows(step) or component.drawn
             camera = None if drawn is None else self._camera(group.component, drawn, options)
             if camera is not None:
                 made = camera.maps(self._there(decoded, group), group.epoch, crops, asked)
             else:
-                tell = info_functions(asked, drawn, own, group.epoch)
+                info_of = info_functions(asked, drawn, own, group.epoch)
                 image = partial(_on_host, decoded.images) if drawn is not None else _nothing
-                known = self._pool.map(
+                infos = self._pool.map(
                     lambda one, image, crop: one(image, crop),
-                    tell,
+                    info_of,
                     map(image, decoded.normal[group.rows].tolist()),
                     [CropFlip(*crop) for crop in crops.tolist()],
                 )
-                made = batch_extras(list(known), asked)
+                made = batch_extras(list(infos), asked)
         parts, names = drawing.result()
         made |= draw_extras(options, parts, len(names), device) | {"component": names}
-        made = {name: made[name] for name in options.give}
+        made = {name: made[name] for name in options.extras}
         return dict(converted(made, lambda one: one.to(device)))
 
-    def _together(self, begun: _Started, stream: Any) -> tuple[torch.Tensor, ...]:
+    def _joint(self, begun: _Started, stream: Any) -> tuple[torch.Tensor, ...]:
         """Return the images of a batch, in order."""
         made = begun.made
         if begun.rest is not None:
@@ -262,9 +262,7 @@ class CudaRenderer:
         """Return the keys of a group's samples, as random numbers are drawn by."""
         component = self._components[group.component]
         live = component.lows(step)
-        camera = None
-        if live is not None and not isinstance(live, IdentityLows):
-            camera = self._camera(group.component, live, options)
+        camera = None if live is None else self._camera(group.component, live, options)
         if camera is not None:
             return camera.draws.keys.take(group.numbers - self._first)
         if len(self._components) == 1:  # whose keys need not be read all
@@ -275,7 +273,7 @@ class CudaRenderer:
 
     def _camera(self, component: int, live: LiveLows, options: Options) -> CudaLows | None:
         """Return what makes a component's lows; None where its recipe is not the camera's."""
-        if model_of(live.recipe) != "camera":
+        if live.identity or model_of(live.recipe) != "camera":
             return None
         which = component, id(live), options.size
         if which not in self._cameras:
@@ -297,7 +295,7 @@ def _frames_of(decoded: DecodedStep, group: Group) -> Whole:
 
 
 def _nothing(number: int) -> None:
-    """Return no image: of lists nothing is known."""
+    """Return no image: of lists nothing is infos."""
 
 
 def _on_host(images: Any, number: int) -> Any:

@@ -118,10 +118,10 @@ def transformed_pairs(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Make lows and normals as a model trains on them; of lows no more than their windows.
 
-    They have the samples of `HostBatch`.
+    They have the samples of `HostRenderer`.
 
     camera: renderer with draws loaded, on torch's current stream.
-    crops: array (N, 7); see `augment.draw_crops`.
+    crops: array (N, 7); see `augment.crops_of`.
     options: those of the loader, with a size.
     firsts: array (N); of frames of clips: addresses of the normals of the clips' first frames.
 

@@ -6,13 +6,12 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ...synth.clips import frame_maker
 from ...synth.kernels.arrays import Pixels
 from ...synth.models import DrawColumns
 from ..augment import CropFlip
@@ -26,81 +25,13 @@ from ..extras import (
     info_functions,
 )
 from ..labels import batch_labels, move_mask
-from ..lows import LiveLows
-from ..mixtures.mixture import at
+from ..mixture import at
 from ..options import Options
 from ..samples import BatchTensors, sized, turned_shape
 from ..steps import DecodedStep, Decoder, Fit, Group, RenderedStep, draw_crops_of, groups_of
 
-
-class Resizer(Protocol):
-    """Resizes windows of a batch all at once."""
-
-    def __call__(self, windows: Sequence[Pixels]) -> Sequence[Pixels]:
-        """Return the windows, in the size that is asked for."""
-
-
-class HostBatch:
-    """A batch that threads are making.
-
-    crops: int array (N, 7); see `augment.draw_crops`.
-    made: function of an image's number and its CropFlip; returns what the batch holds of it, each
-      in the size that is asked for.
-    members: how many those are.
-    told: function of the same; returns what is known of the sample.
-    blank: value of what is padded; by default level 0, which is -0.0 where values begin at 0.
-
-    Raises LoaderError when images of one batch have different sizes, and nothing is said that makes
-    them alike.
-    """
-
-    def __init__(
-        self,
-        options: Options,
-        pool: Executor,
-        crops: npt.NDArray[np.int32],
-        made: Callable[[int, CropFlip], Sequence[Pixels]],
-        members: int = 2,
-        told: Callable[[int, CropFlip], SampleInfo] | None = None,
-        blank: float | None = None,
-    ) -> None:
-        self._options, self._made, self._told = options, made, told
-        drawn = [CropFlip(*crop) for crop in crops.tolist()]
-        shapes = [options.size or turned_shape((one.height, one.width), one) for one in drawn]
-        self._batch = BatchTensors(options, shapes, members, blank=blank)
-        self._tasks: list[Future[SampleInfo | None]] = [
-            pool.submit(self._one, i, crop) for i, crop in enumerate(drawn)
-        ]
-
-    def images(self) -> tuple[Any, ...]:
-        """Wait for the batch; return its members, tensors (N, 3, H, W) or (N, H, W, 3)."""
-        for task in self._tasks:
-            task.result()
-        return self._batch.tensors()
-
-    def known(self) -> list[SampleInfo]:
-        """Wait for the batch; return what is known of its samples, where that is asked for."""
-        return [one for task in self._tasks if (one := task.result()) is not None]
-
-    def _one(self, i: int, crop: CropFlip) -> SampleInfo | None:
-        self._batch.place(i, self._made(i, crop), crop)
-        return None if self._told is None else self._told(i, crop)
-
-
-def _frame_lows(
-    decoded: DecodedStep, live: LiveLows, keys: Sequence[str], group: Group
-) -> dict[int, Callable[..., Pixels]]:
-    """Return what makes the lows of clips, by the numbers of their frames; lit as their first."""
-    count, maker = (
-        decoded.frames,
-        frame_maker([live.draw(key, group.epoch) for key in keys], decoded.frames),
-    )
-    made: dict[int, Callable[..., Pixels]] = {}
-    for i, row in enumerate(group.rows.tolist()):
-        first = decoded.images[decoded.normal[row * count]]
-        for frame in range(count):
-            made[row * count + frame] = partial(maker.low, i * count + frame, lit_as=first)
-    return made
+Resizer = Callable[[Sequence[Pixels]], Sequence[Pixels]]
+"""Function of the windows of a batch: returns them in the size that is asked for."""
 
 
 class HostRenderer:
@@ -109,7 +40,10 @@ class HostRenderer:
     sizes: dict of step to Options.
     fit: see `Fit`.
     resizer: resizes in place of `fit`.
-    blank: see `HostBatch`.
+    blank: value of what is padded; by default level 0, which is -0.0 where values begin at 0.
+
+    Raises LoaderError when images of one batch have different sizes, and nothing is said that makes
+    them alike.
     """
 
     def __init__(
@@ -140,28 +74,12 @@ class HostRenderer:
     def _begin(self, decoded: DecodedStep) -> Callable[[], RenderedStep]:
         """Begin a batch; return what waits for it."""
         options, step = at(self._sizes, decoded.step.number), decoded.step
+        frames = decoded.frames
         groups = groups_of(step)
         keys = [self._components[one.component].contents.keys_of(one.numbers) for one in groups]
         low_crops, crops = draw_crops_of(decoded, groups, keys, self._components, options)
-        asked = options.model_copy(update={"give": options.maps})
-        lows: dict[int, Callable[..., Pixels]] = {}
-        told: dict[int, InfoFunction] = {}
-        for group, own in zip(groups, keys, strict=True):
-            component = self._components[group.component]
-            live = component.lows(step.number)
-            maker = None
-            if live is not None and decoded.frames == 1:
-                maker = live.maker(own, group.epoch)
-            rows = group.rows.tolist()
-            if live is not None and decoded.frames > 1:
-                lows |= _frame_lows(decoded, live, own, group)
-            elif maker is not None:
-                lows |= {row: partial(maker.low, i) for i, row in enumerate(rows)}
-            told |= zip(
-                rows,
-                info_functions(asked, live or component.drawn, own, group.epoch, maker),
-                strict=False,
-            )
+        asked = options.model_copy(update={"extras": options.maps})
+        lows, info_of = self._makers(decoded, groups, keys, asked)
         resized = self._resized(decoded, (low_crops, crops), lows, options)
         single = self._components[0].single
 
@@ -174,29 +92,60 @@ class HostRenderer:
             if single:
                 return (normal,)
             if i in lows:
-                whole = lows[i](decoded.images[decoded.normal[i]], crop.window)
+                # All frames of a clip are lit as its first one is.
+                lit_as = decoded.images[decoded.normal[i - i % frames]] if frames > 1 else None
+                whole = lows[i](decoded.images[decoded.normal[i]], crop.window, lit_as)
                 return self._fit(whole, crop.within(), options), normal
             return fitted(i, int(decoded.low[i]), CropFlip(*low_crops[i].tolist())), normal
 
-        def known(i: int, crop: CropFlip) -> SampleInfo:
-            return told[i](decoded.images[decoded.normal[i]], crop)
+        drawn = [CropFlip(*crop) for crop in crops.tolist()]
+        shapes = [options.size or turned_shape((one.height, one.width), one) for one in drawn]
+        batch = BatchTensors(options, shapes, 2 - single, blank=self._blank)
 
-        batch = HostBatch(
-            options, self._pool, crops, made, 2 - single, known if told else None, self._blank
-        )
+        def made_one(i: int) -> SampleInfo | None:
+            batch.place(i, made(i, drawn[i]), drawn[i])
+            return info_of[i](decoded.images[decoded.normal[i]], drawn[i]) if info_of else None
+
+        tasks = [self._pool.submit(made_one, i) for i in range(len(drawn))]
         labels = labels_of(self._components[0], step.positions, crops, options, self._pool)
 
         def finished() -> RenderedStep:
-            images, maps = batch.images(), batch.known()
+            infos = [one for task in tasks if (one := task.result()) is not None]
             extras = None
-            if options.give:
-                extras = batch_extras(maps, asked) if maps else {}
+            if options.extras:
+                extras = batch_extras(infos, asked) if infos else {}
                 parts, names = draws_of(self._components, step.number, groups, keys, options)
                 extras |= draw_extras(options, parts, len(names)) | {"component": names}
-                extras = {name: extras[name] for name in options.give}
-            return RenderedStep(step, images, labels(), extras)
+                extras = {name: extras[name] for name in options.extras}
+            return RenderedStep(step, batch.tensors(), labels(), extras)
 
         return finished
+
+    def _makers(
+        self,
+        decoded: DecodedStep,
+        groups: Sequence[Group],
+        keys: Sequence[Sequence[str]],
+        asked: Options,
+    ) -> tuple[dict[int, Callable[..., Pixels]], dict[int, InfoFunction]]:
+        """Return what makes lows, by row of the batch, and what tells of its draws."""
+        frames, step = decoded.frames, decoded.step
+        lows: dict[int, Callable[..., Pixels]] = {}
+        info_of: dict[int, InfoFunction] = {}
+        for group, own in zip(groups, keys, strict=True):
+            component = self._components[group.component]
+            live = component.lows(step.number)
+            maker = None if live is None else live.maker(own, group.epoch, frames)
+            rows = group.rows.tolist()
+            if maker is not None:
+                of_step = [row * frames + frame for row in rows for frame in range(frames)]
+                lows |= {place: partial(maker.low, i) for i, place in enumerate(of_step)}
+            info_of |= zip(
+                rows,
+                info_functions(asked, live or component.drawn, own, group.epoch, maker),
+                strict=False,
+            )
+        return lows, info_of
 
     def _resized(
         self,

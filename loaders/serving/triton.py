@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
@@ -13,8 +14,6 @@ from ...storage.atomic import canonical_json, temporary_beside
 from ...storage.stores import in_store
 from ...synth.recipes.load import Recipe, load_recipe, recipe_yaml
 from ..options import Options
-from . import configs
-from .configs import DARKEN, ENCODED, ENSEMBLE, KEY, NETWORK, PREPROCESS, PYTHON
 
 Backend = Literal["python", "dali"]
 BACKENDS: tuple[Backend, ...] = ("python", "dali")
@@ -24,6 +23,11 @@ _DALI = "What gloam's loaders do to an image, by DALI's backend: model.dali, or 
 _BY_PYTHON = "The same by the Python backend, where there is no backend of DALI."
 _LOWS = "Lows and normals of photographs, by gloam in the Python backend."
 _PLACE = "A place for a network: it gives back what it is given."
+PREPROCESS, PYTHON, DARKEN = "gloam_preprocess", "gloam_preprocess_python", "gloam_darken"
+NETWORK, ENSEMBLE = "network", "gloam_ensemble"
+_TYPES = {"float32": "TYPE_FP32", "float16": "TYPE_FP16", "uint8": "TYPE_UINT8"}
+INPUT = "IMAGE"
+_SERIALISED = "@autoserialize\n"
 
 
 def export_triton(
@@ -94,7 +98,7 @@ def export_triton(
         begins = DARKEN if recipe is not None else (PYTHON if ensemble == "python" else PREPROCESS)
         outputs = _outputs(options, recipe is not None)
         _write_network(made, options, outputs[0])
-        text = configs.ensemble_config(options, begins, outputs)
+        text = ensemble_config(options, begins, outputs)
         _write(made / ENSEMBLE / "config.pbtxt", text)
         (made / ENSEMBLE / "1").mkdir()
         if root.is_dir():
@@ -106,18 +110,16 @@ def export_triton(
     return [*models, NETWORK, ENSEMBLE]
 
 
-def _outputs(options: Options, lows: bool) -> list[configs.Tensor]:
+def _outputs(options: Options, lows: bool) -> list[Tensor]:
     names = ("LOW", "NORMAL") if lows else ("TENSOR",)
-    return [configs.image_tensor(name, options) for name in names]
+    return [image_tensor(name, options) for name in names]
 
 
 def _preprocessing(root: Path, options: Options) -> list[str]:
     """Write the model of DALI's backend, and that of the Python backend."""
-    from .pipeline import serialize_pipeline, source
-
     pipeline, outputs = serialize_pipeline(options), _outputs(options, lows=False)
     for name, backend, why in ((PREPROCESS, "dali", _DALI), (PYTHON, "python", _BY_PYTHON)):
-        text = configs.model_config(name, backend, options, [ENCODED], outputs, why=why)
+        text = model_config(name, backend, options, [ENCODED], outputs, why=why)
         _write(root / name / "config.pbtxt", text)
         _write(root / name / "1" / "model.dali", pipeline)
     _write(root / PREPROCESS / "1" / "dali.py", source(options))
@@ -128,7 +130,7 @@ def _preprocessing(root: Path, options: Options) -> list[str]:
 def _darkening(root: Path, options: Options, recipe: Recipe, seed: int) -> list[str]:
     """Write the model that makes lows."""
     outputs = _outputs(options, lows=True)
-    text = configs.model_config(DARKEN, "python", options, [ENCODED, KEY], outputs, why=_LOWS)
+    text = model_config(DARKEN, "python", options, [ENCODED, KEY], outputs, why=_LOWS)
     _write(root / DARKEN / "config.pbtxt", text)
     made: dict[str, Any] = {"options": options.model_dump(mode="json"), "seed": seed}
     _write(root / DARKEN / "1" / "made.json", canonical_json(made))
@@ -137,11 +139,11 @@ def _darkening(root: Path, options: Options, recipe: Recipe, seed: int) -> list[
     return [DARKEN]
 
 
-def _write_network(root: Path, options: Options, given: configs.Tensor) -> None:
+def _write_network(root: Path, options: Options, given: Tensor) -> None:
     """Write what stands in the place of a network."""
     on_cpu = options.model_copy(update={"device": "cpu"})
     tensors = [given._replace(name="INPUT")], [given._replace(name="OUTPUT")]
-    text = configs.model_config(NETWORK, "python", on_cpu, *tensors, why=_PLACE)
+    text = model_config(NETWORK, "python", on_cpu, *tensors, why=_PLACE)
     _write(root / NETWORK / "config.pbtxt", text)
     _copy("network", root / NETWORK)
 
@@ -154,3 +156,152 @@ def _copy(name: str, folder: Path) -> None:
 def _write(path: Path, content: str | bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+class Tensor(NamedTuple):
+    """An input or output: its name, type and sides without the batch's."""
+
+    name: str
+    kind: str
+    dims: Sequence[int]
+    optional: bool = False
+
+
+def image_tensor(name: str, options: Options) -> Tensor:
+    """Return an output that holds images in form."""
+    assert options.size is not None
+    height, width = options.size
+    dims = (height, width, 3) if options.layout == "HWC" else (3, height, width)
+    return Tensor(name, _TYPES[options.dtype], dims)
+
+
+ENCODED = Tensor("IMAGE", "TYPE_UINT8", (-1,))
+"""Encoded images, filled up with zeros to one length."""
+KEY = Tensor("KEY", "TYPE_UINT8", (-1,), optional=True)
+"""Their keys as UTF-8, likewise; strings break where a backend was built for another NumPy."""
+
+
+def model_config(
+    name: str,
+    backend: str,
+    options: Options,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    *,
+    why: str,
+) -> str:
+    """Return the configuration of a model of one backend.
+
+    options: those of batches and of the device.
+    why: a line that stands above it.
+    """
+    kind = "KIND_GPU" if options.device == "gpu" else "KIND_CPU"
+    return (
+        f"# {why}\n"
+        f'name: "{name}"\n'
+        f'backend: "{backend}"\n'
+        f"max_batch_size: {options.batch_size}\n"
+        f"{_tensors('input', inputs)}{_tensors('output', outputs)}"
+        "# Requests of equal shapes are answered together.\n"
+        "dynamic_batching {}\n"
+        f"instance_group [ {{ count: 1 kind: {kind} }} ]\n"
+    )
+
+
+def ensemble_config(options: Options, first: str, made: Sequence[Tensor]) -> str:
+    """Return the configuration of the ensemble: a model of gloam, then the network.
+
+    first: the model that makes tensors.
+    made: its outputs; the first of them goes to the network.
+    """
+    inputs = [ENCODED]  # keys are for whoever asks gloam_darken itself
+    given, *others = made
+    outputs = [given._replace(name="OUTPUT"), *others]
+    steps = [
+        _step(first, inputs, made, {given.name: "made"}, ","),
+        _step(NETWORK, [given._replace(name="INPUT")], outputs[:1], {"INPUT": "made"}),
+    ]
+    return (
+        f"# Encoded images to a network's output: {first}, then {NETWORK}.\n"
+        f'name: "{ENSEMBLE}"\n'
+        'platform: "ensemble"\n'
+        f"max_batch_size: {options.batch_size}\n"
+        f"{_tensors('input', inputs)}{_tensors('output', outputs)}"
+        f"ensemble_scheduling {{\n  step [\n{''.join(steps)}  ]\n}}\n"
+    )
+
+
+def _step(
+    model: str,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    between: dict[str, str],
+    end: str = "",
+) -> str:
+    """Return a step of an ensemble; tensors have its names but for those in between."""
+    maps = "".join(
+        f'      {way}_map {{ key: "{name}" value: "{between.get(name, name)}" }}\n'
+        for way, tensors in (("input", inputs), ("output", outputs))
+        for name in (tensor.name for tensor in tensors)
+    )
+    return f'    {{\n      model_name: "{model}"\n      model_version: -1\n{maps}    }}{end}\n'
+
+
+def _tensors(way: str, tensors: Sequence[Tensor]) -> str:
+    lines = [
+        f'  {{ name: "{tensor.name}" data_type: {tensor.kind}'
+        f" dims: [ {', '.join(map(str, tensor.dims))} ]{' optional: true' * tensor.optional} }}"
+        for tensor in tensors
+    ]
+    return f"{way} [\n" + ",\n".join(lines) + "\n]\n"
+
+
+def serialize_pipeline(options: Options) -> bytes:
+    """Return the pipeline of `source` as DALI's backend of Triton reads it.
+
+    It names no GPU, so that it is made without one: whoever reads it says which it runs on.
+    """
+    text = source(options).replace(_SERIALISED, "")
+    names: dict[str, Any] = {}
+    exec(compile(text, "dali.py", "exec"), names)
+    made: bytes = names["preprocess"](device_id=None).serialize()
+    return made
+
+
+def source(options: Options) -> str:
+    """Return the pipeline as a Python file, which DALI's backend reads too."""
+    from nvidia import dali
+
+    mean, std = options.mean_and_std
+    kind = {"float32": "FLOAT", "float16": "FLOAT16", "uint8": "UINT8"}[options.dtype]
+    gpu = options.device == "gpu"
+    more = (
+        f",\n        hw_decoder_load={options.hw_decoder_load},\n        jpeg_fancy_upsampling=True"
+        if gpu
+        else ""
+    )
+    return f'''"""What gloam's loaders do to an image.
+
+model.dali beside it is this, serialised by DALI {dali.__version__}; where a server's
+DALI is older than that, delete model.dali: its backend then reads this file.
+"""
+
+from nvidia.dali import fn, pipeline_def, types
+from nvidia.dali.plugin.triton import autoserialize
+
+
+@autoserialize
+@pipeline_def(batch_size={options.batch_size}, num_threads={options.workers}, \
+device_id={0 if gpu else None})
+def preprocess():
+    encoded = fn.external_source(name="{INPUT}", device="cpu", dtype=types.UINT8, ndim=1)
+    image = fn.decoders.image(
+        encoded,
+        device="{"mixed" if gpu else "cpu"}",
+        output_type=types.RGB{more},
+    )
+    image = fn.resize(image, size={list(options.size or ())}, antialias=True)
+    return fn.crop_mirror_normalize(
+        image, dtype=types.{kind}, output_layout="{options.layout}", mean=[{mean}], std=[{std}]
+    )
+'''

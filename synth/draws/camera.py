@@ -9,7 +9,7 @@ import numpy as np
 
 from ..camera.calibrated_sensors import sensor_colour_matrices
 from ..camera.recipe import CameraRecipe
-from ..degradations.columns import finish_degradations
+from ..degradations.draw import finish_degradations
 from ..kernels.numbers.library import log
 from ..kernels.numbers.sums import rounded_sums
 from ..parameters.distributions import STANDARD, UNIT, Constant

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..camera.illumination import light_tints
 from ..camera.recipe import black_body_tints
-from ..degradations.columns import fill_degradations
+from ..degradations.draw import fill_degradations
 from ..degradations.point_spread import Spread
 from ..kernels.args import CHANNELS, DRAW
 from ..kernels.channel_noise import Grain, Mixing

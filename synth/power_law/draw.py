@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ..degradations.columns import finish_degradations
-from ..degradations.draw import LastDegradationsDraw
+from ..degradations.draw import LastDegradationsDraw, finish_degradations
 from ..parameters.drawing import Drawn, Off, draw_section, nothing_of
 from ..parameters.keyed_columns import Columns, KeyedColumns
 from .recipe import PowerLawRecipe

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..degradations.jpeg import HALVED, JpegSetting, jpeg
+from ..degradations.draw import HALVED, JpegSetting, jpeg
 from ..kernels.arrays import FloatArray, Pixels, Window, check_normal, check_window, read_only
 from ..kernels.curves import encode_table, srgb_to_linear
 from ..kernels.numbers.poisson_table import poisson_alias_table

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..camera.illumination import Field
-from ..degradations.jpeg import JpegSetting
+from ..degradations.draw import JpegSetting
 from ..degradations.point_spread import Spread
 from ..draws.table import DrawTable
 from ..kernels import args

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..camera.illumination import illumination_rows
-from ..degradations.jpeg import jpeg, jpeg_span
+from ..degradations.draw import jpeg, jpeg_span
 from ..kernels.arrays import Pixels, Window, grown, read_only, window_of
 from ..kernels.camera import expose_and_develop
 from ..kernels.degradations.blur import spread_light

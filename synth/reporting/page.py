@@ -10,8 +10,7 @@ from typing import Any
 from ..analysis.all_statistics import ALL_LABELS
 from ..analysis.pair_statistics import LABELS, percentile_text, reference_statistics, summary
 from ..realism.comparison import Realism
-from .charts import histogram
-from .pictures import Shown
+from .pictures import Shown, histogram
 from .subject import DRAWN, Subject
 
 References = dict[str, dict[str, Any]]

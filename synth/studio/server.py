@@ -26,8 +26,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from ...errors import ConfigError, GloamError
-from .photographs import MOST_BYTES
-from .workbench import Workbench
+from .workbench import MOST_BYTES, Workbench
 
 HOST = "127.0.0.1"
 _MOST_JSON = 1 << 20

@@ -7,22 +7,30 @@ import os
 import re
 import shlex
 import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError, GloamError
+from pydantic import BaseModel
+
+from ...errors import ConfigError, GloamError, ImageRefused
 from ...manifests.config import parse_yaml
+from ...manifests.images.header import read_header
+from ...manifests.images.normals import load_normal
 from ...storage.atomic import write_bytes
 from ..analysis.contact_sheet import brighten
 from ..analysis.pair_statistics import LABELS, pair_statistics, reference_statistics
+from ..analysis.preview import say_refused
+from ..camera.calibrated_sensors import camera_names, iso_range
+from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
 from ..models import component_of, draw, low_maker, render
-from ..parameters.schema import WHOLE
+from ..parameters.schema import WHOLE, Each, OneOf, Section, Within
 from ..recipes.annotated import annotated_yaml
 from ..recipes.load import Recipe, load_recipe, recipe_of, shipped_recipes
-from ..recipes.mixture_recipe import MixtureRecipe, flat_values
-from .controls import cameras_of, controls_of
-from .photographs import SIDE, SMALL, Photographs
+from ..recipes.mixture_recipe import MixtureRecipe, flat_values, single_recipes
 
 KEY = "image"
 """Key of every low."""
@@ -30,6 +38,14 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _LONG = 8  # values of a tuple that are written out
 _FOR_PEOPLE = ("name", "about")
 Values = dict[str, Any]
+_HEAVIEST = 10.0  # weight of a mixture's recipe that its slider goes up to
+SIDE = 1024
+"""Longer side, in pixels, that larger photographs are shrunk to before they are darkened."""
+SMALL = 256
+"""The same of the pictures of a sheet."""
+MOST = 60
+MOST_BYTES = 1 << 26
+_DECODED = 24  # normals that are held
 
 
 class Workbench:
@@ -212,3 +228,134 @@ def _shown(value: Any) -> str:
         shown = ", ".join(map(_shown, value[:_LONG]))
         return f"{shown}, ... ({len(value)})" if len(value) > _LONG else shown or "none"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def controls_of(recipe: Recipe) -> list[dict[str, Any]]:
+    """Return the sections of a recipe, each with its fields and further sections.
+
+    Returns a section has `path` (list of keys in the recipe's values), `title`, `about`, `fields`
+    and `sections`. A field has `path`, `name`, `about`, and either `names` (one of them) or `low`,
+    `high`, `unit` and `whole`; `plain` where it is a number, never a distribution.
+    """
+    if not isinstance(recipe, MixtureRecipe):
+        return _section(recipe, [])["sections"]
+    made = []
+    for name, component in recipe.mixture.items():
+        path = ["mixture", name]
+        inner = _section(component.recipe, [*path, "recipe"])
+        weight = {
+            "path": [*path, "weight"],
+            "name": "weight",
+            "about": str(type(component).model_fields["weight"].description),
+            "low": 0.01,
+            "high": _HEAVIEST,
+            "unit": "",
+            "whole": False,
+            "plain": True,
+        }
+        made.append({**inner, "path": path, "title": name, "fields": [weight, *inner["fields"]]})
+    return made
+
+
+def cameras_of(recipe: Recipe) -> dict[str, tuple[float, float]]:
+    """Return the ISOs that each camera is calibrated for, a recipe's own ones too."""
+    own: dict[str, Any] = {}
+    for part in single_recipes(recipe):
+        own |= part.camera.own if part.model == "camera" else {}
+    return {name: iso_range(name, own) for name in (*camera_names(), *own)}
+
+
+def _section(section: BaseModel, path: list[str]) -> dict[str, Any]:
+    fields, sections = [], []
+    for name, field in type(section).model_fields.items():
+        value, own = getattr(section, name), [*path, name]
+        if isinstance(value, Section):
+            sections.append(_section(value, own))
+            continue
+        mark = next((m for m in field.metadata if isinstance(m, Within | OneOf)), None)
+        if mark is None:
+            continue  # for people, or calibrations
+        known: dict[str, Any] = (
+            {"low": mark.low, "high": mark.high, "unit": mark.unit, "whole": mark.whole}
+            if isinstance(mark, Within)
+            else {"names": list(dict.fromkeys([*mark.names, *getattr(section, "own", ())]))}
+        )
+        times = next((m.times for m in field.metadata if isinstance(m, Each)), 1)
+        about = str(field.description or "")
+        fields.append(
+            {"path": own, "name": name, "about": about, "times": times, "plain": False} | known
+        )
+    about = " ".join((type(section).__doc__ or "").strip().split("\n\n")[0].split())
+    title = path[-1] if path else ""
+    return {"path": path, "title": title, "about": about, "fields": fields, "sections": sections}
+
+
+@dataclass(frozen=True)
+class Photograph:
+    """A photograph by its name and its bytes, with its width and height in pixels."""
+
+    name: str
+    data: bytes
+    width: int
+    height: int
+
+
+class Photographs:
+    """Photographs by number; more may be added, by several threads.
+
+    held: sequence of (name, bytes). Those that cannot be used are passed over, with a warning.
+
+    Raises SourceError when none of them can be used.
+    """
+
+    def __init__(self, held: Sequence[tuple[str, bytes]]) -> None:
+        self._held: list[Photograph] = []
+        self._decoded: OrderedDict[tuple[int, int], Pixels] = OrderedDict()
+        self._lock = threading.Lock()
+        refused: list[tuple[str, ImageRefused]] = []
+        for name, data in held:
+            try:
+                self.add(name, data)
+            except ImageRefused as refusal:
+                refused.append((name, refusal))
+        say_refused(refused, len(self._held))
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __getitem__(self, number: int) -> Photograph:
+        return self._held[number]
+
+    def add(self, name: str, data: bytes) -> int:
+        """Add a photograph; returns its number.
+
+        Raises ImageRefused when it cannot be used; ConfigError when there are `MOST` already.
+        """
+        header = read_header(data)
+        load_normal(data, SMALL)  # its pixels too can be read
+        with self._lock:
+            if len(self._held) >= MOST:
+                raise ConfigError(
+                    f"{name}: the limit of {MOST} photographs is reached; restart the studio"
+                )
+            self._held.append(Photograph(name, data, header.width, header.height))
+            return len(self._held) - 1
+
+    def normal(self, number: int, side: int = SIDE) -> Pixels:
+        """Return a photograph's normal, shrunk to a longer side, uint8 RGB (H, W, 3).
+
+        Raises ConfigError when there is no such photograph.
+        """
+        if not 0 <= number < len(self._held):
+            raise ConfigError(f"photo {number}: there are {len(self._held)}")
+        key = number, side
+        with self._lock:
+            if key in self._decoded:
+                self._decoded.move_to_end(key)
+                return self._decoded[key]
+        pixels = load_normal(self._held[number].data, side).pixels
+        with self._lock:
+            self._decoded[key] = pixels
+            while len(self._decoded) > _DECODED:
+                self._decoded.popitem(last=False)
+        return pixels

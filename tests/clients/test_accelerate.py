@@ -13,7 +13,7 @@ from gloam.loaders import PairLoader, TorchLoader  # noqa: E402
 from .ranks import BATCH, LENGTH, TRAIN, VAL, mixed, numbers, on_ranks  # noqa: E402
 
 
-@pytest.fixture(params=["webdataset", "external", "torch", "torch-processes"])
+@pytest.fixture(params=["dali", "torch", "torch-processes"])
 def make(request, shards):
     def loader(split="train"):
         options = {"batch_size": BATCH, "size": (40, 56), "device": "cpu"}
@@ -21,7 +21,7 @@ def make(request, shards):
             return TorchLoader(
                 shards, split, workers=2 if "processes" in request.param else 0, **options
             )
-        return PairLoader(shards, split, reader=request.param, workers=1, **options)
+        return PairLoader(shards, split, workers=1, **options)
 
     return loader
 
@@ -109,7 +109,7 @@ for case in cases:
     if kind == "torch":
         val = accelerator.prepare(TorchLoader(root, "val", **options))
     else:
-        val = accelerator.prepare(PairLoader(root, "val", reader=kind, **options))
+        val = accelerator.prepare(PairLoader(root, "val", **options))
     for _ in range(2):
         seen, own = [], 0
         for _, normal in val:
@@ -124,7 +124,7 @@ for case in cases:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("world", "cases"), [(2, ["webdataset-3", "external-1", "torch-4"]), (3, ["torch-2"])]
+    ("world", "cases"), [(2, ["dali-3", "dali-1", "torch-4"]), (3, ["torch-2"])]
 )
 def test_what_ranks_gather_is_every_pair_once(shards, tmp_path, world, cases):
     on_ranks(world, tmp_path, GATHERED, str(shards), *cases)

@@ -59,8 +59,6 @@ def trainer(shards, kind, folder, **options):
         "device": "cpu",
         "workers": 1 if kind is PairLoader else 0,
     }
-    if kind is PairLoader:
-        common["reader"] = options.pop("reader", "auto")
     model = Brightener()
     arguments = transformers.TrainingArguments(
         output_dir=str(folder),
@@ -116,19 +114,17 @@ def test_three_epochs_are_trained_and_evaluated(shards, tmp_path, kind, accumula
         )
 
 
-@pytest.mark.parametrize(
-    ("kind", "reader"), [(PairLoader, {"reader": "external"}), (TorchLoader, {})]
-)
-def test_a_run_gone_on_with_in_mid_epoch_skips_what_was_seen(shards, tmp_path, kind, reader):
-    model, running = trainer(shards, kind, tmp_path, **reader)
+@pytest.mark.parametrize("kind", [PairLoader, TorchLoader])
+def test_a_run_gone_on_with_in_mid_epoch_skips_what_was_seen(shards, tmp_path, kind):
+    model, running = trainer(shards, kind, tmp_path)
     running.train()
     whole = model.seen[True]
     stop = LENGTH + 4
     _, stopped = trainer(
-        shards, kind, tmp_path, save_strategy="steps", save_steps=stop, max_steps=stop, **reader
+        shards, kind, tmp_path, save_strategy="steps", save_steps=stop, max_steps=stop
     )
     stopped.train()
-    model, running = trainer(shards, kind, tmp_path, **reader)
+    model, running = trainer(shards, kind, tmp_path)
     running.train(resume_from_checkpoint=str(tmp_path / f"checkpoint-{stop}"))
     assert model.seen[True] == whole[stop:]
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import gloam
-from gloam.loaders.options import GIVEN
+from gloam.loaders.options import EXTRAS
 from gloam.manifests.images.normals import encode
 from gloam.synth.clips import frames_of
 
@@ -96,7 +96,7 @@ KNOWN = {
 
 @pytest.mark.parametrize("way", KNOWN)
 def test_draws_know_on_a_gpu_what_they_know_on_a_cpu(pairs, way):
-    more = {"value_range": (-1, 1), "last_batch": "partial", "keys": True, "give": GIVEN}
+    more = {"value_range": (-1, 1), "last_batch": "partial", "keys": True, "extras": EXTRAS}
     options = {"batch_size": 4, "seed": 3, **more, **KNOWN[way]}
     found = known_by_key(gloam.PairLoader(pairs, device="gpu", backend="dali", **options), "cuda")
     for name in ("resident", "reader"):

@@ -35,7 +35,7 @@ def mixture(pairs):
 
 
 def mixed(data, device, **options):
-    made = {**PLAIN, "augment": True, "seed": 3, "exact": True, "give": ["component"]}
+    made = {**PLAIN, "augment": True, "seed": 3, "exact": True, "extras": ["component"]}
     made |= {"last_batch": "partial", "backend": "dali"}
     return gloam.PairLoader(data, **{**made, **options, "device": device})
 

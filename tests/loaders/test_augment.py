@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gloam
-from gloam.loaders.augment import crop_numbers, crops_of, draw_crops
+from gloam.loaders.augment import crop_numbers, crops_of
 from gloam.loaders.options import Options
 from gloam.synth.parameters.keyed_columns import Keys
 
@@ -20,7 +20,6 @@ pytest.importorskip("torch")
 LOADERS = {
     "webdataset": ("PairLoader", "shards", {}),
     "file": ("PairLoader", "files", {}),
-    "external": ("PairLoader", "files", {"reader": "external"}),
     "lows only": ("PairLoader", "shard_lows", {}),
     "resident": ("PairLoader", "shards", {"resident": True}),
     "live": ("PairLoader", "shards", {"live": True}),
@@ -74,7 +73,7 @@ def expected(key: str, epoch: int, options: Options):
     """Cut, resize and flip a pair's picture as its key says; colours run evenly over it."""
     picture = numbered(int(key.rpartition("n")[2]))
     height, width = picture.shape[:2]
-    (crop,) = draw_crops(options, epoch, [key], [(height, width)])
+    (crop,) = crops_of(crop_numbers(options, epoch, [key]), options, [(height, width)])
     top, left, h, w, across, down, turned = crop.tolist()
     rows, columns = options.size or (h, w)
     y = np.clip((np.arange(rows) + 0.5) * h / rows - 0.5, 0, h - 1) + top
@@ -102,10 +101,15 @@ def test_windows_lie_within_images_of_all_sizes(crop):
 def test_crops_are_drawn_by_seed_epoch_and_key_alone():
     options, keys = Options(batch_size=4, size=(64, 64), crop="random", augment=True), ["a", "b"]
     sizes = [(100, 140)] * 2
-    drawn = draw_crops(options, 3, keys, sizes)
-    assert drawn.tolist() == draw_crops(options, 3, keys[::-1], sizes)[::-1].tolist()
-    others = [
-        draw_crops(options, 4, keys, sizes),
-        draw_crops(options.model_copy(update={"seed": 1}), 3, keys, sizes),
-    ]
+    other = options.model_copy(update={"seed": 1})
+    drawn, turned, *others = (
+        crops_of(crop_numbers(how, epoch, own), how, sizes)
+        for how, epoch, own in (
+            (options, 3, keys),
+            (options, 3, keys[::-1]),
+            (options, 4, keys),
+            (other, 3, keys),
+        )
+    )
+    assert drawn.tolist() == turned[::-1].tolist()
     assert all((drawn[:, :2] != other[:, :2]).any() for other in others)

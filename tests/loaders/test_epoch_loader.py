@@ -19,7 +19,7 @@ from .numbered import TRAIN, VAL, epoch_numbers, numbers
 pytest.importorskip("nvidia.dali")
 torch = pytest.importorskip("torch")
 
-KINDS = ["webdataset", "file", "external", "torch", "torch-processes"]
+KINDS = ["shards", "files", "torch", "torch-processes"]
 LENGTH = TRAIN // 4
 
 
@@ -31,9 +31,7 @@ def make(request, shards, files):
             return TorchLoader(
                 shards, split, **options | {"workers": 2 if "processes" in request.param else 0}
             )
-        return PairLoader(
-            files if request.param == "file" else shards, split, reader=request.param, **options
-        )
+        return PairLoader(files if request.param == "files" else shards, split, **options)
 
     return loader
 

@@ -10,7 +10,7 @@ import gloam
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
 from gloam.loaders.backend import choose_backend
-from gloam.loaders.options import GIVEN
+from gloam.loaders.options import EXTRAS
 from gloam.loaders.samples import collate
 from gloam.manifests.images.normals import encode
 from gloam.synth.models import draw
@@ -50,7 +50,7 @@ BEHIND_A_DEMOSAIC = load_recipe("even", ["isp.demosaic=malvar", "isp.chroma.stre
 )
 def test_noise_is_as_strong_as_the_map_says_at_every_level(recipe):
     options = PLAIN | {"recipe": recipe, "size": None, "dtype": "uint8", "batch_size": 4}
-    loader = TorchLoader(PHOTOS, give=("noise", "clean"), **options)
+    loader = TorchLoader(PHOTOS, extras=("noise", "clean"), **options)
     bands: dict[tuple[int, int], list[torch.Tensor]] = {}
     for low, _, given in (batch for _ in range(4) for batch in loader):
         clean, noise = given["clean"], given["noise"]
@@ -67,9 +67,9 @@ def test_noise_is_as_strong_as_the_map_says_at_every_level(recipe):
 
 @pytest.mark.parametrize("recipe", ["even", "night-lights"])
 def test_what_draws_know_is_their_records(recipe):
-    give = ("noise-linear", "linear", "light", "ev", "draw", "mask")
+    asked = ("noise-linear", "linear", "light", "ev", "draw", "mask")
     options = PLAIN | {"recipe": recipe, "size": None, "keys": True, "dtype": "uint8"}
-    loader = TorchLoader(PHOTOS, give=give, **options)
+    loader = TorchLoader(PHOTOS, extras=asked, **options)
     for _, _, keys, given in loader:
         assert (given["noise-linear"] > 0).all()
         assert ((given["linear"] >= 0) & (given["linear"] <= 1)).all()
@@ -84,9 +84,9 @@ def test_what_draws_know_is_their_records(recipe):
 
 
 def test_masks_and_light_of_lamps_are_exact():
-    give = ("mask", "emitter-light")
+    asked = ("mask", "emitter-light")
     options = {**PLAIN, "recipe": load_recipe("night-lights", ["emitters.count=2"])}
-    loader = TorchLoader(PHOTOS, size=None, give=give, keys=True, dtype="uint8", **options)
+    loader = TorchLoader(PHOTOS, size=None, extras=asked, keys=True, dtype="uint8", **options)
     for _, normals, keys, given in loader:
         for i, key in enumerate(keys):
             normal, drawn = normals[i].permute(1, 2, 0).numpy(), loader.live.draw(key, 0)
@@ -98,7 +98,7 @@ def test_masks_and_light_of_lamps_are_exact():
 
 @pytest.mark.parametrize("more", [{}, {"layout": "HWC", "value_range": (-1, 1), "workers": 1}])
 def test_maps_move_with_the_pixels(more):
-    options = {**PLAIN, "augment": True, "give": ["clean", "noise"], **more}
+    options = {**PLAIN, "augment": True, "extras": ["clean", "noise"], **more}
     loader = TorchLoader(PHOTOS, size=(64, 48), **options)
     square = TorchLoader(PHOTOS, size=64, **(options | {"workers": 0}))
     for low, _, given in (batch for one in (loader, square) for _ in range(3) for batch in one):
@@ -110,7 +110,7 @@ def test_maps_move_with_the_pixels(more):
 def test_stored_draws_are_the_records_and_lists_know_nothing(photos, tmp_path):
     root = make_set(tmp_path / "set", photos, "files")
     loader = TorchLoader(
-        root, "val", device="cpu", workers=0, batch_size=4, keys=True, give=["draw"]
+        root, "val", device="cpu", workers=0, batch_size=4, keys=True, extras=["draw"]
     )
     for _, _, keys, given in loader:
         for key, record in zip(keys, given["draw"]["records"], strict=True):
@@ -118,7 +118,8 @@ def test_stored_draws_are_the_records_and_lists_know_nothing(photos, tmp_path):
             own = draw(drawn.recipe, drawn.seed, key)
             assert record == own.model_dump(mode="json")
     pairs = [(photo, photo) for photo in PHOTOS]
-    loader = TorchLoader(pairs, device="cpu", workers=0, batch_size=2, give=["ev", "noise", "draw"])
+    asked = ["ev", "noise", "draw"]
+    loader = TorchLoader(pairs, device="cpu", workers=0, batch_size=2, extras=asked)
     for low, _, given in loader:
         assert given["ev"].isnan().all()
         assert given["noise"].shape == low.shape
@@ -127,15 +128,15 @@ def test_stored_draws_are_the_records_and_lists_know_nothing(photos, tmp_path):
 
 
 def test_what_nobody_knows_is_refused():
-    with pytest.raises(LoaderError, match=r"give 'depth': must be some of"):
-        TorchLoader(PHOTOS, give=["depth"], **PLAIN)
+    with pytest.raises(LoaderError, match=r"extras 'depth': must be some of"):
+        TorchLoader(PHOTOS, extras=["depth"], **PLAIN)
 
 
 @pytest.mark.parametrize("more", [{}, {"live": True, "draws": "set"}, {"resident": True}])
 def test_dali_gives_what_torch_gives(camera_set, more):
     pytest.importorskip("nvidia.dali")
     options = {"device": "cpu", "batch_size": 3, "size": 64, "augment": True, "keys": True}
-    options |= {"give": GIVEN, "value_range": (-1, 1), "workers": 1, "last_batch": "partial"}
+    options |= {"extras": EXTRAS, "value_range": (-1, 1), "workers": 1, "last_batch": "partial"}
     found = by_key(PairLoader(camera_set, backend="dali", **options, **more))
     more = {name: value for name, value in more.items() if name != "resident"}
     wanted = by_key(TorchLoader(camera_set, **options | more | {"workers": 0}))
@@ -159,7 +160,7 @@ def by_key(loader):
 
 def test_dali_knows_nothing_of_lists():
     pytest.importorskip("nvidia.dali")
-    options = {"device": "cpu", "workers": 1, "batch_size": 2, "give": ["noise", "draw"]}
+    options = {"device": "cpu", "workers": 1, "batch_size": 2, "extras": ["noise", "draw"]}
     pairs = [(photo, photo) for photo in PHOTOS]
     for low, _, given in PairLoader(pairs, backend="dali", **options):
         assert given["noise"].shape == low.shape
@@ -169,14 +170,14 @@ def test_dali_knows_nothing_of_lists():
 
 def test_auto_takes_processes_for_maps_of_a_cpu_and_dali_for_a_gpus():
     pytest.importorskip("nvidia.dali")
-    assert choose_backend({"give": ["noise"], "device": "cpu"}).backend == "torch"
-    resident = choose_backend({"give": ["noise"], "device": "cpu", "resident": True})
+    assert choose_backend({"extras": ["noise"], "device": "cpu"}).backend == "torch"
+    resident = choose_backend({"extras": ["noise"], "device": "cpu", "resident": True})
     assert resident.backend == "dali"
-    assert choose_backend({"give": ["noise"], "device": "cuda"}).backend == "dali"
+    assert choose_backend({"extras": ["noise"], "device": "cuda"}).backend == "dali"
 
 
 def test_units_are_those_of_the_images_in_worker_processes_too():
-    loader = TorchLoader(PHOTOS, give=["clean"], size=48, **PLAIN)
+    loader = TorchLoader(PHOTOS, extras=["clean"], size=48, **PLAIN)
     samples = loader.dataset.__getitems__(next(iter(loader.batch_sampler)))
     levels = loader.options.model_copy(update={"dtype": "uint8"})
     *_, given = collate(levels, None, loader.options, samples)

@@ -8,7 +8,7 @@ import torch
 
 import gloam
 from gloam.errors import LoaderError
-from gloam.loaders.devices import converted, converter, find_device
+from gloam.loaders.backend import converted, converter, find_device
 from gloam.loaders.options import Options
 
 

@@ -40,14 +40,14 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def loader_of(kind: str, data: Any, **options: Any) -> Any:
-    reader, _, live = kind.partition(" ")
+    backend, _, live = kind.partition(" ")
     more = {"live": True} if live else {}
-    if reader == "torch":
+    if backend == "torch":
         return TorchLoader(data, workers=1, device="cpu", **_FORM, **more, **options)
-    return PairLoader(data, reader=reader, device="cpu", workers=2, **_FORM, **more, **options)
+    return PairLoader(data, device="cpu", workers=2, **_FORM, **more, **options)
 
 
-KINDS = ["auto", "auto live", "external", "external live", "torch", "torch live"]
+KINDS = ["dali", "dali live", "torch", "torch live"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

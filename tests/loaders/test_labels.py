@@ -36,9 +36,8 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 LOADERS = {
-    "webdataset": ("PairLoader", "stored", {}),
-    "external": ("PairLoader", "stored", {"reader": "external"}),
-    "file": ("PairLoader", "files", {}),
+    "shards": ("PairLoader", "stored", {}),
+    "files": ("PairLoader", "files", {}),
     "live": ("PairLoader", "live", {}),
     "resident": ("PairLoader", "stored", {"resident": True}),
     "torch": ("TorchLoader", "stored", {"workers": 1}),
@@ -124,7 +123,7 @@ def check_mask(pixels: np.ndarray, mask: np.ndarray, record: dict) -> int:
     return 1
 
 
-@pytest.mark.parametrize("kind", ["webdataset", "file", "external", "live", "resident", "torch"])
+@pytest.mark.parametrize("kind", ["shards", "files", "live", "resident", "torch"])
 def test_ranks_epochs_and_resuming_keep_them_in_step(kind, sets):
     options = {"size": 64, "crop": "random", "augment": True, "seed": 3}
     seen = []
@@ -153,7 +152,7 @@ def test_ranks_epochs_and_resuming_keep_them_in_step(kind, sets):
 
 
 def test_without_labels_a_batch_is_as_ever(sets):
-    with loader("webdataset", sets, labels=False, keys=False, size=64) as batches:
+    with loader("shards", sets, labels=False, keys=False, size=64) as batches:
         assert len(next(iter(batches))) == 2
     with loader("torch here", sets, keys=False, size=64) as batches:
         low, normal, labels = next(iter(batches))

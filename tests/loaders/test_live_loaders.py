@@ -1,4 +1,4 @@
-"""Live lows: of every loader and reader the very lows of a stored set, or new ones every epoch."""
+"""Live lows: of every loader the very lows of a stored set, or new ones every epoch."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from gloam.loaders.order import epoch_seed
 LOADERS = [
     ("TorchLoader", {"workers": 0}),
     ("TorchLoader", {"workers": 2}),
-    ("PairLoader", {"reader": "auto"}),
-    ("PairLoader", {"reader": "external"}),
+    ("PairLoader", {}),
 ]
 
 
@@ -111,8 +110,6 @@ def test_both_images_of_a_pair_are_cropped_and_turned_alike(sets, name, options)
 def test_plain_photographs_are_darkened(photographs, name, options):
     paths = gloam.pairs_in(photographs)
     plain = {"batch_size": 1, "dtype": "uint8", "keys": True, "layout": "HWC", "draws": "set"}
-    if options.get("reader") == "auto":
-        options = {}
     made = by_key(loader(name, paths, options, live=True, recipe="even", **plain))
     assert made.keys() == {Path(path).stem for path in paths}
     for key, (low, normal) in made.items():

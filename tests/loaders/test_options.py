@@ -9,7 +9,7 @@ import re
 import pytest
 
 import gloam
-from gloam.errors import LoaderError
+from gloam.errors import GloamWarning, LoaderError
 from gloam.loaders import PairLoader, TorchLoader, backend
 from gloam.loaders.options import ClipOptions, ImageOptions, LoaderOptions, Options, PairOptions
 
@@ -30,8 +30,6 @@ torch = pytest.importorskip("torch")
         ({"batch_size": 1, "rank": 0, "world_size": 99}, "fewer than 99 ranks"),
         ({"batch_size": 1, "rank": 5, "world_size": 2}, "rank 5 of 2"),
         ({"batch_size": 1, "rank": 0}, "both"),
-        ({"batch_size": 1, "reader": "file"}, "cannot read"),
-        ({"batch_size": 1, "reader": "tape"}, "must be auto"),
         ({"batch_size": 1, "split": "dev"}, "must be one of train, val, test"),
         ({"batch_size": 1, "split": "test"}, r"has no pairs in test; it has train 37, val 11$"),
         ({"batch_size": 1, "speed": 9}, "speed: no such option"),
@@ -118,9 +116,8 @@ def test_a_backend_is_chosen_by_its_name(shards, monkeypatch):
     monkeypatch.setattr(backend, "is_installed", lambda: False)
     for front in (PairLoader, gloam.ImageLoader):
         assert "by torch (DALI is not installed)" in repr(front(shards, **options))
-    for wrong in ({"reader": "file"}, {"resident": True}):
-        with pytest.raises(LoaderError, match="goes with backend='dali'"):
-            PairLoader(shards, backend="torch", **options, **wrong)
+    with pytest.raises(LoaderError, match="goes with backend='dali'"):
+        PairLoader(shards, backend="torch", **options, resident=True)
     with pytest.raises(LoaderError, match="this loader has backend='torch'"):
         TorchLoader(shards, backend="dali", **options)
 
@@ -143,3 +140,12 @@ def test_training_cuts_windows_and_validation_takes_the_whole(shards, loader):
 def test_images_are_made_smaller(shards):
     with gloam.ImageLoader(shards, batch_size=2, device="cpu", size=24) as loader:
         assert loader.options.crop == "resize"
+
+
+def test_options_of_earlier_states_are_taken_with_a_line(shards):
+    with pytest.warns(GloamWarning, match="give= is called extras= now"):
+        loader = TorchLoader(shards, batch_size=1, workers=0, device="cpu", give=["ev"])
+    assert loader.options.extras == ("ev",)
+    for name, value in (("reader", "external"), ("shuffle_buffer", 8)):
+        with pytest.warns(GloamWarning, match=f"{name}= has no effect: leave it out"):
+            PairLoader(shards, batch_size=1, device="cpu", **{name: value})

@@ -17,8 +17,7 @@ np = pytest.importorskip("numpy")
 PLAIN = {"batch_size": 4, "device": "cpu", "size": 24}
 KINDS = {
     "torch": lambda root: TorchLoader(root, workers=0, **PLAIN),
-    "webdataset": lambda root: PairLoader(root, backend="dali", **PLAIN),
-    "external": lambda root: PairLoader(root, backend="dali", reader="external", **PLAIN),
+    "dali": lambda root: PairLoader(root, backend="dali", **PLAIN),
     "live": lambda root: PairLoader(root, backend="dali", live=True, **PLAIN),
     "resident": lambda root: PairLoader(root, backend="dali", resident=True, **PLAIN),
     "images": lambda root: ImageLoader(root, backend="dali", **PLAIN),
@@ -109,7 +108,7 @@ def test_a_place_that_the_epoch_does_not_have_is_refused(make, good):
 
 
 SAME = (  # kinds that have one order, whoever makes the batches
-    {"torch", "webdataset", "external", "resident"},
+    {"torch", "dali", "resident"},
     {"images", "torch images"},
     {"mixture"},
     {"dali mixture"},
@@ -137,8 +136,8 @@ def test_a_state_of_clips_ends_where_the_epoch_ends(tmp_path):
 
 
 def test_pairs_in_memory_have_another_order_on_several_ranks(shards):
-    ranks = {"rank": 1, "world_size": 2, "reader": "external", "backend": "dali"}
-    kept = {name: value for name, value in ranks.items() if name != "reader"} | {"resident": True}
+    ranks = {"rank": 1, "world_size": 2, "backend": "dali"}
+    kept = ranks | {"resident": True}
     for one, other in ((ranks, kept), (kept, ranks)):
         with PairLoader(shards, **PLAIN, **one) as loader:
             next(iter(loader))

@@ -36,12 +36,12 @@ def root(request, shards, files):
     return shards if request.param == "shards" else files
 
 
-def test_batches_are_those_of_the_external_reader(root):
+def test_batches_are_those_of_dali(root):
     pytest.importorskip("nvidia.dali")
     options = {"batch_size": 4, "size": (40, 56), "seed": 3, "keys": True, "device": "cpu"}
     with (
         TorchLoader(root, workers=0, **options) as plain,
-        PairLoader(root, reader="external", **options) as dali,
+        PairLoader(root, **options) as dali,
     ):
         for _ in range(2):
             for (low, normal, keys), (other_low, other_normal, other_keys) in zip(

@@ -17,8 +17,8 @@ import numpy as np
 import triton_python_backend_utils as pb_utils  # type: ignore[import-not-found]
 
 from gloam.errors import GloamError
+from gloam.loaders.darkening import transform_photograph
 from gloam.loaders.options import Options
-from gloam.loaders.serving.darkened import transform_photograph
 from gloam.synth.recipes.load import load_recipe
 
 _TAKEN = b"used_dltensor"

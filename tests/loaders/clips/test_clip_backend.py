@@ -63,7 +63,7 @@ def test_the_largest_frames_say_how_many(made):
 
     def at_once_of(device_id, **options):
         with gloam.ClipLoader(made, **common, **options) as loader:
-            return loader.backend._together(loader, 4 * 3, device_id)
+            return loader.backend._at_once(loader, 4 * 3, device_id)
 
     assert at_once_of(0, size=64) == 512 // 12
     assert at_once_of(0, size=1024) == 1
@@ -71,7 +71,7 @@ def test_the_largest_frames_say_how_many(made):
 
 
 def batches_of(made, monkeypatch, together, *, skip=0, **options):
-    monkeypatch.setattr(ClipBackend, "_together", lambda *_: together)
+    monkeypatch.setattr(ClipBackend, "_at_once", lambda *_: together)
     common = {"device": "cpu", "workers": 2, "backend": "dali", "keys": True, "seed": 1}
     with gloam.ClipLoader(made, **(common | options)) as loader:
         if not skip:

@@ -15,9 +15,9 @@ from torch.utils.data import DataLoader
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import GloamWarning, LoaderError
-from gloam.loaders.clips import backend, clip_bytes
-from gloam.loaders.clips.frame_sources import DecodingFailed
-from gloam.loaders.clips.videos import reading
+from gloam.loaders.clips import clip_decoders as backend
+from gloam.loaders.clips import video_frames
+from gloam.loaders.clips.video_frames import DecodingFailed
 from gloam.loaders.dali import decoder
 from gloam.loaders.options import Options
 from gloam.manifests.clips.listing import video_and_times
@@ -308,13 +308,13 @@ def test_videos_that_dali_does_not_decode(tmp_path, name, codec, form, shape, ex
 
 def test_frames_that_are_not_those_of_pyav_are_noticed(videos, monkeypatch, capsys):
     whole = loader(videos, frames=4, size=32)
-    right = clip_bytes.bytes_of
+    right = video_frames.bytes_of
 
     def bytes_of(*given, **more):
         data, numbers, size = right(*given, **more)
         return data, numbers[::-1].copy(), size
 
-    monkeypatch.setattr(reading, "bytes_of", bytes_of)
+    monkeypatch.setattr(video_frames, "bytes_of", bytes_of)
     options = {"frames": 4, "size": 32} | WAYS["dali"]
     with pytest.raises(DecodingFailed, match="are not those that PyAV decodes"):
         list(loader(videos, **options))

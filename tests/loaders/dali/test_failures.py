@@ -9,8 +9,8 @@ import pytest
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader
 from gloam.loaders.dali import failures
-from gloam.loaders.dataset import decoded_pair
 from gloam.loaders.index import contents_of
+from gloam.loaders.stored_pairs import decoded_pair
 
 pytest.importorskip("nvidia.dali")
 pytest.importorskip("torch")
@@ -25,25 +25,23 @@ def test_a_damaged_image_is_named_by_shard_key_and_member(shards, tmp_path):
     with open(low.path, "r+b") as handle:
         handle.seek(low.offset)
         handle.write(bytes(low.size))
-    for reader in ("webdataset", "external"):
-        with (
-            PairLoader(root, batch_size=4, reader=reader, **PLAIN) as loader,
-            pytest.raises(LoaderError, match=rf"train-000001\.tar: {key}\.low cannot be decoded"),
-        ):
-            for _ in loader:
-                pass
+    with (
+        PairLoader(root, batch_size=4, **PLAIN) as loader,
+        pytest.raises(LoaderError, match=rf"train-000001\.tar: {key}\.low cannot be decoded"),
+    ):
+        for _ in loader:
+            pass
 
 
-@pytest.mark.parametrize("reader", ["webdataset", "file", "external"])
+@pytest.mark.parametrize("layout", ["shards", "files"])
 def test_a_damaged_image_is_named_without_decoding_the_set(
-    shards, files, tmp_path, reader, monkeypatch
+    shards, files, tmp_path, layout, monkeypatch
 ):
     """In its second epoch, of a rank of two, and with what was damaged far from the first
     batches."""
-    root = shutil.copytree(files if reader == "file" else shards, tmp_path / "copy")
+    root = shutil.copytree(files if layout == "files" else shards, tmp_path / "copy")
     options = {
         "batch_size": 2,
-        "reader": reader,
         "rank": 1,
         "world_size": 2,
         "seed": 3,
@@ -76,11 +74,10 @@ def test_a_damaged_image_is_named_without_decoding_the_set(
     assert len(decoded) <= (2 + 1) * 2 + 2
 
 
-@pytest.mark.parametrize("reader", ["webdataset", "external"])
-def test_a_pass_that_failed_neither_ends_quietly_nor_saves_a_wrong_place(shards, tmp_path, reader):
+def test_a_pass_that_failed_neither_ends_quietly_nor_saves_a_wrong_place(shards, tmp_path):
     root = shutil.copytree(shards, tmp_path / "copy")
     low = contents_of(root, "train").pairs[20].low
-    options = {"batch_size": 2, "reader": reader, "prefetch": 1, "shuffle": False, **PLAIN}
+    options = {"batch_size": 2, "prefetch": 1, "shuffle": False, **PLAIN}
     with PairLoader(root, keys=True, **options) as loader:
         expected = [keys for *_, keys in loader]
     with open(low.path, "r+b") as handle:

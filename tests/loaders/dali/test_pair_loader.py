@@ -1,4 +1,4 @@
-"""Every reader on DALI's CPU back end: pairs in step, exact epochs, exact resume, errors."""
+"""All sets and lists on DALI's CPU back end: pairs in step, exact epochs, exact resume, errors."""
 
 from __future__ import annotations
 
@@ -18,32 +18,24 @@ from ..numbered import TRAIN, VAL, epoch_numbers, mixed_sizes, numbered, numbers
 pytest.importorskip("nvidia.dali")
 torch = pytest.importorskip("torch")
 
-READERS = [
-    "webdataset",
-    "file",
-    "external-shards",
-    "external-files",
-    "external-list",
-    "webdataset-lows",
-    "file-lows",
-]
+KINDS = ["shards", "files", "list", "shards-lows", "files-lows"]
 PLAIN = {"device": "cpu", "workers": 2, "size": (40, 56)}
 
 
-@pytest.fixture(params=READERS)
+@pytest.fixture(params=KINDS)
 def make(request, shards, files, shard_lows, file_lows):
-    """Loaders over the same pairs by every reader."""
+    """Loaders over the same pairs, wherever they lie."""
 
     def loader(split="train", **options):
-        reader, _, kind = request.param.partition("-")
-        if kind == "list":
+        layout, _, lows_only = request.param.partition("-")
+        if layout == "list":
             stored = contents_of(files, split).pairs
             pairs = [(stored[i].low.path, stored[i].normal.path) for i in range(len(stored))]
             return PairLoader(pairs, split, **PLAIN | options)
-        root, lows = (files, file_lows) if "file" in request.param else (shards, shard_lows)
-        if kind == "lows":
-            return PairLoader(lows, split, normals=root, reader=reader, **PLAIN | options)
-        return PairLoader(root, split, reader=reader, **PLAIN | options)
+        root, lows = (files, file_lows) if layout == "files" else (shards, shard_lows)
+        if lows_only:
+            return PairLoader(lows, split, normals=root, **PLAIN | options)
+        return PairLoader(root, split, **PLAIN | options)
 
     return loader
 
@@ -226,9 +218,7 @@ def test_a_set_of_lows_only_wants_its_own_normals(shards, files, shard_lows, fil
         for name in unit.read_text().split()
     )
     assert not list(file_lows.rglob("normal"))
-    with PairLoader(
-        shard_lows, "val", normals=shards, reader="external", batch_size=4, **PLAIN
-    ) as loader:
+    with PairLoader(shard_lows, "val", normals=shards, batch_size=4, **PLAIN) as loader:
         assert sorted(epoch_numbers(loader)) == sorted(
             epoch_numbers(PairLoader(shards, "val", batch_size=4, **PLAIN))
         )

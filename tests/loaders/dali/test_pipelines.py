@@ -19,10 +19,10 @@ PLAIN = {"device": "cpu", "workers": 2, "size": (40, 56)}
 @pytest.fixture
 def decoders(monkeypatch) -> list[dict[str, Any]]:
     """Return what decoders are asked for, by pipelines of a GPU too: decoding stays on the CPU."""
-    from gloam.loaders.dali import operators
+    from gloam.loaders.dali import pipelines
 
     asked = []
-    real = operators.fn
+    real = pipelines.fn
 
     class Recording:
         def __getattr__(self, name):
@@ -34,7 +34,7 @@ def decoders(monkeypatch) -> list[dict[str, Any]]:
                 asked.append(arguments)
                 return real.decoders.image(images, **arguments | {"device": "cpu"})
 
-    monkeypatch.setattr(operators, "fn", Recording())
+    monkeypatch.setattr(pipelines, "fn", Recording())
     return asked
 
 

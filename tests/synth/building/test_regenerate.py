@@ -28,7 +28,7 @@ from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import regenerate
 from gloam.synth.building.request import OutputOptions, Request
 from gloam.synth.recipes.load import load_recipe
-from gloam.synth.reporting.subject import set_subject
+from gloam.synth.reporting.report import set_subject
 
 from ...trees import files_of
 

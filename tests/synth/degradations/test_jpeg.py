@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import gloam
-from gloam.synth.degradations.jpeg import HALVED, JpegSetting, jpeg, jpeg_span
+from gloam.synth.degradations.draw import HALVED, JpegSetting, jpeg, jpeg_span
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.kernels.degradations.jpeg import COSINES, quantisers
 

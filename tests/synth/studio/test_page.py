@@ -9,9 +9,8 @@ import pytest
 
 import gloam
 from gloam.synth.recipes.load import load_recipe
-from gloam.synth.studio.photographs import Photographs
 from gloam.synth.studio.server import StudioServer
-from gloam.synth.studio.workbench import Workbench
+from gloam.synth.studio.workbench import Photographs, Workbench
 
 from ...browser import NEEDED, Watched, accessible, browser
 from .test_workbench import encoded

@@ -17,9 +17,8 @@ import pytest
 import gloam
 from gloam.errors import ConfigError
 from gloam.synth.recipes.load import load_recipe
-from gloam.synth.studio.photographs import MOST_BYTES, Photographs
 from gloam.synth.studio.server import StudioServer
-from gloam.synth.studio.workbench import Workbench
+from gloam.synth.studio.workbench import MOST_BYTES, Photographs, Workbench
 
 from .test_workbench import encoded, pixels, values_of
 

@@ -16,9 +16,15 @@ from gloam.synth.analysis.preview import read_photographs
 from gloam.synth.parameters.distributions import Distribution
 from gloam.synth.recipes.load import load_recipe, recipe_of, shipped_recipes
 from gloam.synth.recipes.mixture_recipe import MixtureRecipe
-from gloam.synth.studio.controls import cameras_of, controls_of
-from gloam.synth.studio.photographs import MOST, SIDE, Photographs
-from gloam.synth.studio.workbench import Workbench, changes
+from gloam.synth.studio.workbench import (
+    MOST,
+    SIDE,
+    Photographs,
+    Workbench,
+    cameras_of,
+    changes,
+    controls_of,
+)
 
 from ...conftest import picture
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 import gloam
 from gloam.errors import ImageRefused
-from gloam.loaders.clips.low_pixels import low_pixels
+from gloam.loaders.clips.stored_clips import low_pixels
 from gloam.synth.kernels.png.adler import adler
 from gloam.synth.kernels.png.decode import decode_png, decode_pngs, png_size
 from gloam.synth.kernels.png.deflate import deflate, most_bytes

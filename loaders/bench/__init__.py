@@ -1,1 +1,0 @@
-"""Measure how fast loaders are on this machine, compared with plain ones."""

@@ -1,1 +1,0 @@
-"""Videos: the order of their clips, and who decodes their parts when."""

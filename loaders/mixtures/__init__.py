@@ -1,1 +1,0 @@
-"""Mixtures of sources: which sample comes when, and loaders of them."""

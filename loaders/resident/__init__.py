@@ -1,1 +1,0 @@
-"""Decoded images that stay in memory."""
