@@ -25,11 +25,13 @@ from typing import Any, Generic
 
 from ..errors import WorkerLost
 from ..storage.store_requests import environment
+from ..storage.untrusted import whole
 from .engine import Counted, J, R, ignore_progress
 from .forkserver import prepare_workers
 from .lost_workers import Parted, WorkerStates, ends_process
 from .process import available_cores, begin_worker, main_left_alone, may_have_children
 
+MOST_WORKERS = 1 << 12
 _counter: _LocalCounter | None = None
 _states: WorkerStates | None = None
 _pools: set[ProcessPoolExecutor] = set()  # of the maps that run
@@ -73,6 +75,9 @@ class LocalEngine:
     workers: int = 1
     deaf: bool = False
     far = False
+
+    def __post_init__(self) -> None:
+        whole("workers", self.workers, 0, MOST_WORKERS)
 
     def map(
         self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignore_progress

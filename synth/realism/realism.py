@@ -12,6 +12,7 @@ import numpy as np
 from ...errors import ConfigError, SourceError
 from ...manifests.sources.folders import image_pairs
 from ...progress import Progress, Silent
+from ...storage.untrusted import whole
 from ..kernels.arrays import IntArray
 from ..recipes.load import Recipe, load_recipe
 from .comparison import Group, Realism, Rows, compare_groups
@@ -77,7 +78,7 @@ def realism(
     """
     require_classifier()
     lows = Path(lows)
-    shown = progress or Silent()
+    shown, seed = progress or Silent(), whole("seed", seed)
     shown.stage("measuring pairs", None)
     normals, against, photos = (
         None if path is None else Path(path) for path in (normals, against, photos)

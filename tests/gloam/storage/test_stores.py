@@ -201,7 +201,7 @@ def test_a_request_that_fails_is_made_again(through, bucket, how, monkeypatch):
 def test_a_store_that_goes_on_failing_is_one_line(through, bucket, monkeypatch):
     monkeypatch.setenv(store_requests.PATIENCE, "1")
     through.fails = lambda number, method, target: "500"
-    with pytest.raises(OSError, match="the store fails.* check the address") as raised:
+    with pytest.raises(OSError, match=r"the store fails.* check the address") as raised:
         (as_path(bucket) / "object").read_bytes()
     for error in (raised.value, pickle.loads(pickle.dumps(raised.value))):
         assert isinstance(error, StoreError)
