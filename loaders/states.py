@@ -74,8 +74,9 @@ class MixtureState(_Fingerprinted):
         before = self.epoch * count
         if not (self.epoch if dropped else before) <= self.begun <= before:
             raise damaged("begun", f"epoch {self.epoch} does not begin at sample {self.begun}")
-        if self.step > self.begun + self.taken:
-            raise damaged("step", f"{self.step} steps for {self.begun + self.taken} samples")
+        before = self.begun + self.taken
+        if self.step > before or not self.step and before:
+            raise damaged("step", f"{self.step} steps for {before} samples")
 
 
 S = TypeVar("S", bound=_Fingerprinted)
