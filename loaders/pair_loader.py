@@ -98,7 +98,6 @@ class PairLoader(EpochLoader):
         if mixture is None:
             components = open_single(data, given, split, seed)
             ((single,), name) = components, components[0].contents.name
-            warn_enlarged(data, single.contents, sizes[0].size)
             identity = single.contents.identity
             order = EpochOrder(single.count, seed, sizes[0].shuffle, own=bool(resident))
             self.reader = _reader_of(given, single, choice.backend)
@@ -109,6 +108,8 @@ class PairLoader(EpochLoader):
             identity = hashlib.sha256(own.encode()).hexdigest()[:16]
             order = _mixed_order(mixture, components, sizes[0])
             self.reader = "torch" if choice.backend == "torch" else "external"
+        for component in components:
+            warn_enlarged(component.contents, sizes[0].size)
         super().__init__(
             components,
             order,

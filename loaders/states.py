@@ -75,7 +75,7 @@ class MixtureState(_Fingerprinted):
         if not (self.epoch if dropped else before) <= self.begun <= before:
             raise damaged("begun", f"epoch {self.epoch} does not begin at sample {self.begun}")
         before = self.begun + self.taken
-        if self.step > before or not self.step and before:
+        if self.step > before or (not self.step and before):
             raise damaged("step", f"{self.step} steps for {before} samples")
 
 

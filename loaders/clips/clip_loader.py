@@ -15,6 +15,7 @@ from ...storage.stores import as_path
 from ..backend import Choice, options_for
 from ..components import OpenComponent
 from ..epoch_loader import EpochLoader
+from ..index import warn_enlarged
 from ..lows import is_live, live_lows
 from ..options import ClipOptions, Options, check_names
 from ..order import EpochOrder
@@ -113,6 +114,7 @@ class ClipLoader(EpochLoader):
         else:
             contents = clips_in(data, windows)
         chosen, wanted = options_for("torch", options, training, live)
+        warn_enlarged(contents, chosen.size)
         lows = live_lows(held, recipe, draws, chosen.seed, training) if live else None
         self._groups = group_clips(contents.clips) if has_videos(contents) else None
         drawn = contents.count, chosen.seed, chosen.shuffle

@@ -15,12 +15,15 @@ from typing import Any, NamedTuple
 from ...errors import GloamWarning, ImageRefused, LoaderError, Reason, SourceError
 from ...manifests.clips.listing import list_clips, warn_of_videos
 from ...manifests.clips.load_clip import check_frames, load_files
+from ...manifests.clips.video import probe_video
 from ...manifests.clips.windows import Windows, clip_path, frame_files, video_and_times
+from ...manifests.images.header import read_header
 from ...manifests.selection.keys import make_keys
 from ...manifests.sets.layouts.extents import Extent
 from ...manifests.sets.pair_set import PairSet
-from ...manifests.sources import Location
+from ...manifests.sources import Location, read
 from ...synth.clips import frame_name
+from ..columns import read_extent
 from ..index import Contents, contents_of, contents_of_set
 
 
@@ -64,6 +67,20 @@ class ClipContents(Contents):
             lows = () if self.live else places[: self.frames]
             made.append(StoredClip(keys[number], lows, places[-self.frames :]))
         return made
+
+    def first_size(self) -> tuple[int, int]:
+        """Return height and width of the first frame."""
+        if self.layout is not None:
+            return super().first_size()
+        clip = self.clips[0]
+        if clip.place is None:
+            data = read_extent(clip.normals[0])
+        elif (files := frame_files(clip.place)) is not None:
+            data = read(files[0])
+        else:
+            return probe_video(clip.video[0]).size
+        header = read_header(data)
+        return header.height, header.width
 
     def keys_of(self, numbers: Iterable[int]) -> list[str]:
         """Return the keys of clips, by their numbers."""
