@@ -172,7 +172,7 @@ ENLARGED = {
     "list": lambda shards, photos, options: TorchLoader(pairs_in(photos), live=True, **options),
     "mixture": lambda shards, photos, options: TorchLoader(mix({"a": (shards, 1)}), **options),
     "clips": lambda shards, photos, options: ClipLoader(
-        [(path, path) for path, _ in pairs_in(photos, photos)[:2]],
+        pairs_in(photos, photos)[:4],
         backend="torch",
         frames=2,
         **options,
