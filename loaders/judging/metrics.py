@@ -49,7 +49,7 @@ class Image(NamedTuple):
             return samples
         if samples.dtype == np.uint8:
             return np.asarray(cv2.LUT(np.ascontiguousarray(samples), self.table), np.float64)
-        return self.table[samples]
+        return self.table.take(samples)
 
     def through(self, curve: Callable[[Values], Values]) -> Image:
         """Return the image whose values are those of a curve."""

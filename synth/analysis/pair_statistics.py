@@ -108,7 +108,7 @@ def luminance(pixels: Pixels) -> FloatArray:
 
 
 def _mean_luminance(pixels: Pixels) -> float:
-    parts = (luminance(pixels[rows]).sum() for rows, _, _ in _strips(*pixels.shape[:2]))
+    parts = (luminance(pixels[rows]).sum() for rows, _, _ in _strips(pixels.shape))
     return float(sum(parts)) / (pixels.shape[0] * pixels.shape[1])
 
 
@@ -127,11 +127,12 @@ def log_grid(pixels: Pixels) -> FloatArray:
     return np.log2(np.maximum(np.array(means), _FAINTEST))
 
 
-def _strips(height: int, width: int, around: int = 0) -> Iterator[tuple[slice, slice, slice]]:
+def _strips(shape: tuple[int, ...], around: int = 0) -> Iterator[tuple[slice, slice, slice]]:
     """Yield rows of a large image as few at a time as need no gigabytes.
 
     Returns these rows, these with so many around them, and where the former lie in the latter.
     """
+    height, width = shape[:2]
     step = max(_STRIP // max(width, 1), 4 * around, 1)
     for first in range(0, height, step):
         last, above = min(first + step, height), max(first - around, 0)
@@ -145,7 +146,7 @@ def _strips(height: int, width: int, around: int = 0) -> Iterator[tuple[slice, s
 def texture(normal: Pixels) -> FloatImage:
     """Return the texture (H, W) of a normal: the variance of its green near each pixel."""
     found = np.empty(normal.shape[:2], np.float32)
-    for rows, wider, own in _strips(*found.shape, _REACH):
+    for rows, wider, own in _strips(found.shape, _REACH):
         green = normal[wider, :, 1].astype(np.float32)
         mean = cv2.GaussianBlur(green, (0, 0), 2)
         found[rows] = (cv2.GaussianBlur(green * green, (0, 0), 2) - mean * mean)[own]
@@ -164,11 +165,11 @@ def flattest(normal: Pixels, share: float = _FLATTEST, textures: FloatImage | No
 def noise(low: Pixels, flat: Mask) -> dict[str, float]:
     """Measure the residual of the low to its own blur (sigma 2), where the normal is flattest."""
     colours, neighbours = _Moments(3), _Moments(2)
-    for rows, wider, own in _strips(*flat.shape, _REACH):
+    for rows, wider, own in _strips(flat.shape, _REACH):
         rest, here = residual(low[wider].astype(np.float32))[own], flat[rows]
         colours.add(rest[here])
-        green, both = rest[..., 1], here[:, :-1] & here[:, 1:]
-        neighbours.add(np.stack([green[:, :-1][both], green[:, 1:][both]], 1))
+        both = here[:, :-1] & here[:, 1:]
+        neighbours.add(np.stack([rest[:, :-1, 1][both], rest[:, 1:, 1][both]], 1))
     red, green, blue = colours.deviations()
     return {
         "noise_r": red,
@@ -230,7 +231,7 @@ def block_means(image: npt.NDArray[Any], side: int) -> FloatArray:
     """Return the means (N, 3) of the whole blocks of an image, `side` pixels high and wide."""
     height, width = (max(1, length // side) for length in image.shape[:2])
     means = np.empty((height, width, 3), np.float32)
-    for rows, _, _ in _strips(height, side * side * width):
+    for rows, _, _ in _strips((height, side * side * width)):
         cut = image[rows.start * side : rows.stop * side, : width * side]
         size = width, rows.stop - rows.start
         means[rows] = cv2.resize(cut.astype(np.float32), size, interpolation=cv2.INTER_AREA)
