@@ -185,6 +185,7 @@ def _judge(job: tuple[tuple[dict[str, Path], ...], int]) -> list[_Made]:
                 means = brightness(image.levels(), seen)
             if len(values) != 2:  # the blind gain, which shows what the low does
                 mismatches.append(mismatch(image.levels(), seen))
+            del image, each, both  # before the next one is read
         made.append(_Made(values, means, mismatches, look_at(seen)))
         count()
     return made
@@ -207,6 +208,7 @@ def _images(own: dict[str, Path]) -> Iterator[tuple[metrics.Image, metrics.Image
         yield image, normal
         if name == "low":
             yield metrics.blind_gain(image), normal
+        del image
 
 
 def read_image(path: Path) -> metrics.Image:
