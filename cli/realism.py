@@ -12,6 +12,7 @@ from ..storage.atomic import write_bytes
 from ..synth.realism.realism import realism as find_realism
 from .common import (
     PATH,
+    brighter_lows_option,
     check_output,
     json_option,
     options_of,
@@ -35,6 +36,7 @@ from .workers import working
     pairs="Largest number of pairs to compare, evenly spread.",
 )
 @seed_option
+@brighter_lows_option
 @json_option
 @click.option(
     "--figure",

@@ -8,6 +8,7 @@ for programs.
       ConfigError       an unknown key or a wrong value; also a ValueError
       SetError          an output cannot be written, is something else, or was begun otherwise
         DamagedError    a set's own record is not as it was written
+      StoreError        an object store fails or refuses a request; also an OSError
       LoaderError       a set cannot be loaded as asked; also a ValueError
       WorkerLost        a worker process ended without an answer; also a RuntimeError
       ImageRefused      one photograph cannot be used, for a `Reason`; a build counts it and goes on
@@ -105,6 +106,24 @@ class SetError(GloamError):
 
 class DamagedError(SetError):
     """A set's own record is damaged; building the set again from its sources repairs it."""
+
+
+class StoreError(GloamError, OSError):
+    """An object store cannot be reached, fails, or refuses a request."""
+
+    @classmethod
+    def of(cls, number: int, path: object, what: str) -> Self:
+        """Return the error with what an OSError of that number has."""
+        made = cls.at(path, what)
+        made.errno, made.strerror, made.filename = number, made.what, str(path)
+        return made
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        own = {name: getattr(self, name) for name in ("errno", "strerror", "filename")}
+        return type(self), self.args, self.__dict__ | own
 
 
 class LoaderError(GloamError, ValueError):

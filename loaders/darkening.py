@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..manifests.images.decode import decode_as_rgb
+from ..storage.untrusted import whole
 from ..synth.image_types import image_of
 from ..synth.kernels.arrays import Pixels, Window
 from ..synth.kernels.resize import flip_normalize, resized
@@ -70,10 +71,8 @@ class Darken:
     def __init__(
         self, recipe: Recipe | str = DEFAULT, *, seed: int = 0, overrides: Overrides = ()
     ) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
         self.recipe = load_recipe(recipe, overrides)
-        self.seed = int(seed)
+        self.seed = whole("seed", seed)
         self._calls = 0
         # The next calls' numbers, and what makes their lows.
         self._ahead: tuple[dict[str, int], LowMaker | None] = {}, None
@@ -173,6 +172,7 @@ def darken_batch(
     True
     """
     chosen = load_recipe(recipe, overrides)
+    seed = whole("seed", seed)
     names = [str(i) for i in range(len(images))] if keys is None else list(keys)
     if len(names) != len(images):
         raise ValueError(f"{len(images)} images, {len(names)} keys: each image needs one")

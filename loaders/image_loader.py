@@ -91,7 +91,7 @@ class ImageLoader(EpochLoader):
         choice = choose_backend(given)
         images, contents = _found(data, split)
         chosen, wanted = options_for(choice.backend, given, split == "train", False)
-        warn_enlarged(data, contents, chosen.size)
+        warn_enlarged(contents, chosen.size)
         contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
         if images is not None:
             self.classes, numbers = images.names, np.array(images.labels, np.int64)

@@ -105,6 +105,14 @@ class Contents:
         """True if any file is in an object store, which gloam reads by ranges."""
         return in_store(self.root) or in_store(self.normal_root)
 
+    def first_size(self) -> tuple[int, int]:
+        """Return height and width of the first picture."""
+        if self.layout is not None:
+            record = next(open_set(self.root).records(self.split))
+            return int(record["height"]), int(record["width"])
+        header = read_header(read_extent(self.pair(0).normal))
+        return header.height, header.width
+
     @property
     def two_sets(self) -> bool:
         """True if lows and normals are in different sets."""
@@ -297,21 +305,12 @@ def contents_of_set(pairs: PairSet, split: str, live: bool) -> Contents:
     )
 
 
-def warn_enlarged(held: Any, contents: Contents, size: tuple[int, int] | None) -> None:
-    """Warn where the first picture has to be enlarged by more than `_ENLARGED` to have a size.
-
-    held: what is loaded; a PairSet has records.
-    """
+def warn_enlarged(contents: Contents, size: tuple[int, int] | None) -> None:
+    """Warn where the first picture has to be enlarged by more than `_ENLARGED` to have a size."""
     if size is None or contents.remote:
         return
     try:
-        if contents.layout is not None:
-            held = held if isinstance(held, PairSet) else open_set(contents.root)
-            record = next(held.records(contents.split))
-            height, width = int(record["height"]), int(record["width"])
-        else:
-            header = read_header(read_extent(contents.pair(0).normal))
-            height, width = header.height, header.width
+        height, width = contents.first_size()
     except (GloamError, OSError, LookupError, ValueError, StopIteration):  # it is said when read
         return
     factor = max(size[0] / height, size[1] / width)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from ..errors import GloamWarning, LoaderError
+from ..storage.untrusted import Whole
 
 if TYPE_CHECKING:
     import torch
@@ -23,6 +24,8 @@ EXTRAS = ("component", "draw", "ev", "mask", "emitter-light", *EXTRA_MAPS)
 """What `PairOptions.extras` may name."""
 
 
+MOST = 1 << 16
+"""Largest number of samples, pixels, workers and the like."""
 Size = int | tuple[int, int]
 Crop = Literal["resize", "random", "random-resized"]
 Backend = Literal["auto", "dali", "torch"]
@@ -277,8 +280,8 @@ class Options(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    batch_size: int = Field(ge=1)
-    size: tuple[int, int] | None = None
+    batch_size: Whole = Field(ge=1, le=MOST)
+    size: tuple[Whole, Whole] | None = None
     crop: Literal["resize", "random", "random-resized"] = "resize"
     augment: bool = False
     pad: bool = False
@@ -287,27 +290,27 @@ class Options(BaseModel):
     layout: Literal["CHW", "HWC"] = "CHW"
     framework: Literal["torch", "numpy", "cupy"] = "torch"
     shuffle: bool = True
-    seed: int = Field(default=0, ge=0)
+    seed: Whole = Field(default=0, ge=0, lt=2**63)
     last_batch: Literal["drop", "partial", "even", "padded"] | None = "drop"
     keys: bool = False
     labels: bool = False
     extras: tuple[str, ...] = ()
     device: Literal["gpu", "cpu"] = "cpu"
-    workers: int = Field(default=4, ge=0)
+    workers: Whole = Field(default=4, ge=0, le=MOST)
     hw_decoder_load: float = Field(default=0.9, ge=0, le=1)
     exact: bool = False
-    resident_side: int | None = Field(default=None, ge=1)
-    prefetch: int = Field(default=4, ge=1)
+    resident_side: Whole | None = Field(default=None, ge=1)
+    prefetch: Whole = Field(default=4, ge=1, le=MOST)
 
     @field_validator("size", mode="before")
     @classmethod
     def _both_sides(cls, size: Any) -> Any:
-        return (size, size) if isinstance(size, int) and not isinstance(size, bool) else size
+        return size if size is None or isinstance(size, tuple | list) else (size, size)
 
     @model_validator(mode="after")
     def _fitting(self) -> Options:
-        if self.size is not None and min(self.size) < 1:
-            raise ValueError("size must be at least 1")
+        if self.size is not None and not 1 <= min(self.size) <= max(self.size) <= MOST:
+            raise ValueError(f"size must be 1 to {MOST}")
         if self.size is None and self.crop != "resize":
             raise ValueError(f"crop={self.crop!r} needs a size")
         if self.size is not None and self.pad:

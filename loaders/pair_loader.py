@@ -93,7 +93,6 @@ class PairLoader(EpochLoader):
         name = identity = ""  # those of the set or list
         if mixture is None:
             components = (single,) = open_single(data, given, split, seed)
-            warn_enlarged(data, single.contents, sizes[0].size)
             order = EpochOrder(single.count, seed, sizes[0].shuffle, own=bool(resident))
         else:
             first = {**given, "size": sizes[0].size}
@@ -101,6 +100,8 @@ class PairLoader(EpochLoader):
             own = json.dumps([[part.name, part.fingerprint()] for part in components])
             identity = hashlib.sha256(own.encode()).hexdigest()[:16]
             order = _mixed_order(mixture, components, sizes[0])
+        for component in components:
+            warn_enlarged(component.contents, sizes[0].size)
         super().__init__(components, order, sizes, given, split, name, identity)
         from .workers import set_up
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..engines.process import available_cores
 from ..errors import LoaderError
+from ..storage.untrusted import whole
 from .options import Options
 
 _LOCAL = (
@@ -33,7 +34,7 @@ class Rank:
     world: int = 1
 
     def __post_init__(self) -> None:
-        if not 0 <= self.rank < self.world:
+        if not 0 <= whole("rank", self.rank) < whole("world_size", self.world):
             raise LoaderError(
                 f"rank {self.rank} of {self.world}: must be from 0 to {self.world - 1}"
             )

@@ -6,14 +6,13 @@ kind of loader it is of, and places are compared with what the loader has.
 
 from __future__ import annotations
 
-import operator
 from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
-from ..errors import LoaderError
+from ..errors import ConfigError, LoaderError
 from ..manifests.sets.info import differences
-from ..storage.untrusted import first_finding, shown
+from ..storage.untrusted import first_finding, whole
 
 STATE_VERSION = 2
 MOST_EPOCHS = 1 << 31
@@ -75,8 +74,9 @@ class MixtureState(_Fingerprinted):
         before = self.epoch * count
         if not (self.epoch if dropped else before) <= self.begun <= before:
             raise damaged("begun", f"epoch {self.epoch} does not begin at sample {self.begun}")
-        if self.step > self.begun + self.taken:
-            raise damaged("step", f"{self.step} steps for {self.begun + self.taken} samples")
+        before = self.begun + self.taken
+        if self.step > before or (not self.step and before):
+            raise damaged("step", f"{self.step} steps for {before} samples")
 
 
 S = TypeVar("S", bound=_Fingerprinted)
@@ -112,12 +112,9 @@ def damaged(field: str, what: str) -> LoaderError:
 def checked_epoch(epoch: Any) -> int:
     """Return an epoch's number as an int. Raises LoaderError when it is none."""
     try:
-        number = operator.index(epoch)
-    except TypeError:
-        number = -1
-    if not 0 <= number < MOST_EPOCHS:
-        raise LoaderError(f"epoch {shown(epoch)}: must be a whole number from 0 on")
-    return number
+        return whole("epoch", epoch, 0, MOST_EPOCHS - 1)
+    except ConfigError as error:
+        raise LoaderError(str(error)) from None
 
 
 _DAMAGED = "the state is damaged: {}; load one as state_dict() gave it"

@@ -41,6 +41,8 @@ class Numbers(BaseModel):
         field = cls.model_fields[info.field_name or ""]
         if isinstance(value, bool) and "bool" not in str(field.annotation):
             raise ValueError("true and false are no numbers or names")
+        if isinstance(value, float | str) and field.annotation in (int, int | None):
+            raise ValueError("must be a whole number")
         return value
 
 

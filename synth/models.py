@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..storage.untrusted import whole
 from .camera.recipe import CameraRecipe
 from .draws.camera import draw_camera
 from .draws.checks import check_camera
@@ -314,7 +315,5 @@ def darken(
     >>> low.shape, bool(low.mean() < 100)
     ((48, 64, 3), True)
     """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
-    given = image_of(image)
+    seed, given = whole("seed", seed), image_of(image)
     return given.back(low_maker(load_recipe(recipe, overrides), seed, [key]).low(0, given.pixels))

@@ -27,6 +27,7 @@ from typing import Any, Generic, Protocol, runtime_checkable
 
 from ..errors import WorkerLost
 from ..storage.store_requests import environment
+from ..storage.untrusted import whole
 from .engine import Counted, J, R, ignore_progress
 from .process import (
     available_cores,
@@ -36,6 +37,7 @@ from .process import (
     prepare_workers,
 )
 
+MOST_WORKERS = 1 << 12
 _counter: _LocalCounter | None = None
 _states: WorkerStates | None = None
 _pools: set[ProcessPoolExecutor] = set()  # of the maps that run
@@ -81,6 +83,9 @@ class LocalEngine:
     workers: int = 1
     ignore_interrupt: bool = False
     remote = False
+
+    def __post_init__(self) -> None:
+        whole("workers", self.workers, 0, MOST_WORKERS)
 
     def map(
         self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignore_progress

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Any, TypeVar
 
-from ..errors import ConfigError, SetError, first_line, visible, without_secrets
+from ..errors import ConfigError, SetError, StoreError, first_line, visible, without_secrets
 
 PATIENCE = "GLOAM_STORE_PATIENCE"
 """A variable of the environment: for how many seconds a request is repeated that fails (120)."""
@@ -26,6 +26,7 @@ _STALL = 20.0  # seconds without a byte, after which a request is given up and m
 _LONGEST_PATIENCE = 1e6
 _MOST_LISTED = 4_000_000  # objects, of which each takes some 300 bytes of memory
 _LONGEST_LISTING = 10  # times the patience
+_CHECK = "check the address, and the variables of the environment that say how it is reached"
 T = TypeVar("T")
 
 
@@ -108,8 +109,8 @@ def _client_of(
 def patient(path: PurePath, call: Callable[[], T]) -> T:
     """Make a request, and make it again while the store fails and patience lasts.
 
-    Raises FileNotFoundError, FileExistsError, PermissionError when the store says so; OSError when
-    it goes on failing; its first line, and for how long it was tried.
+    Raises FileNotFoundError, FileExistsError when the store says so; StoreError when it refuses the
+    request or goes on failing: its first line, and for how long it was tried.
     """
     errors = obstore().exceptions
     begun, pause = time.monotonic(), 0.1
@@ -124,13 +125,13 @@ def patient(path: PurePath, call: Callable[[], T]) -> T:
             raise _denied(path, error) from error
         except errors.InvalidPathError as error:
             what = f"{first_line(error)}; rename such objects, or take a prefix that has none"
-            raise OSError(errno.EINVAL, what, str(path)) from error
+            raise StoreError.of(errno.EINVAL, path, what) from error
         except errors.NotSupportedError as error:
-            raise OSError(errno.EINVAL, first_line(error), str(path)) from error
+            raise StoreError.of(errno.EINVAL, path, first_line(error)) from error
         except (errors.BaseError, OSError) as error:
             refused = _REFUSED.search(str(error))
             if refused and refused[1] == "416":
-                raise OSError(errno.ERANGE, "has no such bytes", str(path)) from error
+                raise StoreError.of(errno.ERANGE, path, "has no such bytes") from error
             if refused and refused[1] == "404":
                 raise FileNotFoundError(
                     errno.ENOENT, "there is no such bucket", str(path)
@@ -140,8 +141,8 @@ def patient(path: PurePath, call: Callable[[], T]) -> T:
             taken = time.monotonic() - begun
             if taken + pause > patience():
                 said = without_secrets(first_line(error))
-                what = f"the store fails, tried for {taken:.0f} s: {said}"
-                raise OSError(errno.EIO, what, str(path)) from error
+                what = f"the store fails, tried for {taken:.0f} s ({PATIENCE}): {said}; {_CHECK}"
+                raise StoreError.of(errno.EIO, path, what) from error
         time.sleep(pause)
         pause = min(2 * pause, 5.0)
 
@@ -190,6 +191,6 @@ def listed(path: PurePath, pages: Callable[[], Iterable[Sequence[T]]]) -> list[T
     return found
 
 
-def _denied(path: PurePath, error: BaseException) -> PermissionError:
-    what = f"the store refuses it: {without_secrets(first_line(error))}"
-    return PermissionError(errno.EACCES, what, str(path))
+def _denied(path: PurePath, error: BaseException) -> StoreError:
+    what = f"the store refuses it: {without_secrets(first_line(error))}; {_CHECK}"
+    return StoreError.of(errno.EACCES, path, what)

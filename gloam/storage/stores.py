@@ -31,7 +31,7 @@ from stat import S_IFREG
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, NamedTuple, TypeVar, cast
 
-from ..errors import ConfigError, SetError, visible, without_secrets
+from ..errors import ConfigError, SetError, StoreError, visible, without_secrets
 from .store_requests import client, listed, obstore, patient
 
 SCHEMES = ("s3", "gs", "az")
@@ -324,7 +324,7 @@ class StorePath(Place):
     def create(self, data: bytes) -> bool:
         """Write the whole object if there is none; returns whether it holds these bytes now.
 
-        Raises OSError when the store fails.
+        Raises StoreError when the store fails.
         """
         try:
             self._request(obstore().put, self.key, data, mode="create")
@@ -343,9 +343,9 @@ class StorePath(Place):
             self.put(data)
         return True
 
-    def _no_bucket(self) -> OSError:
+    def _no_bucket(self) -> StoreError:
         where = f"{self.parts[0]}//{self.bucket}"
-        return OSError(errno.ENOENT, "there is no such bucket, make it first", where)
+        return StoreError.of(errno.ENOENT, where, "there is no such bucket, make it first")
 
     def _prefix(self) -> str:
         return f"{self.key}/" if self.key else ""

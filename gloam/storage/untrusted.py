@@ -11,6 +11,7 @@ every name and number is checked here where bytes become objects, and every path
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 import stat
@@ -20,10 +21,10 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
 from pydantic_core import from_json
 
-from ..errors import SetError
+from ..errors import ConfigError, SetError
 from .stores import place, read_local
 
 SPLITS = ("train", "val", "test")
@@ -73,6 +74,29 @@ Size = Annotated[int, Field(ge=0, le=MOST_BYTES)]
 Count = Annotated[int, Field(ge=0, le=MOST_PAIRS)]
 Side = Annotated[int, Field(ge=1, le=1 << 20)]
 """Width or height of an image, pixels."""
+
+
+def _index(value: Any) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):  # which is 1, or nearly a number
+        raise ValueError("must be a whole number")
+    return operator.index(value)
+
+
+Whole = Annotated[int, BeforeValidator(_index)]
+"""A whole number that somebody gives as an option: an int or one of NumPy's, never a truth."""
+
+
+def whole(name: str, value: Any, least: int = 0, most: int = (1 << 63) - 1) -> int:
+    """Return an option as an int. Raises ConfigError when it is no whole number of these."""
+    try:
+        number = _index(value)
+    except (TypeError, ValueError):
+        number = least - 1
+    if not least <= number <= most:
+        bounds = f"from {least} to {most:,}" if most < 1 << 62 else f"of at least {least}"
+        said = f"{name} = {shown(value)}: must be a whole number {bounds}"
+        raise ConfigError(said, key=name, value=value)
+    return number
 
 
 def outside(name: str) -> bool:

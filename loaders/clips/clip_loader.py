@@ -14,6 +14,7 @@ from ...storage.stores import as_path
 from ..backend import Choice, options_for
 from ..components import OpenComponent
 from ..epoch_loader import EpochLoader
+from ..index import warn_enlarged
 from ..lows import is_live, live_lows
 from ..options import ClipOptions, named_options
 from ..order import EpochOrder
@@ -108,6 +109,7 @@ class ClipLoader(EpochLoader):
         else:
             contents = clips_in(data, windows)
         chosen, wanted = options_for("torch", given, training, live)
+        warn_enlarged(contents, chosen.size)
         lows = live_lows(held, recipe, draws, chosen.seed, training) if live else None
         self._groups = group_clips(contents.clips) if has_videos(contents) else None
         drawn = contents.count, chosen.seed, chosen.shuffle

@@ -24,7 +24,9 @@ from ...manifests.clips.listing import (
     warn_of_videos,
 )
 from ...manifests.clips.load_clip import check_frames, load_clip, load_files, video_pixels
+from ...manifests.clips.video import probe_video
 from ...manifests.images.decode import decode_as_rgb
+from ...manifests.images.header import read_header
 from ...manifests.selection.candidates import make_keys
 from ...manifests.sets.layouts.extents import Extent
 from ...manifests.sets.pair_set import PairSet
@@ -145,6 +147,20 @@ class ClipContents(Contents):
         if len({frame.shape for frame in frames}) > 1:
             raise LoaderError(f"{clip.key}: its frames differ in size", key=clip.key)
         return frames
+
+    def first_size(self) -> tuple[int, int]:
+        """Return height and width of the first frame."""
+        if self.layout is not None:
+            return super().first_size()
+        clip = self.clips[0]
+        if clip.place is None:
+            data = read_extent(clip.normals[0])
+        elif (files := frame_files(clip.place)) is not None:
+            data = read(files[0])
+        else:
+            return probe_video(clip.video[0]).size
+        header = read_header(data)
+        return header.height, header.width
 
     def keys_of(self, numbers: Iterable[int]) -> list[str]:
         """Return the keys of clips, by their numbers."""

@@ -111,8 +111,9 @@ def judge(
             notes.append(f"{folder}: {unused:,} other images are not of {name}")
     shown = progress or Silent()
     shown.stage("comparing", len(files))
-    jobs = [(one,) for one in files]
-    made = [one for part in local_engine(workers).map(_judge, jobs, shown.at) for one in part]
+    engine = local_engine(workers)
+    jobs = [((one,), max(1, engine.workers // len(files))) for one in files]
+    made = [one for part in engine.map(_judge, jobs, shown.at) for one in part]
     if not brighter_lows:
         refuse_swapped(name, [one.means for one in made], [one["low"] for one in files])
     notes += _mismatches(folders, keys, made)
@@ -165,15 +166,17 @@ class _Made(NamedTuple):
     look: Look
 
 
-def _judge(files: tuple[dict[str, Path], ...]) -> list[_Made]:
+def _judge(job: tuple[tuple[dict[str, Path], ...], int]) -> list[_Made]:
+    """Judge pairs, by so many threads."""
     made = []
+    files, threads = job
     for own in files:
         values, mismatches = [], list[str]()
         for image, normal in _images(own):
             each = (image, metrics.one_gain(image, normal), metrics.gt_mean(image, normal))
             both = zip(
                 (metrics.psnr(one, normal) for one in each),
-                metrics.ssims(each, normal),
+                metrics.ssims(each, normal, threads),
                 strict=True,
             )
             values.append([figure for two in both for figure in two])
@@ -182,6 +185,7 @@ def _judge(files: tuple[dict[str, Path], ...]) -> list[_Made]:
                 means = brightness(image.levels(), seen)
             if len(values) != 2:  # the blind gain, which shows what the low does
                 mismatches.append(mismatch(image.levels(), seen))
+            del image, each, both  # before the next one is read
         made.append(_Made(values, means, mismatches, look_at(seen)))
         count()
     return made
@@ -204,6 +208,7 @@ def _images(own: dict[str, Path]) -> Iterator[tuple[metrics.Image, metrics.Image
         yield image, normal
         if name == "low":
             yield metrics.blind_gain(image), normal
+        del image
 
 
 def read_image(path: Path) -> metrics.Image:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import cv2
@@ -28,7 +29,7 @@ SMALLEST = 11
 """Pixels of a side that SSIM's window needs."""
 _SIGMA = 1.5
 _FIRST, _SECOND = 0.01**2, 0.03**2
-_TILE = 128, 512  # pixels: what is filtered at once stays in a CPU's cache
+_TILE = 64, 256  # pixels: what is filtered at once stays in a CPU's cache
 
 
 class Image(NamedTuple):
@@ -48,7 +49,7 @@ class Image(NamedTuple):
             return samples
         if samples.dtype == np.uint8:
             return np.asarray(cv2.LUT(np.ascontiguousarray(samples), self.table), np.float64)
-        return self.table[samples]
+        return self.table.take(samples)
 
     def through(self, curve: Callable[[Values], Values]) -> Image:
         """Return the image whose values are those of a curve."""
@@ -99,15 +100,15 @@ def ssim(made: Image, normal: Image) -> float:
     return ssims([made], normal)[0]
 
 
-def ssims(made: Sequence[Image], normal: Image) -> list[float]:
+def ssims(made: Sequence[Image], normal: Image, threads: int = 1) -> list[float]:
     """Return the SSIM of several images of one normal, whose own part is measured once."""
-    sums, count = [0.0] * len(made), 0
-    for tile in _tiles(normal):
+
+    def measured(tile: tuple[slice, slice]) -> list[float]:
         wanted = normal.part(*tile)
         mean, square = _smooth(wanted), _smooth(wanted * wanted)
         mean_square = mean * mean
-        count += mean.size
-        for i, one in enumerate(made):
+        sums = [float(mean.size)]
+        for one in made:
             values = one.part(*tile)
             own = _smooth(values)
             both = own * mean
@@ -116,7 +117,12 @@ def ssims(made: Sequence[Image], normal: Image) -> list[float]:
             variances = _smooth(values * values) + square - means
             found = (2 * both + _FIRST) * (2 * covariance + _SECOND)
             found /= (means + _FIRST) * (variances + _SECOND)
-            sums[i] += float(found.sum())
+            sums.append(float(found.sum()))
+        return sums
+
+    with ThreadPoolExecutor(threads) as pool:
+        parts = (map if threads == 1 else pool.map)(measured, _tiles(normal))
+        count, *sums = np.sum(list(parts), axis=0).tolist()
     return [one / count for one in sums]
 
 

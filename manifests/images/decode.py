@@ -25,7 +25,16 @@ from . import jpeg_file, png, tiff
 from .colour import profile_of, to_srgb
 from .header import Header, read_header
 from .npy import MAGIC, npy_as_png, read_npy
-from .opening import Pixels, byte_limit, check_pixels, open_lazily, orientation, to_8_bit, upright
+from .opening import (
+    Pixels,
+    byte_limit,
+    check_pixels,
+    most_apart,
+    open_lazily,
+    orientation,
+    to_8_bit,
+    upright,
+)
 
 _NEAR = 1.0  # levels on average by which libraries' JPEG decoding may differ
 _ROUNDING = 3  # levels
@@ -114,7 +123,7 @@ def decode_at_depth(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:
     if deep is None:
         return pixels
     samples = upright(_deep_over_white(deep), turn)
-    if samples.shape != pixels.shape or not _close(to_8_bit(samples), pixels):
+    if samples.shape != pixels.shape or most_apart(pixels, to_8_bit(samples)) > _ROUNDING:
         raise ImageRefused(Reason.UNSUPPORTED, "16-bit samples that decoders show differently")
     return samples
 
@@ -131,11 +140,6 @@ def _deep_over_white(samples: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
     else:
         made[...] = colours
     return made
-
-
-def _close(one: Pixels, other: Pixels) -> bool:
-    """Return whether levels differ by no more than rounding, also of what is transparent."""
-    return not np.any(np.maximum(one, other) - np.minimum(one, other) > _ROUNDING)
 
 
 def _decoded(data: bytes, colours: bool, max_pixels: int | None) -> tuple[Pixels, int]:

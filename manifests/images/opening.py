@@ -176,6 +176,15 @@ def upright(pixels: npt.NDArray[S], turn: int) -> npt.NDArray[S]:
     return np.ascontiguousarray(pixels)
 
 
+def most_apart(one: Pixels, other: npt.NDArray[np.uint8 | np.uint16]) -> int:
+    """Return by how many levels of 8 bits two images of one shape differ at most."""
+    shift = 8 if other.dtype == np.uint16 else 0
+    rows = zip(one, other, strict=True)  # of which differences take memory a row at a time
+    return max(
+        (int(np.abs(np.subtract(a, b >> shift, dtype=np.int32)).max()) for a, b in rows), default=0
+    )
+
+
 def to_8_bit(values: npt.NDArray[np.uint16]) -> Pixels:
     """Bring 16-bit samples to the nearest of 256 levels."""
     levels = np.empty(values.shape, np.uint8)

@@ -18,7 +18,7 @@ import tifffile
 from PIL import Image
 
 from ...errors import ImageRefused, Reason, first_line
-from .opening import check_pixels, decode_deep, open_lazily, to_8_bit, upright
+from .opening import check_pixels, decode_deep, most_apart, open_lazily, to_8_bit, upright
 
 MARKS = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
 _BITS, _ORIENTATION = 258, 274
@@ -159,15 +159,9 @@ def _compared(samples: npt.NDArray[Any], opened: Image.Image | None) -> npt.NDAr
     if opened is not None:
         opened.load()
         shallow = np.asarray(opened).reshape(*opened.size[::-1], -1)
-        levels = samples >> 8 if samples.dtype == np.uint16 else samples
         colours = min(3, shallow.shape[2])  # those behind alpha that is multiplied in may differ
-        if (
-            shallow.shape[:2] != samples.shape[:2]
-            or np.abs(
-                np.subtract(shallow[..., :colours], levels[..., :colours], dtype=np.int16)
-            ).max(initial=0)
-            > 1
-        ):
+        shown, own = shallow[..., :colours], samples[..., :colours]
+        if shown.shape != own.shape or most_apart(shown, own) > 1:
             raise ImageRefused(Reason.UNSUPPORTED, "a TIFF that decoders show differently")
     return samples
 

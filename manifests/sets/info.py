@@ -232,7 +232,7 @@ def facts_of(path: Path) -> FileFacts:
 
 def differences(before: Any, now: Any, where: str = "") -> list[str]:
     """List the leaves in which two JSON values differ, as `path: before, now after`."""
-    if isinstance(before, dict | None) and isinstance(now, dict | None) and before != now:
+    if isinstance(before, dict | None) and isinstance(now, dict | None):
         first, second = before or {}, now or {}
         found = [
             line
@@ -246,7 +246,9 @@ def differences(before: Any, now: Any, where: str = "") -> list[str]:
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         pairs = enumerate(zip(before, now, strict=True))
         return [line for i, (b, n) in pairs for line in differences(b, n, f"{where}[{i}]")]
-    return [] if before == now else [f"{where}: {_shown(before)}, now {_shown(now)}"]
+    # As JSON has them: 1 is neither true nor 1.0.
+    alike = all(isinstance(before, kind) == isinstance(now, kind) for kind in (bool, float))
+    return [] if alike and before == now else [f"{where}: {_shown(before)}, now {_shown(now)}"]
 
 
 def _shown(value: Any) -> str:

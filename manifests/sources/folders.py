@@ -13,6 +13,7 @@ import numpy as np
 
 from ...errors import SourceError, visible
 from ...storage.stores import Status, as_path, in_store, place
+from ...storage.untrusted import whole
 from ..images.header import SUFFIXES
 from ..images.npy import SUFFIX
 from .matching import normalize_name
@@ -200,6 +201,7 @@ def image_pairs(lows: Path, normals: Path | None, most: int) -> list[tuple[str, 
     Returns list of (name, low, normal or None). Raises SourceError when there is nothing in a
     folder, or an image has no partner.
     """
+    most = whole("pairs", most, 1)
     files = image_files(lows)
     partners: dict[str, Path] = {} if normals is None else image_files(normals)
     if normals is not None:

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from ..kernels.arrays import FloatImage, Pixels
-from .pair_statistics import correlation, exposure_ev, flattest, luminance, residual
+from .pair_statistics import correlation, exposure_ev, flattest, residual
 
 _MOVED = 2  # levels by which a normal's pixel may differ between frames and count as still
 
@@ -23,8 +23,7 @@ def clip_statistics(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> dict[s
     `temporal_correlation`, that of the noise of green in frames that follow each other, where the
     scene is flat and stands still; NaN where it is nowhere.
     """
-    light = ([luminance(frame) for frame in pair] for pair in zip(lows, normals, strict=True))
-    exposures = [exposure_ev(*pair) for pair in light]
+    exposures = [exposure_ev(*pair) for pair in zip(lows, normals, strict=True)]
     pairs: tuple[list[FloatImage], list[FloatImage]] = ([], [])
     residuals = [residual(low[..., 1].astype(np.float32)) for low in lows]
     for one, other in pairwise(range(len(lows))):

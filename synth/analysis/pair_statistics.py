@@ -8,7 +8,7 @@ real pairs and lows stand in `reference_statistics.yaml`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from importlib import resources
 from itertools import chain, pairwise
@@ -28,6 +28,8 @@ GRID = 4
 _BLOCK = 50  # pixels, of the power law fit
 _FAINTEST = 2.0**-20  # keeps the logarithm of a black cell finite, far below one grey level
 _FLATTEST = 0.2
+_STRIP = 2**22  # pixels of a large image that are measured at a time
+_REACH = 8  # pixels, of a blur of sigma 2
 _LUMINANCE = LEVEL_LIGHT * LUMINANCE[:, None]  # of each channel's levels
 
 LABELS = {
@@ -68,10 +70,9 @@ def pair_statistics(
         raise ValueError(
             f"low is {low.shape[1]} x {low.shape[0]}, normal {normal.shape[1]} x {normal.shape[0]}"
         )
-    light, lit = luminance(low), luminance(normal)
-    grid, lit_grid = log_grid(light), log_grid(lit)
+    grid, lit_grid = log_grid(low), log_grid(normal)
     found = {
-        "exposure_ev": exposure_ev(light, lit),
+        "exposure_ev": exposure_ev(low, normal),
         "field_ev": float(np.std(grid - lit_grid)),
         "normal_grid_ev": float(np.std(lit_grid)),
     }
@@ -87,14 +88,15 @@ def low_statistics(low: Pixels, grid: FloatArray | None = None) -> dict[str, flo
     """Measure statistics that need no normal, for folders of real lows; grid: its `log_grid`."""
     return {
         "mean": float(np.mean(cv2.mean(low)[:3])) / 255,
-        "low_grid_ev": float(np.std(log_grid(luminance(low)) if grid is None else grid)),
+        "low_grid_ev": float(np.std(log_grid(low) if grid is None else grid)),
         "zeros": 1 - np.count_nonzero(low) / low.size,
     }
 
 
-def exposure_ev(low: FloatArray, normal: FloatArray) -> float:
-    """Return by how many stops a low's luminance (H, W) is below its normal's, on average."""
-    return float(np.log2(max(normal.mean(), _FAINTEST) / max(low.mean(), _FAINTEST)))
+def exposure_ev(low: Pixels, normal: Pixels) -> float:
+    """Return by how many stops a low's luminance is below its normal's, on average."""
+    dark, bright = (max(_mean_luminance(image), _FAINTEST) for image in (low, normal))
+    return float(np.log2(bright / dark))
 
 
 def luminance(pixels: Pixels) -> FloatArray:
@@ -105,23 +107,50 @@ def luminance(pixels: Pixels) -> FloatArray:
     return light
 
 
-def log_grid(light: FloatArray) -> FloatArray:
-    """Return log2 of the mean luminance of 4 x 4 parts of an image."""
-    height, width = light.shape
+def _mean_luminance(pixels: Pixels) -> float:
+    parts = (luminance(pixels[rows]).sum() for rows, _, _ in _strips(pixels.shape))
+    return float(sum(parts)) / (pixels.shape[0] * pixels.shape[1])
+
+
+def log_grid(pixels: Pixels) -> FloatArray:
+    """Return log2 of the mean luminance of 4 x 4 parts of an image (H, W, 3)."""
+    height, width = pixels.shape[:2]
     rows = np.linspace(0, height, GRID + 1).astype(int)
     columns = np.linspace(0, width, GRID + 1).astype(int)
     means = [
-        [light[a : max(b, a + 1), c : max(d, c + 1)].mean() for c, d in pairwise(columns)]
+        [
+            _mean_luminance(pixels[a : max(b, a + 1), c : max(d, c + 1)])
+            for c, d in pairwise(columns)
+        ]
         for a, b in pairwise(rows)
     ]
     return np.log2(np.maximum(np.array(means), _FAINTEST))
 
 
+def _strips(shape: tuple[int, ...], around: int = 0) -> Iterator[tuple[slice, slice, slice]]:
+    """Yield rows of a large image as few at a time as need no gigabytes.
+
+    Returns these rows, these with so many around them, and where the former lie in the latter.
+    """
+    height, width = shape[:2]
+    step = max(_STRIP // max(width, 1), 4 * around, 1)
+    for first in range(0, height, step):
+        last, above = min(first + step, height), max(first - around, 0)
+        yield (
+            slice(first, last),
+            slice(above, last + around),
+            slice(first - above, last - above),
+        )
+
+
 def texture(normal: Pixels) -> FloatImage:
     """Return the texture (H, W) of a normal: the variance of its green near each pixel."""
-    green = normal[:, :, 1].astype(np.float32)
-    mean = cv2.GaussianBlur(green, (0, 0), 2)
-    return np.asarray(cv2.GaussianBlur(green * green, (0, 0), 2) - mean * mean)
+    found = np.empty(normal.shape[:2], np.float32)
+    for rows, wider, own in _strips(found.shape, _REACH):
+        green = normal[wider, :, 1].astype(np.float32)
+        mean = cv2.GaussianBlur(green, (0, 0), 2)
+        found[rows] = (cv2.GaussianBlur(green * green, (0, 0), 2) - mean * mean)[own]
+    return found
 
 
 def flattest(normal: Pixels, share: float = _FLATTEST, textures: FloatImage | None = None) -> Mask:
@@ -135,18 +164,53 @@ def flattest(normal: Pixels, share: float = _FLATTEST, textures: FloatImage | No
 
 def noise(low: Pixels, flat: Mask) -> dict[str, float]:
     """Measure the residual of the low to its own blur (sigma 2), where the normal is flattest."""
-    rest = residual(low.astype(np.float32))
-    red, green, blue = np.ascontiguousarray(rest[flat].T, np.float64)
-    pairs = flat[:, :-1] & flat[:, 1:]
-    left, right = rest[:, :-1, 1][pairs], rest[:, 1:, 1][pairs]
+    colours, neighbours = _Moments(3), _Moments(2)
+    for rows, wider, own in _strips(flat.shape, _REACH):
+        rest, here = residual(low[wider].astype(np.float32))[own], flat[rows]
+        colours.add(rest[here])
+        both = here[:, :-1] & here[:, 1:]
+        neighbours.add(np.stack([rest[:, :-1, 1][both], rest[:, 1:, 1][both]], 1))
+    red, green, blue = colours.deviations()
     return {
-        "noise_r": float(red.std()),
-        "noise_g": float(green.std()),
-        "noise_b": float(blue.std()),
-        "correlation_rg": correlation(red, green),
-        "correlation_gb": correlation(green, blue),
-        "autocorrelation": correlation(left, right),
+        "noise_r": red,
+        "noise_g": green,
+        "noise_b": blue,
+        "correlation_rg": colours.correlation(0, 1),
+        "correlation_gb": colours.correlation(1, 2),
+        "autocorrelation": neighbours.correlation(0, 1),
     }
+
+
+class _Moments:
+    """Sums of samples that come in parts, and what follows of them."""
+
+    def __init__(self, columns: int) -> None:
+        self._count, self._sum = 0, np.zeros(columns)
+        self._products = np.zeros((columns, columns))
+
+    def add(self, samples: FloatImage) -> None:
+        """Add samples (N, columns)."""
+        values = samples.astype(np.float64)
+        self._count += len(values)
+        self._sum += values.sum(axis=0)
+        self._products += values.T @ values
+
+    def _covariance(self) -> FloatArray:
+        """Return it (columns, columns); what is no more than rounding is 0."""
+        mean = self._sum / max(self._count, 1)
+        products = self._products / max(self._count, 1)
+        found = products - np.outer(mean, mean)
+        return np.where(np.abs(found) > 1e-12 * np.abs(products), found, 0)
+
+    def deviations(self) -> list[float]:
+        return [float(one) for one in np.sqrt(np.diag(self._covariance()).clip(0))]
+
+    def correlation(self, one: int, other: int) -> float:
+        """Return Pearson's correlation of two columns, NaN as `correlation` does."""
+        found = self._covariance()
+        scale = float(np.sqrt(found[one, one] * found[other, other]))
+        known = self._count >= 3 and scale > 0
+        return float(found[one, other]) / scale if known else float("nan")
 
 
 def residual(values: FloatImage) -> FloatImage:
@@ -164,18 +228,19 @@ def correlation(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
 
 
 def block_means(image: npt.NDArray[Any], side: int) -> FloatArray:
-    """Return the means (N, 3) of the whole blocks of a float image, `side` pixels high and wide."""
+    """Return the means (N, 3) of the whole blocks of an image, `side` pixels high and wide."""
     height, width = (max(1, length // side) for length in image.shape[:2])
-    cut = image[: height * side, : width * side]
-    means = cv2.resize(cut, (width, height), interpolation=cv2.INTER_AREA)
+    means = np.empty((height, width, 3), np.float32)
+    for rows, _, _ in _strips((height, side * side * width)):
+        cut = image[rows.start * side : rows.stop * side, : width * side]
+        size = width, rows.stop - rows.start
+        means[rows] = cv2.resize(cut.astype(np.float32), size, interpolation=cv2.INTER_AREA)
     return means.reshape(-1, 3).astype(np.float64)
 
 
 def _power_law(low: Pixels, normal: Pixels) -> dict[str, float]:
     """Fit log low = log a + b log normal by least squares, of blocks' mean grey, sRGB-encoded."""
-    dark, bright = (
-        block_means(image.astype(np.float32), _BLOCK).mean(axis=1) / 255 for image in (low, normal)
-    )
+    dark, bright = (block_means(image, _BLOCK).mean(axis=1) / 255 for image in (low, normal))
     usable = (dark > 0) & (bright > 0)
     x, y = np.log(bright[usable]), np.log(dark[usable])
     if min(low.shape[:2]) < _BLOCK or len(x) < 4 or np.ptp(x) < 1e-6:

@@ -20,7 +20,7 @@ from ...manifests.sources import Location, list_source, read
 from ...manifests.sources.collections import SAMPLE_NAMES
 from ...manifests.sources.folders import images_below
 from ...storage.stores import as_path
-from ...storage.untrusted import read_regular
+from ...storage.untrusted import read_regular, whole
 from ..recipes.load import DEFAULT, Recipe, load_recipe
 from ..recipes.overrides import Overrides, override_texts
 from .contact_sheet import Tile, row_of, sheet, small_tile, strip_of
@@ -75,6 +75,7 @@ def preview(
     >>> sheet.mode
     'RGB'
     """
+    seed, width = whole("seed", seed), whole("width", width, 1, 1 << 14)
     paths = list(map(as_path, [photos] if isinstance(photos, str | Path) else photos))
     chosen = [recipe] if isinstance(recipe, str | BaseModel) else list(recipe)
     changes = override_texts(overrides)

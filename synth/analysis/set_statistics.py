@@ -17,6 +17,7 @@ from ...manifests.sets.pair_set import PairSet, Unit, is_set, open_set
 from ...manifests.sources.folders import image_pairs
 from ...progress import Progress, Silent
 from ...storage.stores import as_path
+from ...storage.untrusted import whole
 from ..clips import frames_of, is_clip
 from ..draws.record import CameraDraw
 from ..models import component_of, has_lamps, parse_draw
@@ -162,6 +163,7 @@ def measure_set(
 
     Raises SetError when the set holds lows only and was opened without its normals.
     """
+    most = whole("pairs", most, 1)
     pairs.check_normals()
     engine = engine or LocalEngine()
     check_paths(engine, pairs.root, pairs.normals)

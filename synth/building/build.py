@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from ...engines.engine import Engine, check_paths, run_jobs
 from ...engines.local import LocalEngine
 from ...engines.process import available_cores
-from ...errors import ConfigError, GloamError, GloamWarning, SetError
+from ...errors import ConfigError, GloamError, GloamWarning, SetError, SourceError
 from ...manifests.config import load_yaml, validate
 from ...manifests.recorded_request import OutputOptions
 from ...manifests.selection.bounds import EVERYTHING, load_profile
@@ -174,22 +174,28 @@ def close_set(
     return info
 
 
+class _NoPairs(SourceError):
+    """All photographs are refused."""
+
+
 @contextmanager
 def _undo_if_new(root: Path) -> Iterator[None]:
-    """After an error, remove the set's folder again if it is new and nothing is planned in it.
+    """After an error, remove the set's folder again if it is new and holds no plan, or no pair.
 
     Measurements that took long are kept: the next try, with other numbers, begins with them.
     """
     new = not in_store(root) and not root.exists()
     try:
         yield
-    except GloamError:
+    except GloamError as error:
         work = root / WORK_FOLDER
         parts = list((work / "measured").glob("part-*")) if work.is_dir() else []
         if new and not note_path(root).is_file() and len(parts) <= 1:
             remove_tree(work)
             with suppress(OSError):
                 root.rmdir()
+        elif new and isinstance(error, _NoPairs):
+            remove_tree(root)
         raise
 
 
@@ -223,9 +229,17 @@ def _make_missing(run: Run, ready: Planned, task: Task | None = None) -> int:
 
 
 def _receipts(root: Path, plan: pa.Table, most: float) -> dict[str, Receipt]:
-    """Read all units' receipts; too many refused pairs are an error."""
+    """Read all units' receipts; too many refused pairs, and no pair at all, are an error."""
     receipts = read_receipts(root, list(units_of(plan)))
     refused = [refused for receipt in receipts.values() for refused in receipt.refused]
+    if len(refused) == len(plan):
+        counted = Counter(one.reason for one in refused).most_common()
+        reasons = ", ".join(f"{number:,} {reason}" for reason, number in counted)
+        first = refused[0]
+        raise _NoPairs(
+            f"{first.source}: all {len(plan):,} photographs are refused ({reasons}), such as"
+            f" {first.path}: {first.detail}; name a source of photographs that can be read"
+        )
     if len(refused) > most * len(plan):
         named = "\n".join(
             f"  {one.source}: {one.path}: {one.reason}: {one.detail}" for one in refused

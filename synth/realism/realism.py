@@ -12,6 +12,8 @@ import numpy as np
 from ...errors import ConfigError, SourceError
 from ...manifests.sources.folders import image_pairs
 from ...progress import Progress, Silent
+from ...storage.untrusted import whole
+from ..analysis.wrong_pairs import refuse_swapped
 from ..kernels.arrays import IntArray
 from ..recipes.load import Recipe, load_recipe
 from .comparison import Group, Realism, Rows, compare_groups
@@ -30,6 +32,7 @@ def realism(
     photos: Path | str | None = None,
     pairs: int = 200,
     seed: int = 0,
+    brighter_lows: bool = False,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Realism:
@@ -57,6 +60,8 @@ def realism(
         At most so many are compared, evenly spread; at least 12.
     seed : int
         Random seed of the recipe's draws; the control has the next one.
+    brighter_lows : bool
+        Take lows that are brighter than their normals, as over-exposed ones are.
     workers, progress
         See `gloam.build`; all cores and no bars by default. Progress counts lows measured.
 
@@ -77,7 +82,7 @@ def realism(
     """
     require_classifier()
     lows = Path(lows)
-    shown = progress or Silent()
+    shown, seed = progress or Silent(), whole("seed", seed)
     shown.stage("measuring pairs", None)
     normals, against, photos = (
         None if path is None else Path(path) for path in (normals, against, photos)
@@ -141,6 +146,9 @@ def realism(
             raise SourceError(damaged[0])
         groups.append([sample for sample, _ in both])
         parts.append([one for _, one in both])
+    if paired and not brighter_lows:
+        means = [(one.row["mean"], one.row["normal_mean"]) for one in parts[0]]
+        refuse_swapped(lows, means, [one.low for one in groups[0]])
     names = [[one.key for one in group] for group in groups]
     if photos is not None:  # names of the lows say nothing of the photographs'
         names[0] = [f"{lows}/{key}" for key in names[0]]

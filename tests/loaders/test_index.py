@@ -13,7 +13,7 @@ from PIL.PngImagePlugin import PngInfo
 from pillow_heif import register_heif_opener
 
 from gloam.errors import GloamWarning, LoaderError, SetError
-from gloam.loaders import ImageLoader, PairLoader, TorchLoader, pairs_in
+from gloam.loaders import ClipLoader, ImageLoader, PairLoader, TorchLoader, mix, pairs_in
 from gloam.manifests.images.normals import encode
 from gloam.manifests.sets.info import read_set
 
@@ -170,6 +170,13 @@ def test_what_dali_does_not_decode_is_named_and_torch_loader_turns_it(suffix, tm
 ENLARGED = {
     "set": lambda shards, photos, options: TorchLoader(shards, **options),
     "list": lambda shards, photos, options: TorchLoader(pairs_in(photos), live=True, **options),
+    "mixture": lambda shards, photos, options: TorchLoader(mix({"a": (shards, 1)}), **options),
+    "clips": lambda shards, photos, options: ClipLoader(
+        pairs_in(photos, photos)[:4],
+        backend="torch",
+        frames=2,
+        **options,
+    ),
     "images": lambda shards, photos, options: ImageLoader(photos, backend="torch", **options),
 }
 

@@ -6,17 +6,35 @@ import inspect
 import pickle
 import re
 
+import numpy as np
 import pytest
 
 import gloam
 from gloam.errors import GloamWarning, LoaderError
 from gloam.loaders import PairLoader, TorchLoader, backend
-from gloam.loaders.options import ClipOptions, ImageOptions, LoaderOptions, Options, PairOptions
+from gloam.loaders.options import (
+    ClipOptions,
+    ImageOptions,
+    LoaderOptions,
+    Options,
+    PairOptions,
+    make_options,
+)
 
 from .numbered import TRAIN
 
 pytest.importorskip("nvidia.dali")
 torch = pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("value", [True, 4.0, 4.5, "4", np.True_, np.float32(4)])
+@pytest.mark.parametrize("name", ["batch_size", "size", "seed", "workers", "prefetch"])
+def test_what_is_no_whole_number_is_refused(name, value):
+    with pytest.raises(LoaderError, match=name):
+        make_options({"batch_size": 2, name: value}, training=False)
+    assert make_options({"batch_size": 2, name: np.int64(4)}, training=False) == make_options(
+        {"batch_size": 2, name: 4}, training=False
+    )
 
 
 @pytest.mark.parametrize(

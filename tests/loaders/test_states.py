@@ -101,6 +101,17 @@ def test_no_value_of_any_field_ends_in_a_traceback(make, good):
         assert loader.state_dict() == good
 
 
+def test_what_equals_a_number_and_is_none_is_refused(make, good):
+    """Python takes 1, 1.0 and True for equal."""
+    with make() as loader:
+        for field, value in good["fingerprint"].items():
+            for odd in (float, bool) if type(value) is int else ():
+                prints = {**good["fingerprint"], field: odd(value)}
+                assert refused(loader, {**good, "fingerprint": prints})
+        if "step" in good:
+            assert refused(loader, {**good, "step": 0})
+
+
 def test_a_place_that_the_epoch_does_not_have_is_refused(make, good):
     with make() as loader:
         for field in {"batch", "taken", "step", "begun"} & set(good):

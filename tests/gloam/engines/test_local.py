@@ -19,8 +19,8 @@ from types import ModuleType
 
 import pytest
 
-from gloam.engines.local import LocalEngine, _wait, count
-from gloam.errors import ImageRefused, WorkerLost
+from gloam.engines.local import LocalEngine, _wait, count, local_engine
+from gloam.errors import ConfigError, ImageRefused, WorkerLost
 from gloam.manifests.images.header import read_header
 
 PATIENCE_S = 300  # for what should come at once; a test fails after it, and measures nothing
@@ -347,3 +347,9 @@ def test_no_worker_outlives_its_parent(
     finally:
         parent.kill()
         parent.wait()
+
+
+@pytest.mark.parametrize("workers", [True, 1.0, "2", -1, 10**9])
+def test_workers_are_a_whole_number(workers):
+    with pytest.raises(ConfigError, match=r"workers = .*: must be a whole number from 0 to"):
+        local_engine(workers)

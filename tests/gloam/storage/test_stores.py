@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import hashlib
 import pickle
 import tarfile
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from gloam.cli.common import PATH
-from gloam.errors import ConfigError, GloamError, SetError
+from gloam.errors import ConfigError, GloamError, SetError, StoreError
 from gloam.loaders import pairs_in
 from gloam.manifests.sets.pair_set import open_set
 from gloam.storage import store_requests
@@ -200,10 +201,14 @@ def test_a_request_that_fails_is_made_again(through, bucket, how, monkeypatch):
 def test_a_store_that_goes_on_failing_is_one_line(through, bucket, monkeypatch):
     monkeypatch.setenv(store_requests.PATIENCE, "1")
     through.fails = lambda number, method, target: "500"
-    with pytest.raises(OSError, match="the store fails") as raised:
+    with pytest.raises(OSError, match=r"the store fails.* check the address") as raised:
         (as_path(bucket) / "object").read_bytes()
-    assert "\n" not in str(raised.value)
-    assert raised.value.filename == f"{bucket}/object"
+    for error in (raised.value, pickle.loads(pickle.dumps(raised.value))):
+        assert isinstance(error, StoreError)
+        assert str(error).startswith(f"{bucket}/object: the store fails")
+        assert "\n" not in str(error)
+        assert (error.filename, error.errno) == (f"{bucket}/object", errno.EIO)
+        assert str(error) == f"{bucket}/object: {error.strerror}"
     assert through.count > 2
 
 

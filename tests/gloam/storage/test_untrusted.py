@@ -7,10 +7,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from gloam.errors import SetError
+from gloam.errors import ConfigError, SetError
 from gloam.storage.stores import as_path
 from gloam.storage.untrusted import (
     LIST_LINES,
@@ -30,6 +31,7 @@ from gloam.storage.untrusted import (
     parse_json,
     read_regular,
     shown,
+    whole,
 )
 
 ODD = [
@@ -153,3 +155,10 @@ def test_values_are_shown_short_and_on_one_line() -> None:
     assert len(shown("x" * 10**6)) < 80
     assert shown([[0] * 10**6]) == "a list"
     assert re.fullmatch(r"a number", shown(10**1000))
+
+
+@pytest.mark.parametrize("value", [True, 2.0, 2.5, "2", None, [2], float("nan"), -1, 10, 10**40])
+def test_a_whole_number_is_no_truth_and_no_float(value):
+    assert whole("pairs", np.int64(2), 1, 9) == 2
+    with pytest.raises(ConfigError, match=r"pairs = .*: must be a whole number from 1 to 9"):
+        whole("pairs", value, 1, 9)

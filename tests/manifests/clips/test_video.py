@@ -133,6 +133,16 @@ def test_interlaced_frames_are_refused(tmp_path: Path) -> None:
         load_clip(clips[2])
 
 
+def test_a_high_dynamic_range_that_begins_in_mid_stream_is_refused(tmp_path: Path) -> None:
+    high = {"x264-params": "colorprim=bt2020:transfer=arib-std-b67:colormatrix=bt2020nc"}
+    (tmp_path / "v").mkdir()
+    path = joined(tmp_path / "v" / "a.ts", {}, high)
+    clips = [one.location for one in list_clips(str(path), Windows(4), Counter())]
+    assert len(load_clip(clips[0])) == 4
+    with pytest.raises(ImageRefused, match="high dynamic range"):
+        load_clip(clips[-1])
+
+
 def test_an_unknown_codec_is_counted(tmp_path: Path) -> None:
     path = write_video(tmp_path / "v" / "a.mkv", panned(1, 8))
     path.write_bytes(path.read_bytes().replace(b"V_MPEG4/ISO/AVC", b"V_MPEG4/ISO/XYZ"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
+import cv2
 import numpy as np
 import pytest
 
@@ -14,6 +17,7 @@ from gloam.synth.analysis.pair_statistics import (
     pair_statistics,
     reference_statistics,
     summary,
+    texture,
 )
 from gloam.synth.kernels.curves import LUMINANCE, linear_to_srgb, srgb_to_linear
 
@@ -82,6 +86,26 @@ def test_any_image_can_be_measured(shape, level):
     assert set(low_statistics(flat)) <= set(LABELS)
     table = summary([found])
     assert all(np.isfinite(values).all() for values in table.values())
+
+
+@pytest.mark.parametrize("level", [None, 7])
+def test_large_pictures_are_measured_in_strips_as_small_ones_are_whole(monkeypatch, level):
+    shape = (431, 257, 3)
+    normal = np.random.default_rng(3).integers(0, 256, shape, np.uint8)
+    normal = np.full(shape, level, np.uint8) if level else cv2.blur(normal, (7, 7))
+    low = normal // 5
+    whole, light = pair_statistics(low, normal), texture(normal)
+    monkeypatch.setattr("gloam.synth.analysis.pair_statistics._STRIP", 16 * 257)
+    np.testing.assert_array_equal(texture(normal), light)
+    assert pair_statistics(low, normal) == pytest.approx(whole, rel=1e-12, nan_ok=True)
+
+
+def test_a_large_pair_takes_little_memory():
+    image = np.zeros((3000, 4000, 3), np.uint8)
+    tracemalloc.start()
+    pair_statistics(image, image)
+    assert tracemalloc.get_traced_memory()[1] < 12 * image.size
+    tracemalloc.stop()
 
 
 def test_sizes_must_agree():

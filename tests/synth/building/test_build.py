@@ -106,14 +106,23 @@ def test_without_selection_nothing_is_measured_and_refusals_come_from_making_pai
     assert verify_set(root) == []
 
 
-def test_a_shard_of_nothing_but_refusals_leaves_a_whole_set(tmp_path):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_set_of_nothing_but_refusals_is_an_error_and_leaves_nothing(
+    photographs, tmp_path, workers
+):
     folder = tmp_path / "photos"
     folder.mkdir()
     for i in range(3):
         (folder / f"{i}.jpg").write_text("no")
+    (folder / "3.jpg").touch()
     root = tmp_path / "set"
-    build_request(request_for(folder, profile=EVERYTHING, plan=PlanOptions()), root)
-    assert read_set(root).counts == {"train": 0, "val": 0, "refused": 3}
+    request = request_for(folder, profile=EVERYTHING, plan=PlanOptions(shard_size=1))
+    with pytest.raises(SourceError, match=r"all 4 .* refused \(3 not an image, 1 empty\), such as"):
+        build_request(request, root, workers)
+    assert not root.exists()
+    shutil.copy(next(photographs.iterdir()), folder / "4.jpg")
+    build_request(request, root, workers)  # with shards of refusals alone
+    assert read_set(root).counts == {"train": 1, "val": 0, "refused": 4}
     assert verify_set(root) == []
 
 

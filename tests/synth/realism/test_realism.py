@@ -155,3 +155,9 @@ def test_a_sensor_is_told_from_lol(real_pairs):
     found = gloam.realism(real_pairs / "lol/low", real_pairs / "lol/normal", recipe="upi", pairs=20)
     assert 0.3 < found.control["noise and tone"].accuracy < 0.7
     assert found.told["noise and tone"].accuracy > found.control["noise and tone"].most
+
+
+def test_swapped_folders_are_refused(pairs):
+    lows, normals = pairs
+    with pytest.raises(SourceError, match="24 of 24 images are brighter than their normals"):
+        gloam.realism(normals, lows, recipe="gamma", workers=1)
