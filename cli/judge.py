@@ -18,7 +18,13 @@ _WRITERS = (".html", ".md", ".csv")
 
 @click.command()
 @click.argument("outputs", nargs=-1, metavar="[[NAME=]OUTPUTS]...")
-@click.option("--on", metavar="NAME=FOLDER", help="Judge on this real set; see gloam sets.")
+@click.option(
+    "--on",
+    multiple=True,
+    metavar="NAME=FOLDER",
+    help="Judge on this real set, see gloam sets, or folder with its low and normal. Of several,"
+    " OUTPUTS/NAME are those for set NAME.",
+)
 @click.option("--split", help="Split of the real set.  [default: test]")
 @click.option("--low", type=PATH, help="Judge on this folder of lows.")
 @click.option("--normal", type=PATH, help="Folder of the normals of --low.")
@@ -46,7 +52,8 @@ def judge(outputs: tuple[str, ...], *, out: tuple[Path, ...], as_json: bool, **o
 
     The blind gain is the low brightened by one factor until its mean is .45, whatever the normal:
     what a method has to beat. Each output has the name of its low or its normal. Several folders
-    are compared with the first, picture by picture.
+    are compared with the first, picture by picture. Several sets make one table, with ranks and how
+    far the sets agree on them; a set that a method has no outputs for is an empty cell.
     """
     for path in out:
         check_output("--out", path, *_WRITERS)
