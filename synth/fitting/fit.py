@@ -34,7 +34,7 @@ from .pairs import Pair, read_pairs
 from .settings import settings
 
 _ROUNDS = 3
-_PASSES = _ROUNDS + 4  # over the pairs: real ones, rounds, two seeds, the recipe
+_PASSES = _ROUNDS + 5  # over the pairs: real ones, rounds, two seeds, the recipe beside real
 _FEW = 12  # pairs
 _DARKER = 0.5  # EV
 _BLOCKS = 0.3  # steps at the edges of JPEG's blocks, beyond those within
@@ -82,7 +82,7 @@ class Fit:
         lines = [f"camera settings: {len(self.settings)}, of {counts} {what}{order}"]
         if self.told is not None:
             banks = ("noise", "tone", "noise and tone") if self.paired else ("noise",)
-            lines += [f"told by {bank}: {self.told.told[bank]}" for bank in banks]
+            lines += self.told.told_lines(banks)
             lines += [CHANCE, *([TELLS] if self.told.tells else [])]
             lines += [f"  {tell}" for tell in self.told.tells[:5]]
         return [*lines, *(f"note: {note}" for note in self.notes)]
@@ -229,8 +229,7 @@ def _told(
     """
     if pairs[0].known:
         lows = [TestedLow(pair.key, pair.files[1], pair.files[0]) for pair in pairs]
-        rows = real.rows if all(pair.whole for pair in pairs) else None
-        return compare_with_recipe(lows, recipe, workers, at, rows)
+        return compare_with_recipe(lows, recipe, workers, at)
     other = measure_pairs(pairs, None, recipe, 0, workers, at)
     scenes = np.arange(len(pairs))
     return compare_groups(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -27,11 +27,16 @@ class Group:
 
     rows: Rows  # sequence of dict, the `all_statistics` of each
     scenes: IntArray  # int array (N), the scene of each
+    tiles: Sequence[Rows] = ()  # of each the statistics of its tiles, if there are any
     filters: FloatArray | None = None  # float array (N, F), the `filter_features` of each
 
     def banks(self) -> dict[str, FloatArray]:
-        """Return the features (N, F) of each bank that the lows have any of."""
-        made = {bank: columns(self.rows, names) for bank, names in BANKS.items()}
+        """Return the features (N, parts, F) of each bank that the lows have any of."""
+        parts = [self.rows, *zip(*self.tiles, strict=True)]
+        made = {
+            bank: np.stack([columns(rows, names) for rows in parts], 1)
+            for bank, names in BANKS.items()
+        }
         if self.filters is not None:
             made[FILTERS] = self.filters
         return {bank: values for bank, values in made.items() if np.isfinite(values).any()}
@@ -44,9 +49,10 @@ class Group:
         return self._of(here), self._of(~here)
 
     def _of(self, here: Mask) -> Group:
-        rows = [row for row, kept in zip(self.rows, here, strict=True) if kept]
+        chosen = np.flatnonzero(here).tolist()
         filters = None if self.filters is None else self.filters[here]
-        return Group(rows, self.scenes[here], filters)
+        tiles = [self.tiles[i] for i in chosen] if self.tiles else ()
+        return Group([self.rows[i] for i in chosen], self.scenes[here], tiles, filters)
 
 
 @dataclass(frozen=True)
@@ -71,16 +77,20 @@ class Realism:
         """Return the results as lines to print."""
         return [
             f"{len(self.real)} real lows, {len(self.other)} of {self.name}, {self.scenes} scenes",
-            f"{'told by':18}{'lows':>18}{'control':>18}",
-            *(
-                f"{bank:18}{found!s:>18}{self.control.get(bank, '-')!s:>18}"
-                for bank, found in self.told.items()
-            ),
+            *self.told_lines(self.told),
             CHANCE,
             TELLS if self.tells else "no statistic gives them away alone; several together may",
             *(f"  {tell}" for tell in self.tells),
             *([damage_line(self.damaged)] if self.damaged else []),
         ]
+
+    def told_lines(self, banks: Iterable[str]) -> Iterator[str]:
+        """Yield a line for each of some banks: how many lows are told by it, and of the control."""
+        for bank in banks:
+            control = self.control.get(bank)
+            yield f"told by {bank}: {self.told[bank]}" + (
+                f"; control {control.accuracy:.0%}" if control else ""
+            )
 
     def as_json(self) -> dict[str, Any]:
         """Return the results without statistics and pixels."""
@@ -89,8 +99,8 @@ class Realism:
             "real": len(self.real),
             "other": len(self.other),
             "scenes": self.scenes,
-            "told": {bank: asdict(one) for bank, one in self.told.items()},
-            "control": {bank: asdict(one) for bank, one in self.control.items()},
+            "told": {bank: _as_json(one) for bank, one in self.told.items()},
+            "control": {bank: _as_json(one) for bank, one in self.control.items()},
             "tells": [asdict(one) for one in self.tells],
             **({"damaged": self.damaged} if self.damaged else {}),
         }
@@ -127,6 +137,14 @@ def compare_groups(name: str, real: Group, other: Group, control: Group | None =
         _by_bank(one, two) if enough else {},
         find_tells(real.rows, other.rows),
     )
+
+
+def _as_json(told: Told) -> dict[str, Any]:
+    pairs = told.curve[-1][0]
+    return {
+        **asdict(told),
+        "expected": {str(more): told.expected(more) for more in (2 * pairs, 4 * pairs)},
+    }
 
 
 def _by_bank(first: Group, second: Group) -> dict[str, Told]:

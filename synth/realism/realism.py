@@ -14,7 +14,7 @@ from ...manifests.sources.folders import image_pairs
 from ...progress import Progress, Silent
 from ..kernels.arrays import IntArray
 from ..recipes.load import Recipe, load_recipe
-from .comparison import Group, Realism, Rows, compare_groups
+from .comparison import Group, Realism, compare_groups
 from .patches import easiest
 from .samples import MeasuredLow, TestedLow, assign_scenes, measure_lows
 from .two_sample import require_classifier
@@ -156,26 +156,20 @@ def compare_with_recipe(
     recipe: Recipe,
     workers: int | None,
     at: Callable[[int], None],
-    rows: Rows | None = None,
 ) -> Realism:
     """Say how well a recipe's lows are told from real ones: figures of `realism`, seed 0.
 
     Without random filters and patches.
 
-    rows: `all_statistics` of the real lows, where they were measured.
-
     Raises what `realism` does.
     """
     made = [replace(one, low=None, recipe=recipe) for one in real]
-    samples = [*([] if rows else real), *made]
     found = list[MeasuredLow]()
-    for one in measure_lows(samples, workers, at, statistics_alone=True):
+    for one in measure_lows([*real, *made], workers, at, statistics_alone=True):
         if isinstance(one, str):
             raise SourceError(one)
         found.append(one)
-    other, first = found[-len(real) :], found[: len(real)]
-    if rows:  # of the same normals
-        first = [MeasuredLow(row, one.hash) for row, one in zip(rows, other, strict=True)]
+    first, other = found[: len(real)], found[len(real) :]
     names = [one.key for one in real]
     scenes = assign_scenes((first, other), (names, names))
     groups = _group(first, scenes[0]), _group(other, scenes[1])
@@ -184,4 +178,10 @@ def compare_with_recipe(
 
 def _group(found: Sequence[MeasuredLow], scenes: IntArray) -> Group:
     filters = np.array([one.filters for one in found], np.float64)
-    return Group([one.row for one in found], scenes, filters if filters.size else None)
+    tiles = [one.tiles for one in found]
+    return Group(
+        [one.row for one in found],
+        scenes,
+        tiles if all(tiles) else (),
+        filters if filters.size else None,
+    )
