@@ -23,6 +23,7 @@ from ..analysis.wrong_pairs import (
     damage_line,
     mismatch_line,
 )
+from ..degradations.jpeg import quality_of_pixels
 from ..kernels.arrays import Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE, linear_to_srgb
 
@@ -51,7 +52,7 @@ class Pair:
     """A real pair: uint8 arrays (H, W, 3), and its name.
 
     Without a real normal, `normal` is the low as a smooth and bright picture, and `known` false.
-    quality: of a low that is a JPEG, 1 to 100 of libjpeg's scale; 0 of others.
+    quality: of a low that is, or was, a JPEG, 1 to 100 of libjpeg's scale; 0 of others.
     files: the paths of the low and of its normal. whole: whether nothing of them was cut.
     """
 
@@ -127,7 +128,8 @@ def read_pairs(
 
 
 def _read(key: str, low_path: Path, normal_path: Path | None) -> Pair:
-    picture, quality = read_rgb(low_path), jpeg_quality(read_regular(low_path))
+    picture = read_rgb(low_path)
+    quality = jpeg_quality(read_regular(low_path)) or quality_of_pixels(picture)
     low = middle(picture, SIDE)
     files, whole = (low_path, normal_path), low.shape == picture.shape
     if normal_path is None:
