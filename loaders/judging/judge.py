@@ -105,14 +105,16 @@ def judge(
     options = perceptual, brighter_lows, workers, shown
     if len(given) < 2 or not isinstance(given[0], str):
         one = given[0] if given and isinstance(given[0], str) else on
-        return _judged(*_pairs(one, split, low, normal, match), folders, False, *options)
+        return _judged(*pairs_judged_on(one, split, low, normal, match), folders, False, *options)
     sets: dict[str, Judged] = {}
     for text in given:
         name = str(text).partition("=")[0]
         if name in sets:
             raise ConfigError(f"--on {text}: a second set of that name")
         found = {of: path / name for of, path in folders.items() if (path / name).is_dir()}
-        sets[name] = _judged(*_pairs(text, split, low, normal, match), found, True, *options)
+        sets[name] = _judged(
+            *pairs_judged_on(text, split, low, normal, match), found, True, *options
+        )
     for method, path in folders.items():
         if not any(method in one.values for one in sets.values()):
             raise SourceError.at(path, f"has no folder of a set: {', '.join(sets)}")
@@ -254,12 +256,12 @@ def read_image(path: Path) -> metrics.Image:
     return metrics.image_of(pixels)
 
 
-def _pairs(
+def pairs_judged_on(
     on: Any,
-    split: str | None,
-    low: str | Path | None,
-    normal: str | Path | None,
-    match: Match | None,
+    split: str | None = None,
+    low: str | Path | None = None,
+    normal: str | Path | None = None,
+    match: Match | None = None,
 ) -> tuple[str, Sequence[tuple[str, str]]]:
     """Return what the pairs that are judged on are called, and them."""
     on = None if on == () else on

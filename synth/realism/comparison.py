@@ -12,12 +12,18 @@ from ..analysis.wrong_pairs import damage_line
 from ..kernels.arrays import FloatArray, IntArray, Mask
 from .banks import BANKS, columns
 from .patches import Patch
+from .residuals import Residual, residual_lines
 from .tells import Tell, find_tells
 from .two_sample import FEWEST, Told, two_sample_test
 
 Rows = Sequence[dict[str, float]]
 FILTERS = "random filters"
 CHANCE = "(50% cannot be told apart; in brackets the 95% interval over scenes)"
+PROTOCOL = "(mean over pictures of the divergence of real noise from made, as papers give it)"
+TONED = (
+    "(lows were brought to the tones of their normals, and light and structure count as noise:"
+    " papers' figures are of pairs of equal exposure)"
+)
 TELLS = "what gives them away, and how many it tells alone:"
 
 
@@ -72,13 +78,24 @@ class Realism:
     tells: list[Tell]  # what gives the lows away, the surest first
     patches: list[Patch] = field(default_factory=list)  # those that are easiest to tell
     damaged: list[str] = field(default_factory=list)  # images that were left out, with the reason
+    # Of pairs, the real lows and the others of the same normals:
+    residuals: list[Residual] | None = None
+    protocols: dict[str, tuple[float, float]] = field(default_factory=dict)  # lows, control
+    equal: bool = True  # whether lows are as bright as their normals
 
     def lines(self) -> list[str]:
         """Return the results as lines to print."""
         return [
             f"{len(self.real)} real lows, {len(self.other)} of {self.name}, {self.scenes} scenes",
+            *([] if self.residuals is None else residual_lines(self.residuals, len(self.real))),
             *self.told_lines(self.told),
             CHANCE,
+            *(
+                f"{name}: {lows:.4f}" + (f"; control {control:.4f}" if control >= 0 else "")
+                for name, (lows, control) in self.protocols.items()
+            ),
+            *([PROTOCOL] if self.protocols else []),
+            *([] if self.equal or not self.protocols else [TONED]),
             TELLS if self.tells else "no statistic gives them away alone; several together may",
             *(f"  {tell}" for tell in self.tells),
             *([damage_line(self.damaged)] if self.damaged else []),
@@ -102,6 +119,15 @@ class Realism:
             "told": {bank: _as_json(one) for bank, one in self.told.items()},
             "control": {bank: _as_json(one) for bank, one in self.control.items()},
             "tells": [asdict(one) for one in self.tells],
+            "protocols": {
+                name: {"lows": lows, "control": None if np.isnan(control) else control}
+                for name, (lows, control) in self.protocols.items()
+            },
+            **(
+                {}
+                if self.residuals is None
+                else {"residuals": [asdict(one) for one in self.residuals]}
+            ),
             **({"damaged": self.damaged} if self.damaged else {}),
         }
 

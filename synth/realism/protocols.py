@@ -21,7 +21,6 @@ from .samples import TestedLow
 Picture = npt.NDArray[np.uint8 | np.float32 | np.float64]
 DRAWS = 50
 """Lows that a recipe makes of each normal for `akld`, as its code does."""
-_EQUAL = 0.25  # EV between a noisy picture and its clean one
 
 
 def noiseflow(real: Picture, made: Picture, clean: Picture) -> float:
@@ -87,64 +86,46 @@ PROTOCOLS: dict[str, Callable[[Picture, Picture, Picture], float]] = {
 }
 
 
-def protocol_rows(
+def protocol_figures(
     names: Sequence[str],
-    real: Sequence[TestedLow],
-    other: Sequence[TestedLow],
-    control: Sequence[TestedLow],
+    lows: Sequence[tuple[TestedLow, TestedLow, TestedLow | None]],
+    *,
+    equal: bool,
     workers: int | None,
     at: Callable[[int], None],
-) -> tuple[dict[str, tuple[float, float]], bool]:
-    """Return the means over pictures of each protocol: of the other lows, and of the control.
+) -> dict[str, tuple[float, float]]:
+    """Return of each protocol the means over pictures: of the others, and of the control.
 
-    The control is NaN where there is none; it is what another seed's lows are from the others'.
+    The control is what another seed's lows are from the others'; NaN without one.
 
-    Returns (figures, whether lows are as bright as their normals). Where they are not, each low is
-    brought to its normal's tone: the mean low of a level becomes that level.
+    lows: real ones, others of the same normals, and others of another seed.
+    equal: whether lows are as bright as their normals; if not, each is brought to its normal's
+      tone: the mean low of a level becomes that level.
     """
-    twins = {one.normal: one for one in control}
-    mine = {one.normal: one for one in other}
-    jobs = [
-        (tuple(names), one, mine[one.normal], twins.get(one.normal))
-        for one in real
-        if one.normal in mine
-    ]
-    found = list(local_engine(workers).map(_measured, jobs, at))
-    equal = abs(float(np.median([apart for _, _, apart in found]))) < _EQUAL
-    means = np.mean([as_is if equal else level for as_is, level, _ in found], axis=0)
-    return {name: (float(a), float(b)) for name, (a, b) in zip(names, means, strict=True)}, equal
+    jobs = [(tuple(names), *one, equal) for one in lows]
+    means = np.mean(list(local_engine(workers).map(_measured, jobs, at)), axis=0)
+    return {name: (float(a), float(b)) for name, (a, b) in zip(names, means, strict=True)}
 
 
 def _measured(
-    job: tuple[tuple[str, ...], TestedLow, TestedLow, TestedLow | None],
-) -> tuple[FloatArray, FloatArray, float]:
-    """Return figures (names, 2) of a pair as it is, and at its normal's tone, and its exposure."""
-    names, real, other, twin = job
-    low, normal = real.images()
-    made, _ = other.images()
-    again = None if twin is None else twin.images()[0]
+    job: tuple[tuple[str, ...], TestedLow, TestedLow, TestedLow | None, bool],
+) -> list[tuple[float, float]]:
+    names, real, other, twin, equal = job
+    many = DRAWS if "akld" in names and other.recipe is not None else 1
+    draws = [replace(other, seed=other.seed + i) for i in range(many)]
+    (low, normal), *made = (one.images() for one in (real, *draws, *([twin] if twin else [])))
     assert normal is not None
-    draws = [made]
-    if "akld" in names and other.recipe is not None:
-        more = (replace(other, seed=other.seed + i) for i in range(1, DRAWS))
-        draws += [one.images()[0] for one in more]
-    figures = []
-    for tone in (lambda low: low, lambda low: _at_tone(low, normal)):
-        seen, several, twice = tone(low), [tone(one) for one in draws], again
-        figures.append(
-            [
-                (
-                    PROTOCOLS[name](
-                        seen, np.stack(several) if name == "akld" else several[0], normal
-                    ),
-                    np.nan if twice is None else PROTOCOLS[name](several[0], tone(twice), normal),
-                )
-                for name in names
-            ]
-        )
+    clean = normal
+    first, *others = (one if equal else _at_tone(one, clean) for one, _ in ((low, None), *made))
+    last = others.pop() if twin else None
     count()
-    apart = float(np.log2((low.mean() + 1) / (normal.mean() + 1)))
-    return np.array(figures[0]), np.array(figures[1]), apart
+    return [
+        (
+            PROTOCOLS[name](first, np.stack(others) if name == "akld" else others[0], clean),
+            np.nan if last is None else PROTOCOLS[name](others[0], last, clean),
+        )
+        for name in names
+    ]
 
 
 def _at_tone(low: Picture, normal: Picture) -> Picture:

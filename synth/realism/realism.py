@@ -16,8 +16,12 @@ from ..kernels.arrays import IntArray
 from ..recipes.load import Recipe, load_recipe
 from .comparison import Group, Realism, compare_groups
 from .patches import easiest
+from .protocols import PROTOCOLS, protocol_figures
+from .residuals import paired_residuals
 from .samples import MeasuredLow, TestedLow, assign_scenes, measure_lows
 from .two_sample import require_classifier
+
+_EQUAL = 0.25  # EV between lows and normals that are as bright
 
 
 def realism(
@@ -28,6 +32,7 @@ def realism(
     overrides: Iterable[str] = (),
     against: Path | str | None = None,
     photos: Path | str | None = None,
+    protocol: str | Iterable[str] = (),
     pairs: int = 200,
     seed: int = 0,
     workers: int | None = None,
@@ -36,7 +41,8 @@ def realism(
     """Say how well a recipe's lows, or those of a folder, can be told from real ones.
 
     A classifier (gradient boosting) learns to tell them by features of noise, of tone, and of
-    random filters, on two thirds of the scenes, and tells those of the last third.
+    random filters, on two thirds of the scenes, and tells those of the last third. What it tells
+    rises with the pairs that it learns from; of pairs, residuals show more with fewer.
 
     Parameters
     ----------
@@ -53,6 +59,9 @@ def realism(
     photos : Path or str, optional
         Without normals: ordinary photographs for the recipe to darken, as like the scenes as can
         be had.
+    protocol : str or iterable of str
+        Of pairs: figures as papers on noise synthesis give them, "noiseflow", "naflow", "nmflow",
+        "akld" or "gans"; see `gloam.synth.realism.protocols`.
     pairs : int
         At most so many are compared, evenly spread; at least 12.
     seed : int
@@ -83,6 +92,11 @@ def realism(
         None if path is None else Path(path) for path in (normals, against, photos)
     )
     overrides = tuple(overrides)
+    protocols = (protocol,) if isinstance(protocol, str) else tuple(protocol)
+    if unknown := [one for one in protocols if one not in PROTOCOLS]:
+        raise ConfigError(f"protocol {unknown[0]}: there are {', '.join(PROTOCOLS)}")
+    if protocols and normals is None:
+        raise ConfigError("--protocol compares noise of pairs: name the folder of the normals, too")
     if against is not None:
         more = {"--recipe": recipe, "--set": overrides or None, "--photos": photos}
         if given := [option for option, value in more.items() if value is not None]:
@@ -148,7 +162,31 @@ def realism(
     first, second, third = (_group(*one) for one in zip(parts, scenes, strict=True))
     made = compare_groups(name, first, second, third if control else None)
     patches = easiest((groups[0], groups[1]), (parts[0], parts[1]), (scenes[0], scenes[1]))
-    return replace(made, patches=patches, damaged=damaged)
+    made = replace(made, patches=patches, damaged=damaged)
+    if not paired:
+        return made
+    mine, again = ({one.normal: i for i, one in enumerate(of)} for of in groups[1:])
+    same = [(i, mine[one.normal]) for i, one in enumerate(groups[0]) if one.normal in mine]
+    rows = [parts[0][i].row for i, _ in same], [parts[1][i].row for _, i in same]
+    equal = abs(np.nanmedian([row["exposure_ev"] for row in rows[0]] or [0.0])) < _EQUAL
+    lows = [
+        (
+            groups[0][i],
+            groups[1][k],
+            groups[2][again[n]] if (n := groups[0][i].normal) in again else None,
+        )
+        for i, k in same
+    ]
+    if protocols:
+        shown.stage("noise as papers compare it", len(lows))
+    return replace(
+        made,
+        residuals=paired_residuals(*rows),
+        equal=bool(equal),
+        protocols=protocol_figures(protocols, lows, equal=equal, workers=workers, at=shown.at)
+        if protocols and lows
+        else {},
+    )
 
 
 def compare_with_recipe(

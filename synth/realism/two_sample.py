@@ -118,6 +118,8 @@ def _odds(features: FloatArray, labels: IntArray, scenes: IntArray, share: float
             f"{len(names)} scenes: a classifier learns nothing from fewer than {FEWEST}; add pairs"
         )
     odds = np.zeros((_TIMES, len(labels)))
+    if not kept.any():
+        return odds
     for time in range(_TIMES):
         order = np.random.default_rng(time).permutation(len(names))
         folds = order % _FOLDS
