@@ -249,58 +249,54 @@ class Board(Tables):
 
     def tables(self) -> Iterator[tuple[str, Sequence[str], list[Row]]]:
         """Yield the table of all methods and sets, of their differences, and of agreement."""
-        names = list(dict.fromkeys([IDENTITY, BLIND, ENCODED, *self.outputs]))
-        ranks, plain = self.ranks(), self._columns()
-        more = ["mean rank, over sets", "sets, over sets"]
-        rows = []
-        for name in names:
-            own = [of[name] for of in ranks.values() if name in of]
-            last = [f"{np.mean(own):.1f}" if own else "", f"{len(own)} of {len(ranks)}"]
-            rows.append(
-                (name, [*self._cells(name, Judged.rows, ranks), *(last if own else ["", ""])])
-            )
-        yield "method", [*plain, *more], rows
-        first = self.outputs[0]
-        rows = [
-            (said, self._cells(said, lambda one: one.less(first), {}))
-            for said in (f"{name} less {first}" for name in self.outputs[1:])
-        ]
-        if rows:
-            yield "difference", plain, rows
-        heads = ["Kendall, agreement", "Spearman, agreement"]
-        heads += [f"{one} by SSIM, agreement" for one in ("Kendall", "Spearman")]
-        if found := self.agreement():
+        ranks, columns = self.ranks(), self._columns()
+        found = self._rows(Judged.rows, [IDENTITY, BLIND, ENCODED, *self.outputs])
+        for name, cells in found:
+            own = [of.get(name) for of in ranks.values()]
+            known = [rank for rank in own if rank is not None]
+            cells += ["" if rank is None else f"{rank:g}" for rank in own]
+            cells += [f"{np.mean(known):.1f}", f"{len(known)} of {len(own)}"] if known else ["", ""]
+        more = [*(f"rank, {of}" for of in ranks), "mean rank, all sets", "sets, all sets"]
+        yield "method", [*columns, *more], found
+        first, *others = self.outputs
+        if others:
+            names = [f"{name} less {first}" for name in others]
+            yield "difference", columns, self._rows(lambda one: one.less(first), names)
+        if agreement := self.agreement():
+            heads = ["Kendall", "Spearman", "Kendall by SSIM", "Spearman by SSIM", "methods"]
             yield (
                 "ranks of two sets",
-                [*heads, "methods, agreement"],
-                [(said, [*(f"{v:.2f}" for v in own), f"{n:.0f}"]) for said, (*own, n) in found],
+                [f"{head}, agreement" for head in heads],
+                [(said, [*(f"{v:.2f}" for v in own), f"{n:.0f}"]) for said, (*own, n) in agreement],
             )
 
     def _columns(self) -> list[str]:
-        """Return the columns of the sets: measures as they are, and ranks."""
+        """Return the measures of the sets, of outputs as they are."""
         return [
             f"{column}, {name}"
             for name, one in self.sets.items()
-            for column in (*(c for c in one.columns if ", " not in c), "rank")
+            for column in one.columns
+            if ", " not in column
         ]
 
-    def _cells(
+    def _rows(
         self,
-        name: str,
         rows: Callable[[Judged], list[tuple[str, Floats, Floats, Floats]]],
-        ranks: dict[str, dict[str, float]],
-    ) -> list[str]:
-        """Return the cells of `_columns` of a row; empty ones of sets without it."""
-        cells = []
-        for of, one in self.sets.items():
-            row = next((rest for said, *rest in rows(one) if said == name), None)
-            found = [""] * len(one.columns) if row is None else one.cells(*row)
-            cells += [
-                cell for cell, column in zip(found, one.columns, strict=True) if ", " not in column
-            ]
-            rank = ranks.get(of, {}).get(name)
-            cells.append("" if rank is None else f"{rank:g}")
-        return cells
+        names: Sequence[str],
+    ) -> list[Row]:
+        """Return rows with cells of `_columns`, empty ones of sets without them."""
+        found: dict[str, list[str]] = {name: [] for name in names}
+        for one in self.sets.values():
+            cells = {name: one.cells(*rest) for name, *rest in rows(one)}
+            for name, row in found.items():
+                row += [
+                    cell
+                    for cell, column in zip(
+                        cells.get(name, [""] * len(one.columns)), one.columns, strict=True
+                    )
+                    if ", " not in column
+                ]
+        return list(found.items())
 
     def as_json(self) -> dict[str, Any]:
         """Return all figures as JSON's types."""

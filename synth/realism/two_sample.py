@@ -25,8 +25,11 @@ _KNOWN = 0.2  # of the images of each group that have a feature
 _SHARES = 0.25, 0.5, 1.0  # of the scenes that may be learned from
 _BINS = 64  # of a feature's values
 _RISING = 0.02  # from half of the pairs to all, where more would tell more
-_USUAL, _CLEAR = 0.17, 0.3  # a doubling's rise of the quantile, of lows whose quantile is the other
-_OWN = 0.5  # weight of the rise that was seen
+_USUAL, _CLEAR = (
+    0.17,
+    0.15,
+)  # a doubling's rise of the quantile, of lows whose quantile is the other
+_OWN = 0.35  # weight of the rise that was seen
 
 
 @dataclass(frozen=True)

@@ -254,7 +254,7 @@ def test_several_sets_make_one_table_with_ranks_and_their_agreement(pairs, tmp_p
     (_, columns, rows), (_, _, apart), _ = found.tables()
     cells = {name: dict(zip(columns, one, strict=True)) for name, one in rows}
     assert list(cells) == ["the low as it is", "blind gain", "blind gain, encoded", *"abcd"]
-    assert (cells["d"]["PSNR, plain"], cells["d"]["sets, over sets"]) == ("", "1 of 2")
+    assert (cells["d"]["PSNR, plain"], cells["d"]["sets, all sets"]) == ("", "1 of 2")
     one, other = (next(iter(alone.differences())), dict(apart)["b less a"])
     assert other[0] == alone.cells(*one[1:])[0]
     assert "| d less a | 0.00 (0.00 to 0.00)" in found.markdown()
