@@ -111,21 +111,26 @@ def _measured(
     job: tuple[tuple[str, ...], TestedLow, TestedLow, TestedLow | None, bool],
 ) -> list[tuple[float, float]]:
     names, real, other, twin, equal = job
-    many = DRAWS if "akld" in names and other.recipe is not None else 1
-    draws = [replace(other, seed=other.seed + i) for i in range(many)]
-    (low, normal), *made = (one.images() for one in (real, *draws, *([twin] if twin else [])))
+    low, normal = real.images()
     assert normal is not None
-    clean = normal
-    first, *others = (one if equal else _at_tone(one, clean) for one, _ in ((low, None), *made))
-    last = others.pop() if twin else None
+    clean = normal  # for what is said of it within
+
+    def seen(one: TestedLow) -> Picture:
+        return one.images()[0] if equal else _at_tone(one.images()[0], clean)
+
+    wanted = low if equal else _at_tone(low, clean)
+    made, again = seen(other), None if twin is None else seen(twin)
+    found = []
+    for name in names:
+        measure = PROTOCOLS[name]
+        draws = [measure(wanted, made, clean)]
+        if name == "akld" and other.recipe is not None:
+            more = (seen(replace(other, seed=other.seed + i)) for i in range(1, DRAWS))
+            draws += [measure(wanted, one, clean) for one in more]
+        control = np.nan if again is None else measure(made, again, clean)
+        found.append((float(np.mean(draws)), control))
     count()
-    return [
-        (
-            PROTOCOLS[name](first, np.stack(others) if name == "akld" else others[0], clean),
-            np.nan if last is None else PROTOCOLS[name](others[0], last, clean),
-        )
-        for name in names
-    ]
+    return found
 
 
 def _at_tone(low: Picture, normal: Picture) -> Picture:
