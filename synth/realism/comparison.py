@@ -160,7 +160,7 @@ def compare_groups(name: str, real: Group, other: Group, control: Group | None =
         other.rows,
         len(scenes),
         _by_bank(real, other),
-        _by_bank(one, two) if enough else {},
+        _by_bank(one, two, rising=False) if enough else {},
         find_tells(real.rows, other.rows),
     )
 
@@ -173,9 +173,11 @@ def _as_json(told: Told) -> dict[str, Any]:
     }
 
 
-def _by_bank(first: Group, second: Group) -> dict[str, Told]:
+def _by_bank(first: Group, second: Group, *, rising: bool = True) -> dict[str, Told]:
     mine, others = first.banks(), second.banks()
     scenes = first.scenes, second.scenes
     return {
-        bank: two_sample_test(mine[bank], others[bank], scenes) for bank in mine if bank in others
+        bank: two_sample_test(mine[bank], others[bank], scenes, rising=rising)
+        for bank in mine
+        if bank in others
     }

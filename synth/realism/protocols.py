@@ -50,7 +50,7 @@ def nmflow(real: Picture, made: Picture, clean: Picture) -> float:
 
     Han et al., "NM-FlowGAN" (2023), YoungJooHan/NM-FlowGAN, util/util.py, of 8 bits.
     """
-    edges = np.arange(-260, 261, 4)
+    edges = np.arange(-260.0, 261, 4)
     return _divergence(*(_shares(_levels(one, clean), edges, 1) for one in (real, made)))
 
 

@@ -163,30 +163,22 @@ def realism(
     made = compare_groups(name, first, second, third if control else None)
     patches = easiest((groups[0], groups[1]), (parts[0], parts[1]), (scenes[0], scenes[1]))
     made = replace(made, patches=patches, damaged=damaged)
-    if not paired:
-        return made
     mine, again = ({one.normal: i for i, one in enumerate(of)} for of in groups[1:])
     same = [(i, mine[one.normal]) for i, one in enumerate(groups[0]) if one.normal in mine]
+    if not (paired and same):
+        return made
     rows = [parts[0][i].row for i, _ in same], [parts[1][i].row for _, i in same]
-    equal = abs(np.nanmedian([row["exposure_ev"] for row in rows[0]] or [0.0])) < _EQUAL
-    lows = [
-        (
-            groups[0][i],
-            groups[1][k],
-            groups[2][again[n]] if (n := groups[0][i].normal) in again else None,
-        )
-        for i, k in same
-    ]
+    exposures = np.nan_to_num([row["exposure_ev"] for row in rows[0]], nan=1.0)  # of black lows
+    equal = bool(abs(np.median(exposures)) < _EQUAL)
+    figures = {}
     if protocols:
-        shown.stage("noise as papers compare it", len(lows))
-    return replace(
-        made,
-        residuals=paired_residuals(*rows),
-        equal=bool(equal),
-        protocols=protocol_figures(protocols, lows, equal=equal, workers=workers, at=shown.at)
-        if protocols and lows
-        else {},
-    )
+        shown.stage("noise as papers compare it", len(same))
+        twins = [
+            groups[2][again[n]] if (n := groups[0][i].normal) in again else None for i, _ in same
+        ]
+        alike = [(groups[0][i], groups[1][k], two) for (i, k), two in zip(same, twins, strict=True)]
+        figures = protocol_figures(protocols, alike, equal=equal, workers=workers, at=shown.at)
+    return replace(made, residuals=paired_residuals(*rows), equal=equal, protocols=figures)
 
 
 def compare_with_recipe(

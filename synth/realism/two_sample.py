@@ -18,11 +18,10 @@ from ..kernels.arrays import FloatArray, IntArray
 FEWEST = 12
 """Scenes: of fewer, nothing can be learned."""
 _FOLDS = 3
-_TIMES = 3  # other thirds
 _RESAMPLED = 500
 _INTERVAL = (2.5, 97.5)  # percentiles
 _KNOWN = 0.2  # of the images of each group that have a feature
-_SHARES = 0.25, 0.5, 1.0  # of the scenes that may be learned from
+_SHARES = (0.25, 1), (0.5, 2), (1.0, 3)  # of the scenes to learn from, and how many other thirds
 _BINS = 64  # of a feature's values
 _RISING = 0.02  # from half of the pairs to all, where more would tell more
 _USUAL, _CLEAR = (
@@ -46,11 +45,11 @@ class Told:
 
     def __str__(self) -> str:
         """Return the figures with the pairs that they were learned from, and what more would do."""
-        fewer = ", ".join(f"{accuracy:.0%}" for _, accuracy in self.curve[:-1])
+        figures = ", ".join(f"{accuracy:.0%}" for _, accuracy in self.curve)
         pairs = ", ".join(str(pairs) for pairs, _ in self.curve)
-        said = f"{fewer}, {self.accuracy:.0%} ({100 * self.least:.0f} to {100 * self.most:.0f})"
-        said += f" learned from {pairs} pairs"
-        if self.accuracy - self.curve[-2][1] > _RISING:
+        said = f"{figures} ({100 * self.least:.0f} to {100 * self.most:.0f}) learned from {pairs}"
+        said += " pairs"
+        if len(self.curve) > 1 and self.accuracy - self.curve[-2][1] > _RISING:
             more = self.expected(2 * self.curve[-1][0]) - self.accuracy
             said += f"; still rising: with twice the pairs expect about +{100 * more:.0f}"
         return said
@@ -79,7 +78,7 @@ def require_classifier() -> None:
 
 
 def two_sample_test(
-    first: FloatArray, second: FloatArray, scenes: tuple[IntArray, IntArray]
+    first: FloatArray, second: FloatArray, scenes: tuple[IntArray, IntArray], *, rising: bool = True
 ) -> Told:
     """Return how accurately a classifier tells the lows of two groups apart.
 
@@ -93,15 +92,17 @@ def two_sample_test(
     features = features if features.ndim == 3 else features[:, None]
     count = min(len(first), len(second)) * (_FOLDS - 1) / _FOLDS
     curve, told = [], (0.5, 0.5, 0.5)
-    for share in _SHARES:
-        odds = np.sign(_odds(features, labels, whose, share))
+    for share, times in _SHARES[0 if rising else -1 :]:
+        odds = np.sign(_odds(features, labels, whose, share, times))
         told = _interval((np.where(labels, odds, -odds) + 1) / 2, labels, whose)
         curve.append((round(share * count), told[0]))
     return Told(*told, tuple(curve))
 
 
-def _odds(features: FloatArray, labels: IntArray, scenes: IntArray, share: float) -> FloatArray:
-    """Return the log odds (3, N) of label 1 of each image, learned on other scenes alone.
+def _odds(
+    features: FloatArray, labels: IntArray, scenes: IntArray, share: float, times: int
+) -> FloatArray:
+    """Return the log odds (times, N) of label 1 of each image, learned on other scenes alone.
 
     features: float array (N, P, F). labels: int array (N), 0 and 1. scenes: int array (N). share:
     of the other scenes that is learned from.
@@ -120,10 +121,10 @@ def _odds(features: FloatArray, labels: IntArray, scenes: IntArray, share: float
         raise ConfigError(
             f"{len(names)} scenes: a classifier learns nothing from fewer than {FEWEST}; add pairs"
         )
-    odds = np.zeros((_TIMES, len(labels)))
+    odds = np.zeros((times, len(labels)))
     if not kept.any():
         return odds
-    for time in range(_TIMES):
+    for time in range(times):
         order = np.random.default_rng(time).permutation(len(names))
         folds = order % _FOLDS
         for fold in range(_FOLDS):

@@ -43,6 +43,8 @@ def test_the_figure_is_given_with_the_pairs_that_were_learned_from():
     assert 0.84 < rising.expected(80) < 0.89
     assert rising.expected(40) == pytest.approx(0.82)
     assert rising.expected(160) < 0.94
+    alone = two_sample_test(features(0), features(1, 1.2), (SCENES, SCENES), rising=False)
+    assert alone.curve == ((40, found.accuracy),)
     flat = Told(0.5, 0.4, 0.6, ((10, 0.52), (20, 0.51), (40, 0.5)))
     assert "rising" not in str(flat)
     assert flat.expected(160) == pytest.approx(0.5)
