@@ -53,7 +53,7 @@ class Pair:
 
     Without a real normal, `normal` is the low as a smooth and bright picture, and `known` false.
     quality: of a low that is, or was, a JPEG, 1 to 100 of libjpeg's scale; 0 of others.
-    files: the paths of the low and of its normal. whole: whether nothing of them was cut.
+    files: the paths of the low and of its normal.
     """
 
     key: str
@@ -62,7 +62,6 @@ class Pair:
     known: bool = True
     quality: int = 0
     files: tuple[Path, Path | None] = (Path(), None)
-    whole: bool = True
 
 
 def read_pairs(
@@ -131,13 +130,13 @@ def _read(key: str, low_path: Path, normal_path: Path | None) -> Pair:
     picture = read_rgb(low_path)
     quality = jpeg_quality(read_regular(low_path)) or quality_of_pixels(picture)
     low = middle(picture, SIDE)
-    files, whole = (low_path, normal_path), low.shape == picture.shape
+    files = low_path, normal_path
     if normal_path is None:
-        return Pair(key, low, as_normal(low), False, quality, files, whole)
+        return Pair(key, low, as_normal(low), False, quality, files)
     normal = middle(read_rgb(normal_path), SIDE)
     if low.shape != normal.shape:
         raise SourceError(f"{low_path}: its normal has another size", path=low_path)
-    return Pair(key, low, normal, quality=quality, files=files, whole=whole)
+    return Pair(key, low, normal, quality=quality, files=files)
 
 
 def _unfit(pair: Pair, brighter_lows: bool) -> str:
