@@ -58,9 +58,9 @@ def judge(outputs: tuple[str, ...], *, out: tuple[Path, ...], as_json: bool, **o
     for path in out:
         check_output("--out", path, *_WRITERS)
     found = judge_outputs(outputs, **options)
-    made = {".html": render_page, ".md": type(found).markdown, ".csv": type(found).csv}
+    made = {".html": lambda: render_page(found), ".md": found.markdown, ".csv": found.csv}
     for path in out:
-        write_bytes(path, made[path.suffix.lower()](found).encode("utf-8", "backslashreplace"))
+        write_bytes(path, made[path.suffix.lower()]().encode("utf-8", "backslashreplace"))
     if as_json:
         return to_json(found)
     return "\n".join([found.text(), *(f"written: {path}" for path in out)])

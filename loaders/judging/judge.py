@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,19 +103,19 @@ def judge(
     """
     folders, shown = _folders(outputs), progress or Silent()
     given = (on,) if isinstance(on, str) else tuple(on or ())
-    options = perceptual, brighter_lows, workers, shown
+    judged = partial(
+        _judged, perceptual=perceptual, brighter_lows=brighter_lows, workers=workers, shown=shown
+    )
     if len(given) < 2 or not isinstance(given[0], str):
         one = given[0] if given and isinstance(given[0], str) else on
-        return _judged(*pairs_judged_on(one, split, low, normal, match), folders, False, *options)
+        return judged(*pairs_judged_on(one, split, low, normal, match), folders)
     sets: dict[str, Judged] = {}
     for text in given:
         name = str(text).partition("=")[0]
         if name in sets:
             raise ConfigError(f"--on {text}: a second set of that name")
         found = {of: path / name for of, path in folders.items() if (path / name).is_dir()}
-        sets[name] = _judged(
-            *pairs_judged_on(text, split, low, normal, match), found, True, *options
-        )
+        sets[name] = judged(*pairs_judged_on(text, split, low, normal, match), found, encoded=True)
     for method, path in folders.items():
         if not any(method in one.values for one in sets.values()):
             raise SourceError.at(path, f"has no folder of a set: {', '.join(sets)}")
@@ -125,7 +126,8 @@ def _judged(
     name: str,
     pairs: Sequence[tuple[str, str]],
     folders: Mapping[str, Path],
-    encoded: bool,
+    *,
+    encoded: bool = False,
     perceptual: bool,
     brighter_lows: bool,
     workers: int | None,
@@ -273,9 +275,9 @@ def pairs_judged_on(
         return str(low), list_pairs(low, normal, match)
     if isinstance(on, str):
         name, _, folder = on.partition("=")
-        plain = [Path(folder) / one for one in ("low", "normal")]
-        if folder and name not in set_names() and all(one.is_dir() for one in plain):
-            return name, list_pairs(*plain, match)
+        lows, normals = Path(folder) / "low", Path(folder) / "normal"
+        if folder and name not in set_names() and lows.is_dir() and normals.is_dir():
+            return name, list_pairs(lows, normals, match)
     pairs = real_named(on, split, "test") if isinstance(on, str) else on
     if not pairs or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
         raise ConfigError(

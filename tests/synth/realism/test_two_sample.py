@@ -55,7 +55,7 @@ def test_parts_of_images_tell_together():
     others = np.stack([features(seed, 0.8) for seed in range(5, 10)], 1)
     alone = two_sample_test(whole, others[:, 0], (SCENES, SCENES))
     together = two_sample_test(parts, others, (SCENES, SCENES))
-    assert together.accuracy > max(alone.accuracy, 0.9)
+    assert together.accuracy > alone.accuracy + 0.08
     assert two_sample_test(parts, parts[::-1], (SCENES, SCENES)).accuracy < 0.62
 
 
