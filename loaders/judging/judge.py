@@ -83,8 +83,8 @@ def judge(
     Returns
     -------
     Judged or Board
-        Of one set, or of several. Its `text()`, `markdown()`, `csv()` and `as_json()` hold every
-        figure.
+        Figures of one set, or of several. Its `text()`, `markdown()`, `csv()` and `as_json()` hold
+        every one.
 
     Raises
     ------

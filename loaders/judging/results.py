@@ -50,7 +50,7 @@ class Tables:
 
     @property
     def about(self) -> str:
-        """What was judged, as text."""
+        """Numbers of what was judged, as text."""
         raise NotImplementedError
 
     def tables(self) -> Iterator[tuple[str, Sequence[str], list[Row]]]:

@@ -60,7 +60,7 @@ def realism(
         Without normals: ordinary photographs for the recipe to darken, as like the scenes as can
         be had.
     protocol : str or iterable of str
-        Of pairs: figures as papers on noise synthesis give them, "noiseflow", "naflow", "nmflow",
+        Figures of pairs as papers on noise synthesis give them: "noiseflow", "naflow", "nmflow",
         "akld" or "gans"; see `gloam.synth.realism.protocols`.
     pairs : int
         At most so many are compared, evenly spread; at least 12.
