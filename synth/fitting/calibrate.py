@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from ..analysis.noise_statistics import LEVELS
 from ..kernels.arrays import FloatArray, IntArray
 from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, toe_of
-from .columns import CHANNELS, COLUMNS, NODES, TAIL_SHARE, Shared, clip_to_bounds, column_indices
+from .columns import CHANNELS, NEUTRAL, NODES, Shared, clip_to_bounds, column_indices
 from .measure import PairMeasures
+from .tail import width
 from .tone import filled, light_of_levels
 
 _TOES = 0.03, 0.035, 0.04, 0.045, 0.055
-_TAILS = np.linspace(0, 3, 61)
 _AXES = ("across", "row"), ("down", "column")
 _MOST_LAG = 0.66
 _TOP = 64  # level from which on scenes have more structure than noise
@@ -79,18 +78,18 @@ def initial_values(real: PairMeasures, toe: float, *, paired: bool) -> FloatArra
 
     Lows without normals give the exposure alone, which is a guess.
     """
-    values = np.zeros((len(real.rows), len(COLUMNS)))
+    values = np.tile(NEUTRAL, (len(real.rows), 1))
     if paired:
         light = np.interp(filled(real.tone), np.arange(256), light_of_levels(toe))
         values = with_tone(values, light, toe)
     else:
-        values[:, column_indices("tone.exponent")] = 1
         exposures = np.nan_to_num(real["exposure_ev"])
         values[:, column_indices("exposure.ev")[0]] = exposures
     for i, channel in enumerate(CHANNELS):
         read, shot, _ = _transfer(real, toe, i)
         values[:, column_indices(f"noise.read.{channel}")] = max(read, 0.05) ** 0.5
         values[:, column_indices(f"noise.shot.{channel}")] = max(shot, 0.01)
+        values[:, column_indices(f"noise.tail.{channel}")] = 1
     for pair, name in _CORRELATIONS:
         values[:, column_indices(f"noise.correlation.{pair}")] = _median(
             real[f"correlation_{name}"]
@@ -185,22 +184,12 @@ def adjust_noise(
             column_indices(f"noise.{part}.{channel}")[0]
             for part in ("read", "shot", "tail", "rows")
         )
-        first, second = (by_level(one, "deviation", i) for one in (real, made))
-        ratio = np.log(first / second)
-        skewed = _cumulant(by_level(real, "skewness", i), first) - _cumulant(
-            by_level(made, "skewness", i), second
-        )
+        ratio = np.log(by_level(real, "deviation", i) / by_level(made, "deviation", i))
+        black = values[:, read] ** 2 * width(values[:, tail], shared.share[i])
         left = ratio.copy()
         for group in np.unique(groups):
             here = np.flatnonzero(groups == group)
-            was = _width(values[here, tail])
-            total = np.median(values[here, read] ** 2 * was)
-            third = np.median((values[here, tail] * values[here, read]) ** 3)
-            third += _beyond_chance(skewed[here, 2:5].ravel()) / (6 * TAIL_SHARE)
-            # The tail that has this third cumulant where the variance stays.
-            new_tail = float(
-                np.interp(third / total**1.5, _TAILS**3 / _width(_TAILS) ** 1.5, _TAILS)
-            )
+            total = np.median(black[here])
             counts = np.isfinite(ratio[here]).sum(axis=0)
             known = counts >= min(3, len(here))
             step = np.zeros(2)
@@ -213,9 +202,8 @@ def adjust_noise(
                 ridge = 0.02 * len(here) * np.eye(2)
                 step = np.linalg.solve(some.T @ some + ridge, some.T @ (aim * weight[:, 0]))
             step = np.clip(step, -1.5, 1.5)
-            moved[here, read] *= np.sqrt(np.exp(step[0]) * was / _width(new_tail))
+            moved[here, read] *= np.exp(step[0] / 2)
             moved[here, shot] *= np.exp(step[1])
-            moved[here, tail] = new_tail
             left[here] -= design @ step / 2
         if own:
             apart = _mean(ratio)
@@ -276,15 +264,6 @@ def _heavier(real: PairMeasures, made: PairMeasures, channel: int) -> FloatArray
     return (by_level(real, "kurtosis", channel) - by_level(made, "kurtosis", channel))[:, 4:8]
 
 
-def _width(tail: Any) -> Any:
-    """Return the variance of read noise with a tail, over that without."""
-    return 1 + 2 * TAIL_SHARE * tail**2 - (TAIL_SHARE * tail) ** 2
-
-
-def _cumulant(skewness: FloatArray, deviation: FloatArray) -> FloatArray:
-    return skewness * deviation**3
-
-
 def _signed(values: FloatArray) -> FloatArray:
     return values * np.abs(values)
 
@@ -298,16 +277,6 @@ def _mean(values: FloatArray) -> FloatArray:
 def _median(values: FloatArray) -> float:
     known = values[np.isfinite(values)]
     return float(np.median(known)) if len(known) else 0.0
-
-
-def _beyond_chance(values: FloatArray) -> float:
-    """Return the median, made smaller by what it may owe to chance: 0 below two errors of it."""
-    known = values[np.isfinite(values)]
-    if len(known) < 3:
-        return 0.0
-    middle = float(np.median(known))
-    error = 1.25 * np.median(np.abs(known - middle)) / 0.6745 / np.sqrt(len(known))
-    return middle * max(0.0, 1 - (2 * error / max(abs(middle), 1e-12)) ** 2)
 
 
 def loudness(real: PairMeasures, made: PairMeasures) -> FloatArray:

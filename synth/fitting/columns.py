@@ -39,10 +39,10 @@ COLUMNS = (
 )
 GRID_CELLS = 3
 """Of the grid of light, along each side, whose spread is fitted."""
-TAIL_SHARE = 0.1
-"""Of the samples: with its mean, skewness alone does not tell it."""
 NODES = 0.0, 1.0, 2.0, 3.0, 4.5, 6.5, 9.0, 14.0, 25.0, 45.0, 90.0, 180.0
 """Of the curve of noise: light, in levels of the straight part."""
+NEUTRAL = np.array([float(name == "tone.exponent") for name in COLUMNS])
+"""Parameters that change nothing."""
 _PLACES = {name: place for place, name in enumerate(COLUMNS)}
 
 
@@ -67,11 +67,12 @@ class Shared:
     """What all pairs share.
 
     toe: of the lows' curve. curve: float array (3, 12), the log of noise at `NODES` of light, over
-    that of read and shot noise.
+    that of read and shot noise. share: float array (3), of the samples that have a tail.
     """
 
     toe: float
     curve: FloatArray = field(default_factory=lambda: np.zeros((3, len(NODES))))
+    share: FloatArray = field(default_factory=lambda: np.full(3, 0.1))
 
 
 def recipe_values(shared: Shared, *, uneven: bool = False) -> dict[str, Any]:
@@ -81,7 +82,9 @@ def recipe_values(shared: Shared, *, uneven: bool = False) -> dict[str, Any]:
     """
     made: dict[str, Any] = {
         "tone": {"toe": shared.toe},
-        "noise": {"tail_share": dict.fromkeys(CHANNELS, TAIL_SHARE)},
+        "noise": {
+            "tail_share": dict(zip(CHANNELS, np.round(shared.share, 4).tolist(), strict=True))
+        },
     }
     if shared.curve.any():
         curves = {
@@ -107,7 +110,7 @@ def fitted(values: FloatArray) -> list[int]:
 
     Others are free to be changed.
     """
-    some = values.reshape(-1, len(COLUMNS)).any(axis=0)
+    some = (values.reshape(-1, len(COLUMNS)) != NEUTRAL).any(axis=0)
     return sorted({*column_indices("exposure.ev"), *np.flatnonzero(some).tolist()})
 
 

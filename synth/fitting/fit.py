@@ -36,9 +36,11 @@ from .light import light_of_pairs
 from .measure import PairMeasures, measure_pairs
 from .pairs import Pair, read_pairs
 from .settings import settings
+from .tail import tail_slopes, tail_step, tail_steps, with_tail
 
 _ROUNDS = 5
 _PASSES = _ROUNDS + 3  # over the pairs: real ones, rounds, residuals, the recipe
+_SLOPES, _SOME = (1, 3), 40  # rounds that learn how the tail shows, of some pairs
 _FEW = 12  # pairs
 _DARKER = 0.5  # EV
 _SHOWN, _WIDTH = 4, 320  # pairs on the sheet, pixels of a picture
@@ -155,18 +157,17 @@ def fit(
     shown = progress or Silent()
     paired, notes = normals is not None, list[str]()
     pairs = read_pairs(Path(lows), None if normals is None else Path(normals), notes, brighter_lows)
-    shown.stage("fitting", _PASSES * len(pairs))
-    passes = 0
+    shown.stage("fitting", _PASSES * len(pairs) + 4 * len(pairs[:: -(-len(pairs) // _SOME)]))
+    done = 0
 
     def passed(
-        shared: Shared | None, made_by: FloatArray | Recipe | None, seed: int
+        shared: Shared | None, made_by: FloatArray | None, seed: int, some: slice = slice(None)
     ) -> PairMeasures:
-        nonlocal passes
-        begin = passes * len(pairs)
-        passes += 1
-        return measure_pairs(
-            pairs, shared, made_by, seed, workers, lambda count: shown.at(begin + count)
-        )
+        nonlocal done
+        begin, own = done, pairs[some]
+        done += len(own)
+        by = None if made_by is None else made_by[some]
+        return measure_pairs(own, shared, by, seed, workers, lambda n: shown.at(begin + n))
 
     real = passed(None, None, 0)
     shared = Shared(curve_of(real))
@@ -176,7 +177,7 @@ def fit(
         )
     values = initial_values(real, shared.toe, paired=paired)
     values[:, column_indices("degradations.jpeg.quality")[0]] = [pair.quality for pair in pairs]
-    groups = np.zeros(len(pairs), np.int64)
+    groups, few = np.zeros(len(pairs), np.int64), slice(None, None, -(-len(pairs) // _SOME))
     saturation = float(np.nanmedian(real["saturation"])) if paired else 1.0
     light = light_of_pairs(pairs, values, saturation) if paired else None
     if light is not None:
@@ -185,8 +186,15 @@ def fit(
         made = passed(shared, values, number)
         if not number:
             groups = settings(loudness(real, made))
+        if number in _SLOPES:
+            moved = [
+                passed(*with_tail(values, shared, step)[::-1], number, few) for step in tail_steps()
+            ]
+            slopes = tail_slopes(PairMeasures(made.rows[few], made.tone[few]), *moved)
         values = adjust_tone(values, real, made, shared.toe, paired=paired)
         values, shared = adjust_noise(values, real, made, shared, groups, own=number > 0)
+        if number:
+            values, shared = with_tail(values, shared, tail_step(real, made, slopes))
     residuals = paired_residuals(real.rows, passed(shared, values, _ROUNDS).rows)
     bright = brightness([pair.normal for pair in pairs])
     free, slope = by_brightness(values, bright)
@@ -221,7 +229,7 @@ def fit(
         except ConfigError as error:
             notes.append(str(error))
         else:
-            begin = passes * len(pairs)
+            begin = done
             found = replace(
                 found,
                 told=_told(pairs, real, found.recipe(), workers, lambda n: shown.at(begin + n)),

@@ -13,7 +13,6 @@ from ..kernels.curves import toe_of
 from ..kernels.illumination import stops_above_grey
 from .columns import (
     COLUMNS,
-    TAIL_SHARE,
     Shared,
     clip_to_bounds,
     column_indices,
@@ -21,6 +20,7 @@ from .columns import (
     is_uneven,
     recipe_values,
 )
+from .tail import width
 
 _DIGITS = 4
 _SHRUNK = 0.01  # of correlations: those of fewer pairs than columns stay positive when rounded
@@ -110,7 +110,7 @@ def broad_recipe(
     rows = np.tile(middle, (_STEPS, 1))
     rows[:, column_indices("noise.read", "noise.shot")] *= strengths[:, None]
     rows = clip_to_bounds(rows)[:, of_setting]
-    black = read**2 * (1 + 2 * TAIL_SHARE * tail**2 - (TAIL_SHARE * tail) ** 2)
+    black = read**2 * width(tail, shared.share)
     # Green is the mean of two sites; gains raise shot noise's variance once, read noise's twice.
     gains = np.sqrt(shot / (2 * shot[1]) * np.sqrt(black / (2 * black[1])))
     sites = 2 * shot[1] / unit, 2 * black[1] / unit**2
