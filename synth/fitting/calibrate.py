@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..analysis.noise_statistics import LEVELS
+from ..analysis.tone_statistics import TONES
 from ..kernels.arrays import FloatArray, IntArray
 from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, toe_of
 from .columns import CHANNELS, NEUTRAL, NODES, Shared, clip_to_bounds, column_indices
@@ -26,6 +27,7 @@ _TOP = 64  # level from which on scenes have more structure than noise
 _KNOWN = [least for least in LEVELS[:-1] if least < _TOP]
 _MIDDLES = [(a + b) / 2 for a, b in pairwise(LEVELS) if a < _TOP]
 _MIDDLE = CURVE_LEVELS.index(128)
+_WHITE = f"spread_{TONES[-2]}"  # of the light of what normals show as white
 _CURVE = column_indices("tone.curve")
 _OWN = 0.95  # of what a pair is apart from its group's median
 _MOST_CURVE = 1.0
@@ -145,6 +147,10 @@ def adjust_tone(
     if values[:, _CURVE].any():
         light = tone_in(values, toe)
         moved = with_tone(values, light + np.nan_to_num(wanted - found), toe)
+        white = column_indices("highlights.sigma_ev")[0]
+        square = values[:, white] ** 2 + real[_WHITE] ** 2 - made[_WHITE] ** 2
+        square = np.where(np.isfinite(square), square, _median(square))
+        moved[:, white] = np.sqrt(np.maximum(square, 0))
     else:
         moved = values.copy()
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -207,7 +213,7 @@ def adjust_noise(
             left[here] -= design @ step / 2
         if own:
             apart = _mean(ratio)
-            apart = _OWN * (apart - _by_group(apart, groups))
+            apart = _OWN * np.nan_to_num(apart - _by_group(apart, groups))
             moved[:, read] *= np.exp(apart)
             moved[:, shot] *= np.exp(2 * apart)
         known = np.isfinite(left).sum(axis=0) >= _SURE

@@ -18,6 +18,7 @@ PAIRS = "red_green", "green_blue", "red_blue"
 
 COLUMNS = (
     "exposure.ev",
+    "highlights.sigma_ev",
     "white_balance.error_ev.0",
     "white_balance.error_ev.1",
     "tone.exponent",

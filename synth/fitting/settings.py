@@ -19,7 +19,10 @@ def settings(noise: FloatArray) -> IntArray:
       between in some channel; where there is none, as of a camera that chooses any ISO, they are
       cut into parts that differ little.
     """
+    noise = noise[:, np.isfinite(noise).any(axis=0)]  # of channels that show any
     known = np.flatnonzero(np.isfinite(noise).all(axis=1))
+    if not noise.size or not len(known):
+        return np.zeros(len(noise), np.int64)
     parts = sorted(_parts(noise, known), key=lambda part: float(np.median(noise[part])))
     groups = np.full(len(noise), np.argmax([len(part) for part in parts]))
     for number, part in enumerate(parts):

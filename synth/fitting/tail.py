@@ -80,5 +80,4 @@ def _statistics(measures: PairMeasures) -> FloatArray:
 def _medians(apart: FloatArray) -> FloatArray:
     """Return the medians (3, S) over pairs; 0 of what none or few show."""
     known = np.isfinite(apart).sum(axis=0) >= min(3, len(apart))
-    filled = np.where(known, apart, 0.0)
-    return np.nan_to_num(np.nanmedian(filled, axis=0))
+    return np.asarray(np.nanmedian(np.where(known, apart, 0.0), axis=0))

@@ -54,7 +54,7 @@ def filled(levels: FloatArray) -> FloatArray:
     plain = np.log2(np.maximum(LEVEL_LIGHT[list(CURVE_LEVELS)], LEVEL_LIGHT[1]))
     logs = np.log2(levels + 0.5)
     gains = logs - plain / 2.4
-    middle = np.nan_to_num(np.nanmedian(gains, axis=0)) if known.any() else np.zeros((3, 8))
+    middle = float(np.nanmedian(gains)) if known.any() else 0.0
     places = np.arange(len(_BINS))
     for pair, own in enumerate(gains):
         some = own[np.isfinite(own)]
@@ -63,7 +63,7 @@ def filled(levels: FloatArray) -> FloatArray:
             if here.any():
                 logs[pair, i] = plain / 2.4 + np.interp(places, places[here], own[i, here])
             else:
-                logs[pair, i] = plain / 2.4 + (np.median(some) if len(some) else middle[i])
+                logs[pair, i] = plain / 2.4 + (np.median(some) if len(some) else middle)
     flat = logs.reshape(len(levels), -1)
     unsure = np.zeros((flat.shape[1],) * 2)
     for _ in range(_STEPS if len(levels) >= _FEWEST else 0):
