@@ -22,10 +22,10 @@ from .tone import filled, light_of_levels
 
 _TOES = 0.03, 0.035, 0.04, 0.045, 0.055
 _AXES = ("across", "row"), ("down", "column")
-_MOST_LAG = 0.66
+_MOST_LAG = 0.69
 _TOP = 64  # level from which on scenes have more structure than noise
-_KNOWN = [least for least in LEVELS[:-1] if least < _TOP]
-_MIDDLES = [(a + b) / 2 for a, b in pairwise(LEVELS) if a < _TOP]
+_DARKER = 0.5  # EV: pairs of nearly equal exposure have their noise above `_TOP`
+_MIDDLES = [(a + b) / 2 for a, b in pairwise(LEVELS)]
 _MIDDLE = CURVE_LEVELS.index(128)
 _WHITE = f"spread_{TONES[-2]}"  # of the light of what normals show as white
 _CURVE = column_indices("tone.curve")
@@ -36,21 +36,24 @@ _CORRELATIONS = ("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")
 
 
 def level_lights(toe: float) -> FloatArray:
-    """Return the light of the middles of `LEVELS` below 64, in levels of the straight part."""
+    """Return the light of the middles of `LEVELS`, in levels of the straight part."""
     return np.interp(_MIDDLES, np.arange(256), light_of_levels(toe))
 
 
 def by_level(measures: PairMeasures, what: str, channel: int) -> FloatArray:
     """Return a statistic of each pair and level (N, L), NaN where it is not known.
 
-    Levels without any noise, such as a black channel's, tell nothing.
+    Levels without any noise, such as a black channel's, tell nothing; nor do bright ones of dark
+    pairs.
     """
     letter = CHANNELS[channel][0]
     found, noise = (
-        np.stack([measures[f"{one}_{letter}_{least}"] for least in _KNOWN], axis=1)
+        np.stack([measures[f"{one}_{letter}_{least}"] for least in LEVELS[:-1]], axis=1)
         for one in (what, "deviation")
     )
-    return np.where(noise > 0, found, np.nan)
+    bright = np.array(LEVELS[:-1]) >= _TOP
+    dark = measures["exposure_ev"][:, None] > _DARKER
+    return np.where((noise > 0) & ~(bright & dark), found, np.nan)
 
 
 def with_tone(values: FloatArray, light: FloatArray, toe: float) -> FloatArray:
@@ -113,7 +116,7 @@ def _transfer(real: PairMeasures, toe: float, channel: int) -> tuple[float, floa
     light, slopes = level_lights(toe), _slopes(toe)
     deviation = by_level(real, "deviation", channel)
     counts = np.isfinite(deviation).sum(axis=0)
-    known = (counts >= min(3, len(deviation))) & (np.array(_KNOWN) > 0)
+    known = (counts >= min(3, len(deviation))) & (np.array(LEVELS[:-1]) > 0)
     if not known.any():
         return 0.5, 0.2, 0.0
     variance = (np.nanmedian(deviation[:, known], axis=0) / slopes[known]) ** 2

@@ -41,6 +41,6 @@ def _parts(noise: FloatArray, here: IntArray) -> list[IntArray]:
         channel = int(np.ptp(sorted_noise, axis=1).argmax())
         if np.ptp(sorted_noise[channel]) <= _WIDEST:
             return [here]
-        place = gaps[channel].argmax()
+        place = np.intp(gaps[channel].argmax())
     cut = int(place) + _FEWEST
     return _parts(noise, order[channel, :cut]) + _parts(noise, order[channel, cut:])
