@@ -23,6 +23,7 @@ from .pairs import Pair
 
 _FEWEST = 0.5  # of the variance that numbers of even light leave: more is even light's
 _LEAST_EV = 0.3  # deviation within a picture, of what those leave
+_AROUND = 0.05  # share of the light around that is undone: curves of tone undo none
 _ROUNDS, _STEPS = 4, 8
 _ERROR, _INDEPENDENT = 0.3, 300  # EV that parts err by; parts, as neighbours err alike
 _FIRST_SPREAD = np.array([1.5] * GUIDES + [0.4])
@@ -71,7 +72,11 @@ def light_of_pairs(
             for one, numbers, curve in zip(parts, found, curves[:, 1], strict=True)
         ]
     ).T
-    if np.median(even) < _LEAST_EV or np.median(left**2) > _FEWEST * np.median(even**2):
+    if (
+        np.median(even) < _LEAST_EV
+        or np.median(left**2) > _FEWEST * np.median(even**2)
+        or np.median(found[:, -1]) < _AROUND
+    ):
         return None
     made = values.copy()
     made[:, column_indices("tone.exponent")] = exponent
