@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ..parameters.distributions import ZERO, Distribution
-from ..parameters.schema import Added, Section, Within, about
+from ..kernels.channel_noise import NODES
+from ..parameters.distributions import ZERO, Constant, Distribution, Listed
+from ..parameters.schema import Added, Each, Section, Within, about
 
 _Offset = Annotated[Distribution, Within(-8, 8, "levels"), about("that black is off by")]
 _Shot = Annotated[
@@ -78,14 +79,57 @@ _Grain = Annotated[
 ]
 
 
-class GrainSection(Section):
-    """Noise that neighbours share, as demosaicing and noise reduction of a camera's JPEGs leave it.
+class OwnGrain(Section):
+    """Grain of one of the three noises that correlations mix.
 
-    Weights b give neighbours a correlation of 2 b / (1 + 2 b^2); below 0, as sharpening does.
+    They are red's, what green has beside red's, and what blue has beside both: where channels
+    correlate, the first is brightness and the others are colour.
     """
 
     across: _Grain = ZERO
     down: _Grain = ZERO
+    coarse: Annotated[
+        Distribution, Within(0, 1), about("share of its variance that is in patches of `size`")
+    ] = ZERO
+
+
+class GrainSection(Section):
+    """Noise that neighbours share, as demosaicing and noise reduction of a camera's JPEGs leave it.
+
+    Weights b give neighbours a correlation of 2 b / (1 + 2 b^2); below 0, as sharpening does. Those
+    of a channel are added to those of all.
+    """
+
+    across: _Grain = ZERO
+    down: _Grain = ZERO
+    red: Annotated[OwnGrain, Added()] = OwnGrain()
+    green: Annotated[OwnGrain, Added()] = OwnGrain()
+    blue: Annotated[OwnGrain, Added()] = OwnGrain()
+    size: Annotated[
+        Distribution, Added(), Within(2, 16, "pixels", whole=True), about("of coarse patches")
+    ] = Constant(2.0)
+
+
+_Curve = Annotated[
+    Distribution, Within(-3, 3), Each(NODES, fewer=True), about("log of the factor at each node")
+]
+
+
+class NoiseCurve(Section):
+    """What a camera's noise has beside shot and read noise: a factor on all of it, by light.
+
+    Between nodes its log is linear over light (with its offset), beyond them it is flat.
+    """
+
+    light: Annotated[
+        Distribution,
+        Within(0, 4096, "levels"),
+        Each(NODES, fewer=True),
+        about("the nodes, from dark to bright"),
+    ] = Listed((0.0, 1.0, 2.0, 3.0, 4.5, 6.5, 9.0, 14.0, 25.0, 45.0, 90.0, 180.0))
+    red: _Curve = ZERO
+    green: _Curve = ZERO
+    blue: _Curve = ZERO
 
 
 class Correlation(Section):
@@ -107,6 +151,7 @@ class NoiseSection(Section):
     rows: RowsSection = RowsSection()
     correlation: Correlation = Correlation()
     grain: Annotated[GrainSection, Added()] = GrainSection()
+    curve: Annotated[NoiseCurve, Added()] = NoiseCurve()
     kurtosis: Annotated[
         Distribution,
         Within(0, 2.9),

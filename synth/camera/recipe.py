@@ -13,9 +13,10 @@ from pydantic import Field, field_validator, model_validator
 
 from ...manifests.config import InvalidValue
 from ..degradations.recipe import Degradations
+from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT
 from ..kernels.demosaic import METHODS
 from ..kernels.exposure import GUIDES
-from ..parameters.distributions import ZERO, Constant, Distribution
+from ..parameters.distributions import ZERO, Constant, Distribution, Listed
 from ..parameters.schema import Added, Chance, Each, OneOf, Section, Within, about
 from ..parameters.together import Together
 from .calibration import Calibration
@@ -53,6 +54,33 @@ class Highlights(Section):
         Within(0, 8, "EV"),
         about("stops by which white is brightened; what comes near white, less"),
     ] = ZERO
+    sigma_ev: Annotated[
+        Distribution,
+        Added(),
+        Within(0, 3, "EV"),
+        about("standard deviation of the light of white from place to place"),
+    ] = ZERO
+
+
+_Lights = Annotated[
+    Distribution,
+    Within(0, 256),
+    Each(len(CURVE_LEVELS)),
+    about(f"of levels {', '.join(map(str, CURVE_LEVELS))}"),
+]
+_AS_SHOWN = Listed(tuple(round(float(LEVEL_LIGHT[level]), 6) for level in CURVE_LEVELS))
+
+
+class ToneCurve(Section):
+    """Scene light of the normal's levels by channel, where a plain camera's white is 1.
+
+    It takes the place of exponent, shoulder and the inverse of strength and transfer. Between nodes
+    it is linear in encoded values (sRGB's), and never falls.
+    """
+
+    red: _Lights = _AS_SHOWN
+    green: _Lights = _AS_SHOWN
+    blue: _Lights = _AS_SHOWN
 
 
 class Tone(Section):
@@ -94,6 +122,7 @@ class Tone(Section):
         Within(0.01, 0.1),
         about("a of (1 + a) x^(1/2.4) - a on the way out; .04 is straight to level 7, .055 sRGB"),
     ] = Constant(0.055)
+    curve: Annotated[ToneCurve, Added()] = ToneCurve()
 
 
 class Smooth(Section):

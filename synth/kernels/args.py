@@ -24,7 +24,7 @@ CHANNELS = ("red", "green", "blue")
 _OF_CHANNELS = ("offset", "shot", "read", "tail", "tail_mean", "rows")
 _FLOAT64 = (
     *("exposure_ev", "exposure_by_brightness", "illumination_scene_strength"),
-    "illumination_scene_light_ambient",
+    *("illumination_scene_light_ambient", "highlights_sigma_ev"),
     *("illumination_vignette_ev", "illumination_gradient_ev", "slope_down", "slope_across"),
     *("isp_contrast", "tone", "gamma", "tone_toe", "toe_slope", "toe_end"),
     *("video_fps", "video_drift_ev", "video_flicker_ev", "video_flicker_hz", "video_phase"),
@@ -32,13 +32,22 @@ _FLOAT64 = (
     *("emitters_streaks_share", "emitters_streaks_length"),
 )
 _INT32 = (
-    *("method", "taps", "linear", "illumination_smooth_cells", "smooth", "lights", "first_light"),
+    *(
+        "method",
+        "taps",
+        "linear",
+        "linear_apart",
+        "illumination_smooth_cells",
+        "smooth",
+        "lights",
+        "first_light",
+    ),
     *("coloured", "spread", "emitters_count", "first_emitter", "emitters_streaks_lines"),
     *("grid_cells", "grid", "pools", "first_pool"),
-    *("patterned", "degradations_jpeg_quality", "halved", "noisy"),
+    *("patterned", "degradations_jpeg_quality", "halved", "noisy", "curve", "grainy", "patch"),
 )
 _UINT32 = (
-    *("seed_lower", "seed_upper", "pattern_lower", "pattern_upper", "hot_share"),
+    *("seed_lower", "seed_upper", "light_seed", "pattern_lower", "pattern_upper", "hot_share"),
     *(f"{name}_tail_share" for name in CHANNELS),
 )
 _FLOAT32 = (
@@ -53,7 +62,7 @@ _FLOAT32 = (
     *(f"{name}_{part}" for name in CHANNELS for part in _OF_CHANNELS),
     *(f"mixing_{name}" for name in Mixing._fields),
     *("noise_wide", "noise_narrow"),
-    *(f"grain_{name}" for name in Grain._fields),
+    *(f"{name}_grain_{part}" for name in CHANNELS for part in Grain._fields),
 )
 DRAW = np.dtype(
     [
@@ -69,7 +78,9 @@ DRAW = np.dtype(
 
 slope_down, slope_across: direction of the gradient. tone, gamma: strength of the tone curve on the
 way out, and exponent of the transfer, 0 for sRGB's. toe_slope, toe_end: of `curves.Toe`. method: of
-`demosaic`. taps: weights of the chroma noise reduction, 0 for none. linear: number of its table.
+`demosaic`. taps: weights of the chroma noise reduction, 0 for none. linear: number of its table;
+linear_apart: from there to green's, and from that to blue's. curve: number of its factors on noise,
+0 for none.
 smooth: where in `Batch.smooth` the nodes of its smooth field lie. lights, first_light: how many,
 and the first. coloured: whether light has a colour. spread, first_spread: places that light spreads
 from, and where those lie in `Batch.spread_places`. grid_cells: of the bilateral grid along each
@@ -145,8 +156,11 @@ def pattern_of(draw, gaussian):
 
 
 @scalar
-def noise_of(draw, gaussian):
-    """Return the noise of a draw's developed light; gaussian: as of `pattern_of`."""
+def noise_of(draw, gaussian, curves):
+    """Return the noise of a draw's developed light; gaussian: as of `pattern_of`.
+
+    curves: float32 array (C, 3, FACTORS).
+    """
     red = draw.red_offset, draw.red_shot, draw.red_read, draw.red_tail_share
     red_rest = draw.red_tail, draw.red_tail_mean, draw.red_rows
     green = draw.green_offset, draw.green_shot, draw.green_read, draw.green_tail_share
@@ -161,9 +175,32 @@ def noise_of(draw, gaussian):
         Mixing(draw.mixing_gr, draw.mixing_gg, draw.mixing_br, draw.mixing_bg, draw.mixing_bb),
         draw.noise_wide,
         draw.noise_narrow,
-        Grain(draw.grain_across, draw.grain_down, draw.grain_scale),
+        draw.grainy > 0,
+        (
+            Grain(
+                draw.red_grain_across,
+                draw.red_grain_down,
+                draw.red_grain_scale,
+                draw.red_grain_coarse,
+            ),
+            Grain(
+                draw.green_grain_across,
+                draw.green_grain_down,
+                draw.green_grain_scale,
+                draw.green_grain_coarse,
+            ),
+            Grain(
+                draw.blue_grain_across,
+                draw.blue_grain_down,
+                draw.blue_grain_scale,
+                draw.blue_grain_coarse,
+            ),
+        ),
+        draw.patch,
         PixelSeed(draw.seed_lower, draw.seed_upper),
         gaussian,
+        draw.curve > 0,
+        curves[draw.curve],
     )
 
 

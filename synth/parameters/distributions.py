@@ -52,6 +52,20 @@ class Constant:
 
 
 @dataclass(frozen=True)
+class Listed(Constant):
+    """The numbers of a parameter that is drawn several times, one each."""
+
+    value: Any  # tuple of float
+
+    def extremes(self) -> tuple[Value, ...]:
+        """Return all numbers."""
+        return tuple(self.value)
+
+    def __str__(self) -> str:
+        return f"[{', '.join(format_value(number) for number in self.value)}]"
+
+
+@dataclass(frozen=True)
 class Uniform:
     """Uniform in [low, high]."""
 

@@ -16,7 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, core_schema
 
-from .distributions import ALLOWED, Choice, Constant, Distribution, format_value, parse
+from .distributions import ALLOWED, Choice, Constant, Distribution, Listed, format_value, parse
 
 WHOLE = {"whole": True}
 """The context by which all values of a section are dumped."""
@@ -67,9 +67,31 @@ class Added:
 
 @dataclass(frozen=True)
 class Each:
-    """Annotates a field that is drawn several times, each with a random number of its own."""
+    """Annotates a field that is drawn several times, each with a random number of its own.
+
+    Or it is a list of so many numbers; `fewer`: or of less, which goes on with its last one.
+    """
 
     times: int
+    fewer: bool = False
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_wrap_validator_function(self._check, handler(source))
+
+    def _check(self, value: Any, check_one: Callable[[Any], Distribution]) -> Distribution:
+        if isinstance(value, Listed):
+            value = value.value
+        if isinstance(value, str) and value.startswith("["):  # of the command line
+            value = value.strip("[] ").split(",")
+        if not isinstance(value, list | tuple):
+            return check_one(value)
+        numbers = [one.value for one in map(check_one, value) if isinstance(one, Constant)]
+        count = len(numbers)
+        if count != len(value) or not count or (count != self.times and not self.fewer):
+            raise _finding(f"must be a list of {self.times} numbers, not {value}")
+        if count > self.times:
+            raise _finding(f"must be a list of {self.times} numbers at most, not {count}")
+        return Listed((*numbers, *numbers[-1:] * (self.times - count)))
 
 
 @dataclass(frozen=True)
