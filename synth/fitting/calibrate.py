@@ -153,7 +153,7 @@ def adjust_tone(
         white = column_indices("highlights.sigma_ev")[0]
         square = values[:, white] ** 2 + real[_WHITE] ** 2 - made[_WHITE] ** 2
         square = np.where(np.isfinite(square), square, _median(square))
-        moved[:, white] = np.sqrt(np.maximum(square, 0))
+        moved[:, white] = np.sqrt(np.clip(square, 0, 1.5))
     else:
         moved = values.copy()
         with np.errstate(invalid="ignore", divide="ignore"):
