@@ -156,6 +156,19 @@ def pattern_of(draw, gaussian):
 
 
 @scalar
+def grains_of(draw):
+    """Return the grain of the three numbers that make a draw's noise."""
+    red = draw.red_grain_across, draw.red_grain_down, draw.red_grain_scale
+    green = draw.green_grain_across, draw.green_grain_down, draw.green_grain_scale
+    blue = draw.blue_grain_across, draw.blue_grain_down, draw.blue_grain_scale
+    return (
+        Grain(*red, draw.red_grain_coarse),
+        Grain(*green, draw.green_grain_coarse),
+        Grain(*blue, draw.blue_grain_coarse),
+    )
+
+
+@scalar
 def noise_of(draw, gaussian, curves):
     """Return the noise of a draw's developed light; gaussian: as of `pattern_of`.
 
@@ -176,26 +189,7 @@ def noise_of(draw, gaussian, curves):
         draw.noise_wide,
         draw.noise_narrow,
         draw.grainy > 0,
-        (
-            Grain(
-                draw.red_grain_across,
-                draw.red_grain_down,
-                draw.red_grain_scale,
-                draw.red_grain_coarse,
-            ),
-            Grain(
-                draw.green_grain_across,
-                draw.green_grain_down,
-                draw.green_grain_scale,
-                draw.green_grain_coarse,
-            ),
-            Grain(
-                draw.blue_grain_across,
-                draw.blue_grain_down,
-                draw.blue_grain_scale,
-                draw.blue_grain_coarse,
-            ),
-        ),
+        grains_of(draw),
         draw.patch,
         PixelSeed(draw.seed_lower, draw.seed_upper),
         gaussian,

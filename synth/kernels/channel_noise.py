@@ -168,7 +168,7 @@ def _three(total, channel, pixel, step, weights, pixels, noise):
 
 
 @scalar
-def _node(place, size):
+def patch_node(place, size):
     """Return the patch before a row or column, and what of that and the next one it takes."""
     position = (f32(place) + f32(0.5)) / f32(size) + f32(0.5)
     node = u32(position)
@@ -182,8 +182,8 @@ def _node(place, size):
 def _of_patches(channel, pixel, pixels, width, noise):
     """Return noise that coarse patches share, standard normal."""
     row = u32(pixel // width)
-    node, above, below = _node(row, noise.patch)
-    across, left, right = _node(u32(pixel - row * width), noise.patch)
+    node, above, below = patch_node(row, noise.patch)
+    across, left, right = patch_node(u32(pixel - row * width), noise.patch)
     step = u32(width // u32(noise.patch) + u32(2))
     total, at = f32(0), u32(node * step + across)
     for weight in (above, below):
