@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .args import grains_of
 from .channel_noise import patch_node
 from .compiling.compile import kernel, scalar
 from .types import f64, i32
@@ -173,26 +172,26 @@ def _patch_share(part, size, blur, taps):
 
 @scalar
 def _grain_of(part, grain, patch, blur, taps):
-    """Return how much of noise with such a `channel_noise.Grain` a level and its blur hold."""
-    across, down, scale, coarse = grain
-    fine = _grain_share(part, f64(down), blur, taps) * _grain_share(part, f64(across), blur, taps)
-    total = f64(scale) * scale * fine
-    if patch > 0:
+    """Return how much of noise with such a grain (GRAIN) a level and its blur hold."""
+    total = f64(grain[2]) * grain[2]
+    total *= _grain_share(part, f64(grain[1]), blur, taps)
+    total *= _grain_share(part, f64(grain[0]), blur, taps)
+    if patch > 1:
         side = _patch_share(part, patch, blur, taps)
-        total += f64(coarse) * coarse * side * side
+        total += f64(grain[3]) * grain[3] * side * side
     return total
 
 
 @kernel
-def fill_site_noise(draws, blurs, tables, squares, powers, taken):
+def fill_site_noise(draws, blurs, grains, tables, squares, powers, taken):
     """Fill `moments.SiteNoise.squares` and `powers` of draws, and what levels and their blur take.
 
     In draws with noise of channels sites have no noise of their own, and nothing is filled.
 
-    draws: array (D) of DRAW. blurs: array (D, taps). squares, powers: float32 arrays of zeros
-    (D, 2, 2, 3, 3, 5) and (D, 2, 2, 2, 3, 3). taken: likewise (D, 2, 2, 3, 6, 3, 3), filled where
-    chroma is smoothed: by parity and part, see `fill_products`; then what a pixel shares with no
-    other. Of noise of channels, for their independent numbers.
+    draws: array (D) of DRAW. blurs, grains: arrays (D, taps), (D, 3, GRAIN). squares, powers:
+    float32 arrays of zeros (D, 2, 2, 3, 3, 5) and (D, 2, 2, 2, 3, 3). taken: likewise
+    (D, 2, 2, 3, 6, 3, 3), filled where chroma is smoothed: by parity and part, see `fill_products`;
+    then what a pixel shares with no other. Of noise of channels, for their independent numbers.
     """
     products = np.empty((2, 2, 3, 5, 9))
     for i in range(len(draws)):
@@ -207,11 +206,10 @@ def fill_site_noise(draws, blurs, tables, squares, powers, taken):
         mixed = _mixed(draw, 0), _mixed(draw, 1), _mixed(draw, 2)
         for part in range(3):
             shared = _overlap(part, 0, 0, blur, taps) + _overlap(part, 1, 0, blur, taps)
-            red, green, blue = grains_of(draw)
             grain = (
-                _grain_of(part, red, draw.patch, blur, taps),
-                _grain_of(part, green, draw.patch, blur, taps),
-                _grain_of(part, blue, draw.patch, blur, taps),
+                _grain_of(part, grains[i, 0], draw.grainy, blur, taps),
+                _grain_of(part, grains[i, 1], draw.grainy, blur, taps),
+                _grain_of(part, grains[i, 2], draw.grainy, blur, taps),
             )
             for p in range(2):
                 for q in range(2):
