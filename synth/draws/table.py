@@ -396,9 +396,8 @@ def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.flo
 
     Returns its grain (N, 3, GRAIN).
     """
-    grains = np.zeros((len(draws), 3, GRAIN), np.float32)
     if "noise.kurtosis" not in columns:
-        return grains
+        return np.zeros((len(draws), 3, GRAIN), np.float32)
     level = 1 / (255 * draws["toe_slope"])
     parts = "offset", "shot", "read", "tail_share", "tail", "rows"
     offset, shot, read, share, tail, rows = np.array(
@@ -431,17 +430,21 @@ def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.flo
     values = [rg, gg, rb, bg, bb, np.sqrt(1 + swing), np.sqrt(1 - swing)]
     for name, value in zip(names, np.where(noisy, values, 0.0), strict=True):
         draws[name] = value
-    for own, name in enumerate(f"noise.grain.{channel}" for channel in CHANNELS):
-        across, down = (
-            columns[f"noise.grain.{way}"] + columns[f"{name}.{way}"] for way in ("across", "down")
-        )
-        coarse = columns[f"{name}.coarse"]
-        scale = np.sqrt(1 - coarse) / np.sqrt((1 + 2 * across * across) * (1 + 2 * down * down))
-        grains[:, own] = np.stack([across, down, scale, np.sqrt(coarse)], axis=1)
-    shared = (grains[..., :2] != 0).any(axis=(1, 2))
-    shared = np.where((grains[..., 3] > 0).any(axis=1), columns["noise.grain.size"], shared)
+    return _fill_grain(draws, columns)
+
+
+def _fill_grain(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.float32]:
+    """Fill in what pixels share; returns the weights (N, 3, GRAIN)."""
+    grain, parts = "noise.grain", ("across", "down", "coarse")
+    own = np.array([[columns[f"{grain}.{name}.{part}"] for name in CHANNELS] for part in parts])
+    across, down = own[0] + columns[f"{grain}.across"], own[1] + columns[f"{grain}.down"]
+    scale = np.sqrt(1 - own[2]) / np.sqrt((1 + 2 * across * across) * (1 + 2 * down * down))
+    grains = np.stack([across, down, scale, np.sqrt(own[2])], -1)
+    shared = ((across != 0) | (down != 0)).any(axis=0)
+    shared = np.where((own[2] > 0).any(axis=0), columns[f"{grain}.size"], shared)
+    noisy = draws["noisy"] > 0
     draws["grainy"] = np.where(noisy, shared, 0)
-    return grains
+    return np.where(noisy[:, None, None], grains.swapaxes(0, 1), 0).astype(np.float32, "C")
 
 
 def _fill_noise_curves(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.float32]:
