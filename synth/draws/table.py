@@ -16,7 +16,7 @@ from ..camera.illumination import light_tints
 from ..degradations.columns import fill_degradations
 from ..degradations.point_spread import Spread
 from ..kernels.args import CHANNELS, DRAW
-from ..kernels.channel_noise import FACTORS, Grain, Mixing
+from ..kernels.channel_noise import FACTORS, GRAIN, Mixing
 from ..kernels.chroma import MOST_TAPS, blur_weights
 from ..kernels.curves import LEVEL_LIGHT, between_nodes, curve_tables, linear_tables, toe_of
 from ..kernels.demosaic import METHODS
@@ -67,6 +67,7 @@ class DrawTable:
     linear: npt.NDArray[np.float32]  # (T, 256)
     curves: npt.NDArray[np.float32]  # (C, 3, FACTORS), the first of draws that have none
     read: npt.NDArray[np.float32]  # (N, 2, 10)
+    grains: npt.NDArray[np.float32]  # (N, 3, GRAIN)
     blur: npt.NDArray[np.float32]  # (N, MOST_TAPS)
     smooth: npt.NDArray[np.float64]  # float64 array
     lights: npt.NDArray[np.float64]  # (L, 7)
@@ -102,7 +103,7 @@ class DrawTable:
         draws["first_spread"] = np.cumsum(draws["spread"]) - draws["spread"]
         draws["grid"] = np.cumsum(sizes) - sizes
         draws["first_pool"] = np.cumsum(draws["pools"]) - draws["pools"]
-        own = self.read[numbers], self.blur[numbers]
+        own = self.read[numbers], self.grains[numbers], self.blur[numbers]
         of_scene = emitters, grids, pools
         return DrawTable(draws, self.linear, self.curves, *own, smooth, lights, *of_scene, spread)
 
@@ -137,6 +138,7 @@ def concat(parts: Sequence[DrawTable]) -> DrawTable:
         linear,
         np.concatenate([parts[0].curves[:1], *(part.curves[1:] for part in parts)]),
         np.concatenate([part.read for part in parts]),
+        np.concatenate([part.grains for part in parts]),
         np.concatenate([part.blur for part in parts]),
         np.concatenate([part.smooth for part in parts]),
         np.concatenate([part.lights for part in parts]),
@@ -181,11 +183,11 @@ def table_of(columns: Columns) -> DrawTable:
     grids, pools = _fill_scene_light(draws, columns, linear)
     emitters = _fill_emitters(draws, columns)
     spread = fill_degradations(draws, columns)
-    _fill_noise(draws, columns)
+    grains = _fill_noise(draws, columns)
     curves = _fill_noise_curves(draws, columns)
     read = _read_noise(columns)
     return DrawTable(
-        draws, linear, curves, read, blur, smooth, lights, emitters, grids, pools, spread
+        draws, linear, curves, read, grains, blur, smooth, lights, emitters, grids, pools, spread
     )
 
 
@@ -389,10 +391,13 @@ def _with_curves(
     return np.concatenate([linear, curve_tables(lights.reshape(3 * len(lights), -1))])
 
 
-def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> None:
-    """Fill in the noise of developed light, whose unit is a level of the curve's straight part."""
+def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.float32]:
+    """Fill in the noise of developed light, whose unit is a level of the curve's straight part.
+
+    Returns its grain (N, 3, GRAIN).
+    """
     if "noise.kurtosis" not in columns:
-        return
+        return np.zeros((len(draws), 3, GRAIN), np.float32)
     level = 1 / (255 * draws["toe_slope"])
     parts = "offset", "shot", "read", "tail_share", "tail", "rows"
     offset, shot, read, share, tail, rows = np.array(
@@ -423,20 +428,23 @@ def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> None:
     swing = np.sqrt(columns["noise.kurtosis"] / 3)
     names = [*(f"mixing_{name}" for name in Mixing._fields), "noise_wide", "noise_narrow"]
     values = [rg, gg, rb, bg, bb, np.sqrt(1 + swing), np.sqrt(1 - swing)]
-    grain = "noise.grain"
-    for name in CHANNELS:
-        across, down = (
-            columns[f"{grain}.{way}"] + columns[f"{grain}.{name}.{way}"]
-            for way in ("across", "down")
-        )
-        coarse = columns[f"{grain}.{name}.coarse"]
-        scale = np.sqrt(1 - coarse) / np.sqrt((1 + 2 * across * across) * (1 + 2 * down * down))
-        names += [f"{name}_grain_{part}" for part in Grain._fields]
-        values += [across, down, scale, np.sqrt(coarse)]
-        draws["grainy"] |= noisy & ((across != 0) | (down != 0))
-        draws["patch"] = np.where(noisy & (coarse > 0), columns[f"{grain}.size"], draws["patch"])
     for name, value in zip(names, np.where(noisy, values, 0.0), strict=True):
         draws[name] = value
+    return _fill_grain(draws, columns)
+
+
+def _fill_grain(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.float32]:
+    """Fill in what pixels share; returns the weights (N, 3, GRAIN)."""
+    grain, parts = "noise.grain", ("across", "down", "coarse")
+    own = np.array([[columns[f"{grain}.{name}.{part}"] for name in CHANNELS] for part in parts])
+    across, down = own[0] + columns[f"{grain}.across"], own[1] + columns[f"{grain}.down"]
+    scale = np.sqrt(1 - own[2]) / np.sqrt((1 + 2 * across * across) * (1 + 2 * down * down))
+    grains = np.stack([across, down, scale, np.sqrt(own[2])], -1)
+    shared = ((across != 0) | (down != 0)).any(axis=0)
+    shared = np.where((own[2] > 0).any(axis=0), columns[f"{grain}.size"], shared)
+    noisy = draws["noisy"] > 0
+    draws["grainy"] = np.where(noisy, shared, 0)
+    return np.where(noisy[:, None, None], grains.swapaxes(0, 1), 0).astype(np.float32, "C")
 
 
 def _fill_noise_curves(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.float32]:

@@ -28,6 +28,7 @@ _DARKER = 0.5  # EV: pairs of nearly equal exposure have their noise above `_TOP
 _MIDDLES = [(a + b) / 2 for a, b in pairwise(LEVELS)]
 _MIDDLE = CURVE_LEVELS.index(128)
 _WHITE = f"spread_{TONES[-2]}"  # of the light of what normals show as white
+_MOST_WHITE = 1.5  # times what the lows show
 _CURVE = column_indices("tone.curve")
 _OWN = 0.95  # of what a pair is apart from its group's median
 _MOST_CURVE = 1.0
@@ -152,8 +153,9 @@ def adjust_tone(
         moved = with_tone(values, light + np.nan_to_num(wanted - found), toe)
         white = column_indices("highlights.sigma_ev")[0]
         square = values[:, white] ** 2 + real[_WHITE] ** 2 - made[_WHITE] ** 2
-        square = np.where(np.isfinite(square), square, _median(square))
-        moved[:, white] = np.sqrt(np.maximum(square, 0))
+        # What lows clip, too, does not follow.
+        own = np.minimum(np.sqrt(np.maximum(square, 0)), _MOST_WHITE * real[_WHITE])
+        moved[:, white] = np.where(np.isfinite(own), own, _median(own))
     else:
         moved = values.copy()
         with np.errstate(invalid="ignore", divide="ignore"):

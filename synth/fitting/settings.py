@@ -36,11 +36,11 @@ def _parts(noise: FloatArray, here: IntArray) -> list[IntArray]:
     order = here[np.argsort(noise[here], axis=0, kind="stable").T]  # (3, N)
     sorted_noise = np.sort(noise[here], axis=0).T
     gaps = np.diff(sorted_noise[:, _FEWEST - 1 : len(here) - _FEWEST + 1])
-    channel, place = np.unravel_index(gaps.argmax(), gaps.shape)
+    channel, place = divmod(int(gaps.argmax()), gaps.shape[1])
     if gaps.max() <= _GAP:
         channel = int(np.ptp(sorted_noise, axis=1).argmax())
         if np.ptp(sorted_noise[channel]) <= _WIDEST:
             return [here]
-        place = np.intp(gaps[channel].argmax())
-    cut = int(place) + _FEWEST
+        place = int(gaps[channel].argmax())
+    cut = place + _FEWEST
     return _parts(noise, order[channel, :cut]) + _parts(noise, order[channel, cut:])

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .channel_noise import ChannelNoise, Grain, Mixing, OneChannel
+from .channel_noise import ChannelNoise, Mixing, OneChannel
 from .compiling.compile import scalar
 from .degradations.pattern import Pattern
 from .develop import Colour
@@ -19,6 +19,7 @@ from .emitters import Glare
 from .exposure import Bands, Exposure, Matrix
 from .numbers.random_bits import PixelSeed
 from .sensor import Sensor
+from .types import u32
 
 CHANNELS = ("red", "green", "blue")
 _OF_CHANNELS = ("offset", "shot", "read", "tail", "tail_mean", "rows")
@@ -44,7 +45,7 @@ _INT32 = (
     ),
     *("coloured", "spread", "emitters_count", "first_emitter", "emitters_streaks_lines"),
     *("grid_cells", "grid", "pools", "first_pool"),
-    *("patterned", "degradations_jpeg_quality", "halved", "noisy", "curve", "grainy", "patch"),
+    *("patterned", "degradations_jpeg_quality", "halved", "noisy", "curve", "grainy"),
 )
 _UINT32 = (
     *("seed_lower", "seed_upper", "light_seed", "pattern_lower", "pattern_upper", "hot_share"),
@@ -62,7 +63,6 @@ _FLOAT32 = (
     *(f"{name}_{part}" for name in CHANNELS for part in _OF_CHANNELS),
     *(f"mixing_{name}" for name in Mixing._fields),
     *("noise_wide", "noise_narrow"),
-    *(f"{name}_grain_{part}" for name in CHANNELS for part in Grain._fields),
 )
 DRAW = np.dtype(
     [
@@ -156,10 +156,10 @@ def pattern_of(draw, gaussian):
 
 
 @scalar
-def noise_of(draw, gaussian, curves):
+def noise_of(draw, gaussian, number, grains, curves):
     """Return the noise of a draw's developed light; gaussian: as of `pattern_of`.
 
-    curves: float32 array (C, 3, FACTORS).
+    number: of the draw. grains, curves: float32 arrays (N, 3, GRAIN), (C, 3, FACTORS), of all.
     """
     red = draw.red_offset, draw.red_shot, draw.red_read, draw.red_tail_share
     red_rest = draw.red_tail, draw.red_tail_mean, draw.red_rows
@@ -175,32 +175,13 @@ def noise_of(draw, gaussian, curves):
         Mixing(draw.mixing_gr, draw.mixing_gg, draw.mixing_br, draw.mixing_bg, draw.mixing_bb),
         draw.noise_wide,
         draw.noise_narrow,
-        draw.grainy > 0,
-        (
-            Grain(
-                draw.red_grain_across,
-                draw.red_grain_down,
-                draw.red_grain_scale,
-                draw.red_grain_coarse,
-            ),
-            Grain(
-                draw.green_grain_across,
-                draw.green_grain_down,
-                draw.green_grain_scale,
-                draw.green_grain_coarse,
-            ),
-            Grain(
-                draw.blue_grain_across,
-                draw.blue_grain_down,
-                draw.blue_grain_scale,
-                draw.blue_grain_coarse,
-            ),
-        ),
-        draw.patch,
+        draw.grainy,
+        grains,
+        u32(number),
         PixelSeed(draw.seed_lower, draw.seed_upper),
         gaussian,
-        draw.curve > 0,
-        curves[draw.curve],
+        curves,
+        u32(draw.curve),
     )
 
 

@@ -105,8 +105,8 @@ def fill_encoded(lights, light_variances, curve, clean, variances):
 
 
 @scalar
-def channel_variance(light, own, factor):
-    """Return the variance that a `channel_noise.OneChannel` adds to light."""
+def channel_variance(light, own, curve):
+    """Return the variance that a `channel_noise.OneChannel` with such factors adds to light."""
     shot = own.shot * max(light, _ZERO)
     variance = own.read * own.read + shot
     if variance <= _ZERO:
@@ -114,6 +114,7 @@ def channel_variance(light, own, factor):
     bent = own.shot * shot / (_SIX * variance)
     share = f32(own.tail_share) * _WORDS
     spread = _TWO * bent * bent + share * own.tail * own.tail * (_TWO - share)
+    factor = factor_at(light, curve)
     return (variance * (_ONE + own.rows * own.rows) + spread) * factor * factor
 
 
@@ -166,7 +167,7 @@ def fill_channel_levels(noise, curve, tail, channel_levels):
     for c in range(3):
         for k in range(channel_levels.shape[2]):
             light = light_of_place(k)
-            on_noise = factor_at(light, noise.curve[c])
+            on_noise = factor_at(light, noise.curves[noise.curve, c])
             found = noisy_level(light, channels[c], factors, on_noise, curve, tail)
             for i in range(3):
                 channel_levels[c, i, k] = found[i]

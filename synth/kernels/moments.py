@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .channel_noise import curve_factors
 from .compiling.compile import kernel, scalar
 from .exposure import transformed
 from .level_moments import (
@@ -173,11 +172,10 @@ def noisy_moments_of(means, gain, colour, channels, levels):
         light[1] + noise.green.offset,
         light[2] + noise.blue.offset,
     )
-    on_noise = curve_factors(light, noise)
     variances = (
-        channel_variance(lights[0], noise.red, on_noise[0]),
-        channel_variance(lights[1], noise.green, on_noise[1]),
-        channel_variance(lights[2], noise.blue, on_noise[2]),
+        channel_variance(lights[0], noise.red, noise.curves[noise.curve, 0]),
+        channel_variance(lights[1], noise.green, noise.curves[noise.curve, 1]),
+        channel_variance(lights[2], noise.blue, noise.curves[noise.curve, 2]),
     )
     found = (
         _noisy_moments(lights[0], channel_levels[0]),

@@ -49,9 +49,11 @@ class Residual:
         if self.statistic.startswith("noise"):
             family, channel, least = "noise", least, ""
         if family == "lag":
-            way = "more" if self.value < 0 else "less"
+            way = "much" if self.value < 0 else "little"
             said = f"neighbours along {middle[0] if middle else channel}s agree"
-            return f"{least.upper()}: {said} {_digits(abs(self.value))} too {way} {self._within()}"
+            return (
+                f"{least.upper()}: {said} by {_digits(abs(self.value))} too {way} {self._within()}"
+            )
         if family == "tone":
             most = TONES[TONES.index(int(least)) + 1]
             way = f"EV too {'bright' if self.value < 0 else 'dark'}"

@@ -67,7 +67,7 @@ def kernel_args(table: DrawTable, number: int) -> KernelArgs:
         _python(args.sensor_of)(draw, noise),
         _python(args.pattern_of)(draw, _unit_gaussian()),
         _development(draw, table.blur[number, : taken_at_once(draw.taps)]),
-        _python(args.noise_of)(draw, _unit_gaussian(), table.curves),
+        _python(args.noise_of)(draw, _unit_gaussian(), number, table.grains, table.curves),
         JpegSetting(draw.degradations_jpeg_quality, draw.halved > 0),
     )
 

@@ -164,6 +164,7 @@ def upload_draws(table: DrawTable, upload: Upload) -> dict[str, Any]:
     columns = {
         "draws": table.draws,
         "linear": table.linear.reshape(-1),
+        "grains": table.grains,
         "curves": table.curves,
         "read": table.read,
         "blur": table.blur,

@@ -104,6 +104,12 @@ def image_sensor(image, batch):
 
 
 @scalar
+def noise_of_image(image, batch):
+    """Return the noise of an image's developed light."""
+    return noise_of(batch.draws[image.draw], GAUSSIAN, image.draw, batch.grains, batch.curves)
+
+
+@scalar
 def light_of(number, batch):
     """Return how light comes to the sensor of an image."""
     image = batch.images[number]
@@ -134,7 +140,7 @@ def output_of(number, batch):
     coded = draw.degradations_jpeg_quality > 0
     return Output(
         colour_of(draw),
-        noise_of(draw, GAUSSIAN, batch.curves),
+        noise_of_image(image, batch),
         draw.taps > 0,
         image.plane,
         batch.table[number],

@@ -30,7 +30,7 @@ def test_what_is_off_is_said_in_words():
     assert len([one for one in found if one.plain]) == 3
     assert any(line.startswith("  G: noise at levels 4 to 6 is ") for line in said)
     assert any("% too strong (+- " in line for line in said)
-    assert any(line.startswith("  R: neighbours along rows agree 0.0") for line in said)
+    assert any(line.startswith("  R: neighbours along rows agree by 0.0") for line in said)
     assert any(line.startswith("  B: levels 16 to 32 of the normal are 0.") for line in said)
 
 

@@ -30,6 +30,7 @@ DIMENSIONS = {
     "low": ("u1", 1),
     "linear": ("f4", 1),
     "curves": ("f4", 3),
+    "grains": ("f4", 3),
     "read": ("f4", 3),
     "alias": ("u4", 1),
     "blur": ("f4", 2),
