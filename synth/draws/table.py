@@ -382,10 +382,11 @@ def _with_curves(
     draws: npt.NDArray[Any], columns: Columns, linear: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
     """Return tables of light with those of draws that have a curve for each channel."""
-    curves = [columns.get(f"tone.curve.{name}") for name in CHANNELS]
-    own = np.flatnonzero(curves[0].counts) if curves[0] is not None else ()
+    names = [f"tone.curve.{name}" for name in CHANNELS]
+    own = np.flatnonzero(columns[names[0]].counts) if names[0] in columns else ()
     if not len(own):
         return linear
+    curves = [columns[name] for name in names]
     lights, numbers = distinct(np.hstack([one.table[own] for one in curves]))
     draws["linear"][own], draws["linear_apart"][own] = len(linear) + 3 * numbers, 1
     return np.concatenate([linear, curve_tables(lights.reshape(3 * len(lights), -1))])
@@ -450,8 +451,8 @@ def _fill_grain(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.flo
 def _fill_noise_curves(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.float32]:
     """Fill in which factors on noise a draw has; returns them, the first for those without."""
     names = [f"noise.curve.{name}" for name in ("light", *CHANNELS)]
-    lights = columns.get(names[0])
-    own = np.flatnonzero(lights.counts * draws["noisy"]) if lights is not None else ()
+    there = names[0] in columns
+    own = np.flatnonzero(columns[names[0]].counts * draws["noisy"]) if there else ()
     plain = np.ones((1, 3, FACTORS), np.float32)
     if not len(own):
         return plain
