@@ -311,8 +311,8 @@ def _of_draws(draws: npt.NDArray[Any], linear: npt.NDArray[np.float32]) -> npt.N
     first, apart = draws["linear"], draws["linear_apart"]
     if not apart.any():
         return linear[first]
-    brighter = np.maximum(linear[first], linear[first + apart])
-    return np.maximum(brighter, linear[first + 2 * apart])
+    channels = np.stack([linear[first + c * apart] for c in range(3)])
+    return np.maximum(channels.max(axis=0), np.float32(_FAINT))
 
 
 def _grid_sizes(draws: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -327,7 +327,7 @@ def _most_light(draws: npt.NDArray[Any], linear: npt.NDArray[np.float32]) -> Flo
     may be far above its luminance.
     """
     _, firsts, own = np.unique(draws["linear"], return_index=True, return_inverse=True)
-    tables = np.maximum(_of_draws(draws[firsts], linear)[:, 1:].astype(np.float64), _FAINT)
+    tables = _of_draws(draws[firsts], linear)[:, 1:].astype(np.float64)
     factors = np.minimum.accumulate((LEVEL_LIGHT[1:] / tables)[:, ::-1], axis=1)[:, ::-1]
     least = np.empty((len(firsts), GUIDES))
     for table, of_levels, found in zip(tables, factors, least, strict=True):
