@@ -116,7 +116,7 @@ _Curve = Annotated[
 
 
 class NoiseCurve(Section):
-    """What a camera's noise has beside shot and read noise: a factor on all of it, by light.
+    """A factor on all noise that goes with light: what shot and read noise miss of a camera.
 
     Between nodes its log is linear over light (with its offset), beyond them it is flat.
     """

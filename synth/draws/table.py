@@ -311,8 +311,8 @@ def _of_draws(draws: npt.NDArray[Any], linear: npt.NDArray[np.float32]) -> npt.N
     first, apart = draws["linear"], draws["linear_apart"]
     if not apart.any():
         return linear[first]
-    brighter = np.maximum(linear[first], linear[first + apart])
-    return np.maximum(brighter, linear[first + 2 * apart])
+    channels = np.stack([linear[first + c * apart] for c in range(3)])
+    return np.maximum(channels.max(axis=0), np.float32(_FAINT))
 
 
 def _grid_sizes(draws: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -327,7 +327,7 @@ def _most_light(draws: npt.NDArray[Any], linear: npt.NDArray[np.float32]) -> Flo
     may be far above its luminance.
     """
     _, firsts, own = np.unique(draws["linear"], return_index=True, return_inverse=True)
-    tables = np.maximum(_of_draws(draws[firsts], linear)[:, 1:].astype(np.float64), _FAINT)
+    tables = _of_draws(draws[firsts], linear)[:, 1:].astype(np.float64)
     factors = np.minimum.accumulate((LEVEL_LIGHT[1:] / tables)[:, ::-1], axis=1)[:, ::-1]
     least = np.empty((len(firsts), GUIDES))
     for table, of_levels, found in zip(tables, factors, least, strict=True):
@@ -382,10 +382,11 @@ def _with_curves(
     draws: npt.NDArray[Any], columns: Columns, linear: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
     """Return tables of light with those of draws that have a curve for each channel."""
-    curves = [columns.get(f"tone.curve.{name}") for name in CHANNELS]
-    own = np.flatnonzero(curves[0].counts) if curves[0] is not None else ()
+    names = [f"tone.curve.{name}" for name in CHANNELS]
+    own = np.flatnonzero(columns[names[0]].counts) if names[0] in columns else ()
     if not len(own):
         return linear
+    curves = [columns[name] for name in names]
     lights, numbers = distinct(np.hstack([one.table[own] for one in curves]))
     draws["linear"][own], draws["linear_apart"][own] = len(linear) + 3 * numbers, 1
     return np.concatenate([linear, curve_tables(lights.reshape(3 * len(lights), -1))])
@@ -450,8 +451,8 @@ def _fill_grain(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.flo
 def _fill_noise_curves(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.float32]:
     """Fill in which factors on noise a draw has; returns them, the first for those without."""
     names = [f"noise.curve.{name}" for name in ("light", *CHANNELS)]
-    lights = columns.get(names[0])
-    own = np.flatnonzero(lights.counts * draws["noisy"]) if lights is not None else ()
+    there = names[0] in columns
+    own = np.flatnonzero(columns[names[0]].counts * draws["noisy"]) if there else ()
     plain = np.ones((1, 3, FACTORS), np.float32)
     if not len(own):
         return plain

@@ -29,7 +29,6 @@ MORE = [
     ["illumination.gradient.ev=uniform(-5, 5)", "tone.transfer=choice(gamma, srgb)"],
     ["illumination.probability=0.5", "illumination.smooth.sigma_ev=choice(0, 2)"],
     ["camera.name=choice(imx686-phone, canon-5d4)", "camera.iso=uniform(100, 1000)"],
-    [*NOISE_OF_CHANNELS, *CURVES],
     ["white_balance.red=uniform(0.3, 3)", "isp.chroma.strength=choice(0, 0.5)"],
     [
         "degradations.motion.probability=0.5",
@@ -47,6 +46,7 @@ MORE = [
     ["video.drift_ev=uniform(-1, 1)", "video.flicker_ev=0.3"],
     NOISE_OF_CHANNELS,
     ["emitters.count=choice(0, 3)", "emitters.streaks.lines=choice(0, 2)"],
+    [*NOISE_OF_CHANNELS, *CURVES],
 ]
 RECIPES = [
     *(recipe for name in shipped_recipes() if (recipe := load_recipe(name)).model == "camera"),
