@@ -15,7 +15,6 @@ from .common import (
     brighter_lows_option,
     check_output,
     json_option,
-    option_of,
     options_of,
     to_json,
 )
@@ -26,7 +25,13 @@ _WRITERS = (".html", ".md", ".csv")
 
 @click.command()
 @click.argument("outputs", nargs=-1, metavar="[[NAME=]OUTPUTS]...")
-@option_of(judge_outputs, "on", "Judge on this real set; see gloam sets.", metavar="NAME=FOLDER")
+@click.option(
+    "--on",
+    multiple=True,
+    metavar="NAME=FOLDER",
+    help="Judge on this real set, see gloam sets, or folder with its low and normal. Of several,"
+    " OUTPUTS/NAME are those for set NAME.",
+)
 @options_of(
     judge_outputs,
     split="Split of the real set.  [default: test]",
@@ -55,14 +60,15 @@ def judge(outputs: tuple[str, ...], *, out: tuple[Path, ...], as_json: bool, **o
 
     The blind gain is the low brightened by one factor until its mean is .45, whatever the normal:
     what a method has to beat. Each output has the name of its low or its normal. Several folders
-    are compared with the first, picture by picture.
+    are compared with the first, picture by picture. Several sets make one table, with ranks and how
+    far the sets agree on them; a set that a method has no outputs for is an empty cell.
     """
     for path in out:
         check_output("--out", path, *_WRITERS)
     found = judge_outputs(outputs, **options)
-    made = {".html": render_page, ".md": type(found).markdown, ".csv": type(found).csv}
+    made = {".html": lambda: render_page(found), ".md": found.markdown, ".csv": found.csv}
     for path in out:
-        write_bytes(path, made[path.suffix.lower()](found).encode("utf-8", "backslashreplace"))
+        write_bytes(path, made[path.suffix.lower()]().encode("utf-8", "backslashreplace"))
     if as_json:
         return to_json(found)
     return "\n".join([found.text(), *(f"written: {path}" for path in out)])

@@ -35,6 +35,12 @@ from .workers import working
     photos="Without REAL_NORMAL: darken these ordinary photographs; similar scenes serve best.",
     pairs="Largest number of pairs to compare, evenly spread.",
 )
+@click.option(
+    "--protocol",
+    multiple=True,
+    type=click.Choice(["noiseflow", "naflow", "nmflow", "akld", "gans"]),
+    help="Also compare noise as these papers do: of pairs of equal exposure.",
+)
 @seed_option
 @brighter_lows_option
 @json_option
@@ -52,7 +58,9 @@ def realism(
     REAL_LOW holds real low-light photographs, REAL_NORMAL their normals (equal names), which the
     recipe darkens. The classifier is trained on two thirds of the scenes, with features of noise,
     tone and random filters, and tested on the last third; 50 % correct means that they cannot be
-    told apart. Needs: pip install 'gloam[realism]'
+    told apart. The figure rises with the pairs that are learned from: figures of a quarter, half
+    and all of them are given, and of pairs first what real lows have less the recipe's. Needs:
+    pip install 'gloam[realism]'
     """
     if figure is not None:
         check_output("--figure", figure, ".png")

@@ -20,7 +20,7 @@ import gloam
 from gloam.cli.main import gloam as command
 from gloam.loaders import options
 from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.parameters.distributions import Distribution, format_value
+from gloam.synth.parameters.distributions import Distribution
 from gloam.synth.parameters.schema import OneOf, Within
 from gloam.synth.power_law.recipe import PowerLawRecipe
 
@@ -92,7 +92,7 @@ def _parameters(kind: type[BaseModel], prefix: str) -> Iterator[str]:
         bounds = [str(mark) for mark in field.metadata if isinstance(mark, Within | OneOf)]
         default = field.get_default(call_default_factory=True)
         if isinstance(default, Distribution):
-            shown = format_value(default.value) if hasattr(default, "value") else str(default)
+            shown = str(default)
         else:
             shown = "" if default in ({}, "") else str(default)
         cells = (f"`{prefix}{name}`", shown, " ".join(bounds), field.description or "")

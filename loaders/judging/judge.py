@@ -1,11 +1,12 @@
-"""`gloam.judge`: outputs of one method or several, by the normals of a test set."""
+"""`gloam.judge`: outputs of one method or several, by the normals of test sets."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from ...errors import ConfigError, ImageRefused, SourceError
 from ...manifests.images.decode import decode_at_depth
 from ...manifests.images.opening import byte_limit
 from ...manifests.real.real import RealSet, real_named
-from ...manifests.real.rules import Match
+from ...manifests.real.rules import Match, set_names
 from ...manifests.selection.twins import Look, look_at, number_scenes
 from ...manifests.sources.folders import image_files
 from ...manifests.sources.matching import normalize_name
@@ -26,21 +27,21 @@ from ...synth.analysis.wrong_pairs import brightness, mismatch_line, refuse_swap
 from ..index import list_pairs
 from . import metrics
 from .perceptual import ABOUT, perceptual_measures
-from .results import Judged
+from .results import BLIND, ENCODED, IDENTITY, Board, Judged
 
 COLUMNS = ("PSNR", "SSIM", "PSNR, one gain*", "SSIM, one gain*", "PSNR, GT-mean*", "SSIM, GT-mean*")
-IDENTITY, BLIND = "the low as it is", "blind gain"
-_OWN = (IDENTITY, BLIND, "low", "normal")
+_OWN = (IDENTITY, BLIND, ENCODED, "low", "normal")
 ABOUT_BLIND = (
     "blind gain: the low, its linear light times one factor that brings its mean to .45, whatever"
     " the normal; a method that is not clearly above it has learned to brighten, no more"
 )
+ABOUT_ENCODED = f"{ENCODED}: the same of encoded values in place of linear light"
 
 
 def judge(
     outputs: str | Path | Sequence[str | Path] | Mapping[str, str | Path] = (),
     *,
-    on: str | Sequence[tuple[str, str]] | None = None,
+    on: str | Sequence[str] | Sequence[tuple[str, str]] | None = None,
     split: str | None = None,
     low: str | Path | None = None,
     normal: str | Path | None = None,
@@ -49,8 +50,8 @@ def judge(
     brighter_lows: bool = False,
     workers: int | None = None,
     progress: Progress | None = None,
-) -> Judged:
-    """Judge what methods made of a test set's lows, by its normals.
+) -> Judged | Board:
+    """Judge what methods made of a test set's lows, by its normals, or of several sets'.
 
     The low as it is and a blind gain (linear light scaled until the mean, encoded, is .45) are
     judged beside them.
@@ -59,8 +60,10 @@ def judge(
     ----------
     outputs : str, Path, several of them, or dict of a name to one
         Folders of outputs, each image called as its low or its normal, whatever its suffix.
-    on : str or list of pairs
-        "lol-v1=FOLDER", see `gloam.real`; or (low, normal) paths.
+    on : str, list of str, or list of pairs
+        "lol-v1=FOLDER", see `gloam.real`, or "NAME=FOLDER" with its folders low and normal; or
+        (low, normal) paths. Of several sets, OUTPUTS/NAME holds a method's outputs for set NAME; a
+        method may lack some.
     split : str, optional
         Split of a real set; by default "test" where it has one.
     low, normal : str or Path
@@ -78,8 +81,9 @@ def judge(
 
     Returns
     -------
-    Judged
-        Its `text()`, `markdown()`, `csv()` and `as_json()` hold every figure.
+    Judged or Board
+        Figures of one set, or of several. Its `text()`, `markdown()`, `csv()` and `as_json()` hold
+        every one.
 
     Raises
     ------
@@ -96,24 +100,56 @@ def judge(
     >>> list(found.values)
     ['the low as it is', 'blind gain']
     """
-    name, pairs = _pairs(on, split, low, normal, match)
-    folders = _folders(outputs)
+    folders, shown = _folders(outputs), progress or Silent()
+    given = (on,) if isinstance(on, str) else tuple(on or ())
+    judged = partial(
+        _judged, perceptual=perceptual, brighter_lows=brighter_lows, workers=workers, shown=shown
+    )
+    if len(given) < 2 or not isinstance(given[0], str):
+        one = given[0] if given and isinstance(given[0], str) else on
+        return judged(*pairs_judged_on(one, split, low, normal, match), folders)
+    sets: dict[str, Judged] = {}
+    for text in given:
+        name = str(text).partition("=")[0]
+        if name in sets:
+            raise ConfigError(f"--on {text}: a second set of that name")
+        found = {of: path / name for of, path in folders.items() if (path / name).is_dir()}
+        sets[name] = judged(*pairs_judged_on(text, split, low, normal, match), found, encoded=True)
+    for method, path in folders.items():
+        if not any(method in one.values for one in sets.values()):
+            raise SourceError.at(path, f"has no folder of a set: {', '.join(sets)}")
+    return Board(sets, list(folders))
+
+
+def _judged(
+    name: str,
+    pairs: Sequence[tuple[str, str]],
+    folders: Mapping[str, Path],
+    *,
+    encoded: bool = False,
+    perceptual: bool,
+    brighter_lows: bool,
+    workers: int | None,
+    shown: Progress,
+) -> Judged:
+    """Judge outputs for one set; encoded: whether the blind gain of encoded values is judged."""
     keys = _keys([one for one, _ in pairs])
     files: list[dict[str, Path]] = [
         {"low": Path(one), "normal": Path(other)} for one, other in pairs
     ]
-    notes = [ABOUT_BLIND]
+    own_rows = (IDENTITY, BLIND, ENCODED) if encoded else (IDENTITY, BLIND)
+    notes = [ABOUT_BLIND, ABOUT_ENCODED][: len(own_rows) - 1]
     for method, folder in folders.items():
         found, unused = _outputs(folder, pairs, keys)
         for own, path in zip(files, found, strict=True):
             own[method] = path
         if unused:
             notes.append(f"{folder}: {unused:,} other images are not of {name}")
-    shown = progress or Silent()
     shown.stage("comparing", len(files))
     engine = local_engine(workers)
-    jobs = [((one,), max(1, engine.workers // len(files))) for one in files]
-    made = [one for part in engine.map(_judge, jobs, shown.at) for one in part]
+    threads = max(1, engine.workers // len(files))
+    jobs = [(one, encoded, threads) for one in files]
+    made = list(engine.map(_judge, jobs, shown.at))
     if not brighter_lows:
         refuse_swapped(name, [one.means for one in made], [one["low"] for one in files])
     notes += _mismatches(folders, keys, made)
@@ -124,13 +160,16 @@ def judge(
         notes += lacking
         notes += [ABOUT[name] for name in measures]
         if measures:
-            more = [[[m(*two) for m in measures.values()] for two in _images(own)] for own in files]
+            more = [
+                [[m(*two) for m in measures.values()] for _, *two in _images(own, encoded)]
+                for own in files
+            ]
             columns = (*columns, *measures)
             values = np.concatenate([values, np.array(more)], axis=2)
     return Judged(
         name,
         columns,
-        {method: values[:, i] for i, method in enumerate((IDENTITY, BLIND, *folders))},
+        {method: values[:, i] for i, method in enumerate((*own_rows, *folders))},
         keys,
         _scenes(pairs, made),
         files,
@@ -166,33 +205,32 @@ class _Made(NamedTuple):
     look: Look
 
 
-def _judge(job: tuple[tuple[dict[str, Path], ...], int]) -> list[_Made]:
-    """Judge pairs, by so many threads."""
-    made = []
-    files, threads = job
-    for own in files:
-        values, mismatches = [], list[str]()
-        for image, normal in _images(own):
-            each = (image, metrics.one_gain(image, normal), metrics.gt_mean(image, normal))
-            both = zip(
-                (metrics.psnr(one, normal) for one in each),
-                metrics.ssims(each, normal, threads),
-                strict=True,
-            )
-            values.append([figure for two in both for figure in two])
-            seen = normal.levels()
-            if len(values) == 1:
-                means = brightness(image.levels(), seen)
-            if len(values) != 2:  # the blind gain, which shows what the low does
-                mismatches.append(mismatch(image.levels(), seen))
-            del image, each, both  # before the next one is read
-        made.append(_Made(values, means, mismatches, look_at(seen)))
-        count()
-    return made
+def _judge(job: tuple[dict[str, Path], bool, int]) -> _Made:
+    """Judge a pair, by so many threads."""
+    own, encoded, threads = job
+    values, mismatches = [], list[str]()
+    for name, image, normal in _images(own, encoded):
+        each = (image, metrics.one_gain(image, normal), metrics.gt_mean(image, normal))
+        both = zip(
+            (metrics.psnr(one, normal) for one in each),
+            metrics.ssims(each, normal, threads),
+            strict=True,
+        )
+        values.append([figure for two in both for figure in two])
+        seen = normal.levels()
+        if name == "low":
+            means = brightness(image.levels(), seen)
+        if name not in (BLIND, ENCODED):  # which show what the low does
+            mismatches.append(mismatch(image.levels(), seen))
+        del image, each, both  # before the next one is read
+    count()
+    return _Made(values, means, mismatches, look_at(seen))
 
 
-def _images(own: dict[str, Path]) -> Iterator[tuple[metrics.Image, metrics.Image]]:
-    """Yield what each method makes of a low, one after the other, with the normal."""
+def _images(
+    own: dict[str, Path], encoded: bool
+) -> Iterator[tuple[str, metrics.Image, metrics.Image]]:
+    """Yield each method, what it makes of a low, one after the other, and the normal."""
     normal = read_image(own["normal"])
     shape = normal.samples.shape
     if min(shape[:2]) < metrics.SMALLEST:
@@ -205,9 +243,11 @@ def _images(own: dict[str, Path]) -> Iterator[tuple[metrics.Image, metrics.Image
                 f"{own[name]}, {own['normal']}: differ in size: {sizes}; nothing is resized here",
                 path=own[name],
             )
-        yield image, normal
+        yield name, image, normal
         if name == "low":
-            yield metrics.blind_gain(image), normal
+            yield BLIND, metrics.blind_gain(image), normal
+            if encoded:
+                yield ENCODED, metrics.blind_gain(image, encoded=True), normal
         del image
 
 
@@ -225,21 +265,26 @@ def read_image(path: Path) -> metrics.Image:
     return metrics.image_of(pixels)
 
 
-def _pairs(
-    on: str | Sequence[tuple[str, str]] | None,
-    split: str | None,
-    low: str | Path | None,
-    normal: str | Path | None,
-    match: Match | None,
+def pairs_judged_on(
+    on: Any,
+    split: str | None = None,
+    low: str | Path | None = None,
+    normal: str | Path | None = None,
+    match: Match | None = None,
 ) -> tuple[str, Sequence[tuple[str, str]]]:
-    """Return the pairs that are judged on, and what they are called."""
+    """Return what the pairs that are judged on are called, and them."""
+    on = None if on == () else on
     if (on is None) == (low is None) or (low is None) != (normal is None):
         raise ConfigError(
             "what to judge on: give on, NAME=FOLDER of a real set, or both low and normal"
         )
     if low is not None and normal is not None:
         return str(low), list_pairs(low, normal, match)
-    assert on is not None
+    if isinstance(on, str):
+        name, _, folder = on.partition("=")
+        lows, normals = Path(folder) / "low", Path(folder) / "normal"
+        if folder and name not in set_names() and lows.is_dir() and normals.is_dir():
+            return name, list_pairs(lows, normals, match)
     pairs = real_named(on, split, "test") if isinstance(on, str) else on
     if not pairs or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
         raise ConfigError(

@@ -169,13 +169,18 @@ def gt_mean(made: Image, normal: Image) -> Image:
     return made.through(lambda values: np.clip(values * gain, 0, 1))
 
 
-def blind_gain(low: Image) -> Image:
-    """Return a low whose linear light is scaled until its mean, encoded, is .45."""
-    light, least, most = low.through(srgb_to_linear), 1.0, 4096.0
+def blind_gain(low: Image, encoded: bool = False) -> Image:
+    """Return a low whose linear light, or encoded values, are scaled until their mean is .45.
+
+    The mean is of encoded values in both.
+    """
+    light = low if encoded else low.through(srgb_to_linear)
+    least, most = 1.0, 4096.0
     values, counts = light.distinct()
 
     def brightened(light: Values, gain: float) -> Values:
-        return linear_to_srgb(np.minimum(light * gain, 1))
+        made = np.minimum(light * gain, 1)
+        return made if encoded else linear_to_srgb(made)
 
     for _ in range(30):
         gain = math.sqrt(least * most)

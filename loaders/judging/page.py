@@ -13,7 +13,7 @@ from ...synth.kernels.arrays import Pixels
 from ...synth.reporting.page import document, section, table
 from ...synth.reporting.pictures import jpeg_address, scale_image, size_within
 from .judge import read_image
-from .results import CONVENTIONS, Floats, Judged
+from .results import CONVENTIONS, Board, Judged
 
 _SIDE, _CLOSE = 480, 160  # pixels: the longer side of a picture, and a side of what is enlarged
 _SEARCHED = 1000  # pixels: the longer side of what detail is looked for in
@@ -21,29 +21,27 @@ _LEAST = 17  # rem, of a column
 _EACH = 3
 
 
-def render_page(found: Judged) -> str:
+def render_page(found: Judged | Board) -> str:
     """Return the page: one HTML file without scripts or links to other files."""
     figures = "".join(
-        table(
-            (head, *found.columns), "".join(_row(found, *one) for one in rows), len(found.columns)
-        )
-        for head, rows in (("method", found.rows()), ("difference", found.differences()))
-        if rows
+        table((head, *columns), "".join(_row(*one) for one in rows), len(columns))
+        for head, columns, rows in found.tables()
     )
     means = "".join(f"<li>{escape(line)}</li>" for line in (*CONVENTIONS, *found.notes))
+    sets = {"Pictures": found} if isinstance(found, Judged) else found.sets
     body = (
         f"<header>\n<h1>{escape(found.name)}</h1>\n<p>{escape(found.about)}</p>\n</header>\n"
         + section("Figures", figures)
         + section("What they mean", f"<ul>{means}</ul>")
-        + _pictures(found)
+        + "".join(_pictures(title, one) for title, one in sets.items())
     )
     return document(f"{found.name}, judged", body, broad=True)
 
 
-def _row(found: Judged, name: str, mean: Floats, lower: Floats, upper: Floats) -> str:
+def _row(name: str, said: list[str]) -> str:
     cells = "".join(
         f'<td class="number">{value}<br><small>{bounds}</small></td>'
-        for value, _, bounds in (cell.partition(" ") for cell in found.cells(mean, lower, upper))
+        for value, _, bounds in (cell.partition(" ") for cell in said)
     )
     return f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'
 
@@ -62,9 +60,9 @@ def _chosen(found: Judged, methods: list[str]) -> dict[int, str]:
     return reasons | {place: why for place, why in typical.items() if place not in reasons}
 
 
-def _pictures(found: Judged) -> str:
+def _pictures(title: str, found: Judged) -> str:
     """Show pictures, one row each: the low, every method, the normal."""
-    methods = list(found.values)[2:]
+    methods = found.outputs
     if not methods:
         return ""
     shown = ["low", *methods, "normal"]
@@ -73,7 +71,7 @@ def _pictures(found: Judged) -> str:
         _picture(found, shown, place, why) for place, why in _chosen(found, methods).items()
     )
     return section(
-        "Pictures",
+        title,
         "<p>The worst ones by PSNR, of all methods and of each, then those about the median. Below"
         " each its most detailed part, enlarged; the low's is brightened to middle grey.</p>"
         '<div class="wide" tabindex="0" role="region" aria-label="pictures">'

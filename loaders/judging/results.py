@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import kendalltau, rankdata, spearmanr
 
 from ...errors import visible
 from ...synth.building.readme import escape_markdown
@@ -31,13 +34,70 @@ CONVENTIONS = (
 )
 
 
+RANKS = (
+    "rank: by mean PSNR among the outputs of a set, 1 the best; agreement: Kendall's tau and"
+    " Spearman's rho of the ranks by two sets, 1 the same order, 0 none"
+)
+IDENTITY, BLIND, ENCODED = "the low as it is", "blind gain", "blind gain, encoded"
+Row = tuple[str, list[str]]
+
+
+class Tables:
+    """Figures of methods as tables of text, Markdown and HTML."""
+
+    name: str
+    notes: tuple[str, ...]
+
+    @property
+    def about(self) -> str:
+        """Numbers of what was judged, as text."""
+        raise NotImplementedError
+
+    def tables(self) -> Iterator[tuple[str, Sequence[str], list[Row]]]:
+        """Yield (what its rows are, columns, (name, cells) of each row) of each table."""
+        raise NotImplementedError
+
+    def markdown(self) -> str:
+        """Return the tables and their explanation as Markdown."""
+        lines = [f"{escape_markdown(self.name)}: {self.about}", ""]
+        for head, columns, rows in self.tables():
+            lines.append(f"| {head} | " + " | ".join(map(escape_markdown, columns)) + " |")
+            lines.append("| --- |" + " --- |" * len(columns))
+            lines += [f"| {escape_markdown(name)} | {' | '.join(cells)} |" for name, cells in rows]
+            lines.append("")
+        said = (*CONVENTIONS, *map(escape_markdown, self.notes))
+        return "\n".join([*lines, *(f"- {line}" for line in said), ""])
+
+    def text(self) -> str:
+        """Return the same for a terminal: a block for each way to set the brightness, or set."""
+        tables = list(self.tables())
+        width = max(len(visible(name)) for _, _, rows in tables for name, _ in rows)
+        blocks: dict[str, list[str]] = {}
+        for _, columns, rows in tables:
+            places: dict[str, list[int]] = {}
+            for number, column in enumerate(columns):
+                places.setdefault(column.partition(", ")[2], []).append(number)
+            for how, numbers in places.items():
+                heads = [column.partition(",")[0] for column in columns]
+                head = [] if how in blocks else [(how or "as they are", heads)]
+                blocks.setdefault(how, []).extend(
+                    f"{visible(name):{width}}" + "".join(f"  {cells[i]:>25}" for i in numbers)
+                    for name, cells in [*head, *rows]
+                )
+        lines = [line for block in blocks.values() for line in (*block, "")]
+        said = (*CONVENTIONS, *map(visible, self.notes))
+        return "\n".join(
+            [f"{visible(self.name)}: {self.about}", "", *lines, *(f"- {line}" for line in said)]
+        )
+
+
 @dataclass(frozen=True)
-class Judged:
+class Judged(Tables):
     """Figures of methods on one test set.
 
     name: that of the test set.
     values: dict of a method to a float64 array (P, C); of each picture; the first two methods are
-      the low as it is, and a blind gain.
+      the low as it is, and a blind gain; the third is `ENCODED` where it was asked for.
     scenes: int array (P,).
     files: list of dicts of "low", "normal" and methods to paths.
     notes: what was not measured, and which files of the outputs were not asked for.
@@ -60,9 +120,14 @@ class Judged:
 
     def differences(self) -> list[tuple[str, Floats, Floats, Floats]]:
         """Return the same of each output less the first one, on the same pictures."""
-        first, *others = list(self.values)[2:] or [""]
+        return self.less(*self.outputs[:1])
+
+    def less(self, first: str = "") -> list[tuple[str, Floats, Floats, Floats]]:
+        """Return the same of each output less one of them; nothing where it is not there."""
         found = []
-        for name in others:
+        for name in self.outputs if first in self.values else []:
+            if name == first:
+                continue
             apart = self.values[name] - self.values[first]
             bounds = interval(apart, self.scenes)
             found.append((f"{name} less {first}", apart.mean(axis=0), *bounds))
@@ -83,38 +148,16 @@ class Judged:
             "conventions": [*CONVENTIONS, *self.notes],
         }
 
-    def markdown(self) -> str:
-        """Return the tables and their explanation as Markdown."""
-        lines = [f"{escape_markdown(self.name)}: {self.about}", ""]
+    def tables(self) -> Iterator[tuple[str, Sequence[str], list[Row]]]:
+        """Yield the methods' table, and that of their differences where there are any."""
         for head, rows in (("method", self.rows()), ("difference", self.differences())):
             if rows:
-                lines.append(f"| {head} | " + " | ".join(self.columns) + " |")
-                lines.append("| --- |" + " --- |" * len(self.columns))
-                lines += [
-                    f"| {escape_markdown(name)} | " + " | ".join(self.cells(*rest)) + " |"
-                    for name, *rest in rows
-                ]
-                lines.append("")
-        said = (*CONVENTIONS, *map(escape_markdown, self.notes))
-        return "\n".join([*lines, *(f"- {line}" for line in said), ""])
+                yield head, self.columns, [(name, self.cells(*rest)) for name, *rest in rows]
 
-    def text(self) -> str:
-        """Return the same for a terminal: a block for each way to set the brightness."""
-        every = (*self.rows(), *self.differences())
-        rows = [(visible(name), self.cells(*rest)) for name, *rest in every]
-        width = max(len(name) for name, _ in rows)
-        blocks: dict[str, list[int]] = {}
-        for number, column in enumerate(self.columns):
-            blocks.setdefault(column.partition(", ")[2], []).append(number)
-        lines = [f"{visible(self.name)}: {self.about}", ""]
-        for how, numbers in blocks.items():
-            heads = [column.partition(",")[0] for column in self.columns]
-            for name, cells in [(how or "as they are", heads), *rows]:
-                shown = "".join(f"  {cells[number]:>25}" for number in numbers)
-                lines.append(f"{name:{width}}{shown}")
-            lines.append("")
-        said = (*CONVENTIONS, *map(visible, self.notes))
-        return "\n".join([*lines, *(f"- {line}" for line in said)])
+    @property
+    def outputs(self) -> list[str]:
+        """The methods but for the low and blind gains."""
+        return list(self.values)[3 if ENCODED in self.values else 2 :]
 
     @property
     def about(self) -> str:
@@ -132,14 +175,152 @@ class Judged:
 
     def csv(self) -> str:
         """Return a line for each picture and method; names that begin as formulas do get a '."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["picture", "scene", "method", *self.columns])
+        return _csv(["picture", "scene", "method", *self.columns], self.csv_rows())
+
+    def csv_rows(self) -> Iterator[list[Any]]:
+        """Yield the cells of those lines."""
         for i, picture in enumerate(self.pictures):
             for name, values in self.values.items():
                 figures = (f"{v:.6f}" for v in values[i])
-                writer.writerow([_cell(picture), self.scenes[i], _cell(name), *figures])
-        return text.getvalue()
+                yield [_cell(picture), self.scenes[i], _cell(name), *figures]
+
+
+@dataclass(frozen=True)
+class Board(Tables):
+    """Figures of methods on several test sets.
+
+    sets: dict of a set's name to Judged, of those methods that have outputs for it.
+    outputs: the methods; rows of the tables, beside the low as it is and blind gains.
+    """
+
+    sets: dict[str, Judged]
+    outputs: list[str]
+    name: str = "board"
+
+    @property
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Notes of all sets, and what the tables' figures are."""
+        every = (note for one in self.sets.values() for note in one.notes)
+        return (*dict.fromkeys(every), RANKS)
+
+    @property
+    def about(self) -> str:
+        """Numbers of methods, of cells that are empty, and of pictures, as text."""
+        lacking = sum(name not in one.values for one in self.sets.values() for name in self.outputs)
+        sets = "; ".join(f"{name}: {one.about}" for name, one in self.sets.items())
+        return f"{len(self.outputs):,} methods, {lacking:,} of their sets lacking; {sets}"
+
+    def means(self, column: str) -> dict[str, dict[str, float]]:
+        """Return the mean of each output by set."""
+        return {
+            name: {
+                method: float(one.values[method][:, one.columns.index(column)].mean())
+                for method in one.outputs
+            }
+            for name, one in self.sets.items()
+        }
+
+    def ranks(self) -> dict[str, dict[str, float]]:
+        """Return the rank of each output by its mean PSNR, 1 the best, by set."""
+        return {
+            name: dict(zip(means, rankdata([-v for v in means.values()]).tolist(), strict=True))
+            for name, means in self.means("PSNR").items()
+        }
+
+    def agreement(self) -> list[tuple[str, list[float]]]:
+        """Return how far each two sets rank the outputs of both alike.
+
+        Kendall's tau-b and Spearman's rho by PSNR, and by SSIM, from -1 to 1, and the number of
+        outputs; nothing of fewer than three.
+        """
+        found = []
+        for one, other in combinations(self.sets, 2):
+            figures: list[float] = []
+            for column in ("PSNR", "SSIM"):
+                means = self.means(column)
+                both = [name for name in means[one] if name in means[other]]
+                if len(both) < 3:
+                    break
+                pair = [[means[of][name] for name in both] for of in (one, other)]
+                figures += [float(f(*pair).statistic) for f in (kendalltau, spearmanr)]
+            else:
+                found.append((f"{one} and {other}", [*figures, float(len(both))]))
+        return found
+
+    def tables(self) -> Iterator[tuple[str, Sequence[str], list[Row]]]:
+        """Yield the table of all methods and sets, of their differences, and of agreement."""
+        ranks, columns = self.ranks(), self._columns()
+        found = self._rows(Judged.rows, [IDENTITY, BLIND, ENCODED, *self.outputs])
+        for name, cells in found:
+            own = [of.get(name) for of in ranks.values()]
+            known = [rank for rank in own if rank is not None]
+            cells += ["" if rank is None else f"{rank:g}" for rank in own]
+            cells += [f"{np.mean(known):.1f}", f"{len(known)} of {len(own)}"] if known else ["", ""]
+        more = [*(f"rank, {of}" for of in ranks), "mean rank, all sets", "sets, all sets"]
+        yield "method", [*columns, *more], found
+        first, *others = self.outputs
+        if others:
+            names = [f"{name} less {first}" for name in others]
+            yield "difference", columns, self._rows(lambda one: one.less(first), names)
+        if agreement := self.agreement():
+            heads = ["Kendall", "Spearman", "Kendall by SSIM", "Spearman by SSIM", "methods"]
+            yield (
+                "ranks of two sets",
+                [f"{head}, agreement" for head in heads],
+                [(said, [*(f"{v:.2f}" for v in own), f"{n:.0f}"]) for said, (*own, n) in agreement],
+            )
+
+    def _columns(self) -> list[str]:
+        """Return the measures of the sets, of outputs as they are."""
+        return [
+            f"{column}, {name}"
+            for name, one in self.sets.items()
+            for column in one.columns
+            if ", " not in column
+        ]
+
+    def _rows(
+        self,
+        rows: Callable[[Judged], list[tuple[str, Floats, Floats, Floats]]],
+        names: Sequence[str],
+    ) -> list[Row]:
+        """Return rows with cells of `_columns`, empty ones of sets without them."""
+        found: dict[str, list[str]] = {name: [] for name in names}
+        for one in self.sets.values():
+            cells = {name: one.cells(*rest) for name, *rest in rows(one)}
+            for name, row in found.items():
+                row += [
+                    cell
+                    for cell, column in zip(
+                        cells.get(name, [""] * len(one.columns)), one.columns, strict=True
+                    )
+                    if ", " not in column
+                ]
+        return list(found.items())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all figures as JSON's types."""
+        return {
+            "sets": {name: one.as_json() for name, one in self.sets.items()},
+            "ranks": self.ranks(),
+            "agreement": dict(self.agreement()),
+            "lacking": {
+                name: [of for of, one in self.sets.items() if name not in one.values]
+                for name in self.outputs
+            },
+        }
+
+    def csv(self) -> str:
+        """Return a line for each set, picture and method."""
+        columns = next(iter(self.sets.values())).columns
+        rows = ([_cell(name), *row] for name, one in self.sets.items() for row in one.csv_rows())
+        return _csv(["set", "picture", "scene", "method", *columns], rows)
+
+
+def _csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([head, *rows])
+    return text.getvalue()
 
 
 def _cell(name: str) -> str:

@@ -15,12 +15,13 @@ from pydantic import Field, field_validator, model_validator
 from ...manifests.config import InvalidValue
 from ..degradations.recipe import Degradations
 from ..kernels.arrays import FloatArray
-from ..kernels.curves import LUMINANCE
+from ..kernels.channel_noise import NODES
+from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, LUMINANCE
 from ..kernels.demosaic import METHODS
 from ..kernels.emitters import MOST_EMITTERS
 from ..kernels.exposure import GUIDES
 from ..kernels.numbers.library import exp
-from ..parameters.distributions import Distribution
+from ..parameters.distributions import Distribution, Listed
 from ..parameters.schema import Added, Section, number, one_of
 from ..parameters.together import Together
 from .calibrated_sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
@@ -57,6 +58,29 @@ class Highlights(Section):
     ev: Distribution = number(
         (0, 8, "EV"), "stops by which white is brightened; what comes near white, less"
     )
+    sigma_ev: Distribution = number(
+        (0, 3, "EV"), "standard deviation of the light of white from place to place", added=True
+    )
+
+
+_LIGHTS = number(
+    (0, 256),
+    f"of levels {', '.join(map(str, CURVE_LEVELS))}",
+    default=Listed(tuple(round(float(LEVEL_LIGHT[level]), 6) for level in CURVE_LEVELS)),
+    each=len(CURVE_LEVELS),
+)
+
+
+class ToneCurve(Section):
+    """Scene light of the normal's levels by channel, where a plain camera's white is 1.
+
+    It takes the place of exponent, shoulder and the inverse of strength and transfer. Between nodes
+    it is linear in encoded values (sRGB's), and never falls.
+    """
+
+    red: Distribution = _LIGHTS
+    green: Distribution = _LIGHTS
+    blue: Distribution = _LIGHTS
 
 
 class Tone(Section):
@@ -91,6 +115,7 @@ class Tone(Section):
         default=0.055,
         added=True,
     )
+    curve: Annotated[ToneCurve, Added()] = ToneCurve()
 
 
 class Smooth(Section):
@@ -437,14 +462,54 @@ class RowsSection(Section):
 _GRAIN = number((-0.3, 1), "weight of each neighbour's noise, of a sample's own")
 
 
-class GrainSection(Section):
-    """Noise that neighbours share, as demosaicing and noise reduction of a camera's JPEGs leave it.
+class OwnGrain(Section):
+    """Grain of one of the three noises that correlations mix.
 
-    Weights b give neighbours a correlation of 2 b / (1 + 2 b^2); below 0, as sharpening does.
+    They are red's, what green has beside red's, and what blue has beside both: where channels
+    correlate, the first is brightness and the others are colour.
     """
 
     across: Distribution = _GRAIN
     down: Distribution = _GRAIN
+    coarse: Distribution = number((0, 1), "share of its variance that is in patches of `size`")
+
+
+class GrainSection(Section):
+    """Noise that neighbours share, as demosaicing and noise reduction of a camera's JPEGs leave it.
+
+    Weights b give neighbours a correlation of 2 b / (1 + 2 b^2); below 0, as sharpening does. Those
+    of a channel are added to those of all.
+    """
+
+    across: Distribution = _GRAIN
+    down: Distribution = _GRAIN
+    red: Annotated[OwnGrain, Added()] = OwnGrain()
+    green: Annotated[OwnGrain, Added()] = OwnGrain()
+    blue: Annotated[OwnGrain, Added()] = OwnGrain()
+    size: Distribution = number(
+        (2, 16, "pixels"), "of coarse patches", default=2.0, whole=True, added=True
+    )
+
+
+_CURVE = number((-3, 3), "log of the factor at each node", each=NODES, fewer=True)
+
+
+class NoiseCurve(Section):
+    """A factor on all noise that goes with light: what shot and read noise miss of a camera.
+
+    Between nodes its log is linear over light (with its offset), beyond them it is flat.
+    """
+
+    light: Distribution = number(
+        (0, 4096, "levels"),
+        "the nodes, from dark to bright",
+        default=Listed((0.0, 1.0, 2.0, 3.0, 4.5, 6.5, 9.0, 14.0, 25.0, 45.0, 90.0, 180.0)),
+        each=NODES,
+        fewer=True,
+    )
+    red: Distribution = _CURVE
+    green: Distribution = _CURVE
+    blue: Distribution = _CURVE
 
 
 class Correlation(Section):
@@ -471,6 +536,7 @@ class NoiseSection(Section):
     rows: RowsSection = RowsSection()
     correlation: Correlation = Correlation()
     grain: Annotated[GrainSection, Added()] = GrainSection()
+    curve: Annotated[NoiseCurve, Added()] = NoiseCurve()
     kurtosis: Distribution = number(
         (0, 2.9), "excess kurtosis of shot and read noise: each sample is of one of two widths"
     )

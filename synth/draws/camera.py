@@ -37,6 +37,8 @@ def draw_camera(recipe: CameraRecipe, random: KeyedColumns) -> Columns:
     _finish_emitters(columns, random)
     columns["camera.matrix"] = _matrices(columns["camera.matrix"] == "random", random)
     draw_sensors(columns, random, recipe)
+    if "highlights.sigma_ev" in columns:
+        columns["highlights.place"] = random.uniform("highlights.place")
     if "video.fps" in columns:
         columns["video.phase"] = random.uniform("video.phase")
     columns["pixel_seed"] = random.bits(["pixels"])[0] >> np.uint64(1)

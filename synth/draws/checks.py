@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ..camera.recipe import MAX_CELLS, MAX_GRID, CameraRecipe
+from ..kernels.channel_noise import NODES
+from ..kernels.curves import CURVE_LEVELS
 from ..kernels.exposure import GUIDES
 from ..parameters.drawing import check_numbers
 from .record import CameraDraw
@@ -40,7 +42,9 @@ def check_camera(drawn: CameraDraw) -> None:
     pools = own.pools.count if own else 0
     numbers = field.lights.count, field.lamps.count, pools, lamps
     counts = dict(zip(_REPEATED, numbers, strict=True))
-    expected = {
+    expected = {path: NODES for path in lengths if path.startswith("noise.curve.")}
+    expected |= {path: len(CURVE_LEVELS) for path in lengths if path.startswith("tone.curve.")}
+    expected |= {
         "illumination.smooth.values": field.smooth.cells**2,
         f"{_SCENE_LIGHT}.undone": GUIDES,
         f"{_GRID}.values": own.grid.cells**2 * own.grid.levels if own else 0,
@@ -49,7 +53,7 @@ def check_camera(drawn: CameraDraw) -> None:
     }
     for path, length in lengths.items():
         wanted = expected.get(path, counts.get(path.rpartition(".")[0]))
-        if length != wanted:
+        if length != wanted and (length or ".curve." not in path):
             raise ValueError(f"{path}: has {length} numbers, not {wanted}")
     if sensor.white <= sensor.black:
         raise ValueError("camera.sensor.white: must be above black")

@@ -30,9 +30,25 @@ class ExposureDraw(Drawn):
 
 
 class StopsDraw(Drawn):
-    """See `recipe.Highlights` and `recipe.Vignette`."""
+    """See `recipe.Vignette`."""
 
     ev: float
+
+
+class HighlightsDraw(Drawn):
+    """See `recipe.Highlights`. place: in (0, 1), keys how it differs from place to place."""
+
+    ev: float
+    sigma_ev: float = 0.0
+    place: float = 0.0
+
+
+class ToneCurveDraw(Drawn):
+    """See `recipe.ToneCurve`. No numbers where there is none."""
+
+    red: Floats = ()
+    green: Floats = ()
+    blue: Floats = ()
 
 
 class ToneDraw(Drawn):
@@ -45,6 +61,7 @@ class ToneDraw(Drawn):
     exponent: float = 1.0
     shoulder: float = 0.0
     toe: float = 0.055
+    curve: ToneCurveDraw = ToneCurveDraw()
 
 
 class SmoothDraw(Drawn):
@@ -221,11 +238,32 @@ class CorrelationDraw(Drawn):
     red_blue: float
 
 
+class OwnGrainDraw(Drawn):
+    """See `noise.OwnGrain`."""
+
+    across: float = 0.0
+    down: float = 0.0
+    coarse: float = 0.0
+
+
 class GrainDraw(Drawn):
     """See `noise.GrainSection`."""
 
     across: float = 0.0
     down: float = 0.0
+    red: OwnGrainDraw = OwnGrainDraw()
+    green: OwnGrainDraw = OwnGrainDraw()
+    blue: OwnGrainDraw = OwnGrainDraw()
+    size: int = 2
+
+
+class NoiseCurveDraw(Drawn):
+    """See `noise.NoiseCurve`. No numbers where there is none."""
+
+    light: Floats = ()
+    red: Floats = ()
+    green: Floats = ()
+    blue: Floats = ()
 
 
 class NoiseDraw(Drawn):
@@ -239,6 +277,7 @@ class NoiseDraw(Drawn):
     rows: ChannelsDraw
     correlation: CorrelationDraw
     grain: GrainDraw = GrainDraw()
+    curve: NoiseCurveDraw = NoiseCurveDraw()
     kurtosis: float
 
 
@@ -286,7 +325,7 @@ class CameraDraw(Drawn):
     model: Literal["camera"] = "camera"
     pixel_seed: int
     exposure: ExposureDraw
-    highlights: StopsDraw
+    highlights: HighlightsDraw
     tone: ToneDraw
     illumination: IlluminationDraw
     camera: BodyDraw

@@ -16,21 +16,21 @@ from ..camera.recipe import black_body_tints
 from ..degradations.draw import fill_degradations
 from ..degradations.point_spread import Spread
 from ..kernels.args import CHANNELS, DRAW
-from ..kernels.channel_noise import Grain, Mixing
+from ..kernels.channel_noise import FACTORS, GRAIN, Mixing
 from ..kernels.chroma import MOST_TAPS, blur_weights
-from ..kernels.curves import LEVEL_LIGHT, linear_tables, toe_of
+from ..kernels.curves import LEVEL_LIGHT, between_nodes, curve_tables, linear_tables, toe_of
 from ..kernels.demosaic import METHODS
 from ..kernels.exposure import GUIDES, KNEE, Matrix
-from ..kernels.numbers.library import power, sine_and_cosine
+from ..kernels.numbers.library import exp, power, sine_and_cosine
 from ..kernels.numbers.quantiles import (
     normal_pair_quantile,
     normal_quantile,
     tukey_lambda_pair_quantile,
     tukey_lambda_quantile,
 )
-from ..parameters.drawing import columns_of, leaves
+from ..parameters.drawing import columns_of, leaves, nothing_of
 from ..parameters.keyed_columns import Columns, Floats, distinct
-from .record import CameraDraw
+from .record import CameraDraw, SceneLightDraw
 
 _AS_DRAWN = {
     name: path
@@ -39,11 +39,14 @@ _AS_DRAWN = {
 }
 """Columns of DRAW that hold a parameter as it was drawn."""
 _DEFAULTS = {
-    path: leaf.default for path, leaf in leaves(CameraDraw).items() if leaf.default is not None
+    path: leaf.default
+    for path, leaf in leaves(CameraDraw).items()
+    if leaf.default is not None and leaf.default != ()
 }
 """Values of parameters that are not drawn where a recipe says nothing of them."""
 
 _FEW = 256  # tables of light
+_FAINT = 1e-12  # light that is still divided by
 _NEARLY = 0.9  # of the normal's light, a low has at most: white balance errs by some
 _MINORS = np.array(
     [
@@ -62,7 +65,9 @@ class DrawTable:
 
     draws: npt.NDArray[Any]  # (N) of DRAW
     linear: npt.NDArray[np.float32]  # (T, 256)
+    curves: npt.NDArray[np.float32]  # (C, 3, FACTORS), the first of draws that have none
     read: npt.NDArray[np.float32]  # (N, 2, 10)
+    grains: npt.NDArray[np.float32]  # (N, 3, GRAIN)
     blur: npt.NDArray[np.float32]  # (N, MOST_TAPS)
     smooth: npt.NDArray[np.float64]  # float64 array
     lights: npt.NDArray[np.float64]  # (L, 7)
@@ -98,36 +103,42 @@ class DrawTable:
         draws["first_spread"] = np.cumsum(draws["spread"]) - draws["spread"]
         draws["grid"] = np.cumsum(sizes) - sizes
         draws["first_pool"] = np.cumsum(draws["pools"]) - draws["pools"]
-        own = self.read[numbers], self.blur[numbers]
+        own = self.read[numbers], self.grains[numbers], self.blur[numbers]
         of_scene = emitters, grids, pools
-        return DrawTable(draws, self.linear, *own, smooth, lights, *of_scene, spread)
+        return DrawTable(draws, self.linear, self.curves, *own, smooth, lights, *of_scene, spread)
 
 
 def concat(parts: Sequence[DrawTable]) -> DrawTable:
     """Return the draws of several tables as one."""
     draws = np.concatenate([part.draws for part in parts])
-    end = nodes = lights = emitters = tables = places = grids = pools = 0
+    end = nodes = lights = emitters = tables = places = grids = pools = curves = 0
     for part in parts:
         own = draws[end : end + len(part)]
         own["smooth"] += nodes
         own["first_light"] += lights
         own["first_emitter"] += emitters
         own["linear"] += tables
+        own["curve"] += np.where(own["curve"] > 0, curves, 0)
         own["first_spread"] += places
         own["grid"] += grids
         own["first_pool"] += pools
         end, tables = end + len(part), tables + len(part.linear)
+        curves += len(part.curves) - 1
         nodes, lights = nodes + len(part.smooth), lights + len(part.lights)
         places, emitters = places + len(part.spread.weights), emitters + len(part.emitters)
         grids, pools = grids + len(part.grids), pools + len(part.pools)
     linear = np.concatenate([part.linear for part in parts])
-    if len(linear) <= _FEW:  # more are hardly equal, and take long to compare
+    if (
+        len(linear) <= _FEW and not draws["linear_apart"].any()
+    ):  # more are hardly equal, and take long to compare
         linear, place = np.unique(linear, axis=0, return_inverse=True)
         draws["linear"] = place.reshape(-1)[draws["linear"]]
     return DrawTable(
         draws,
         linear,
+        np.concatenate([parts[0].curves[:1], *(part.curves[1:] for part in parts)]),
         np.concatenate([part.read for part in parts]),
+        np.concatenate([part.grains for part in parts]),
         np.concatenate([part.blur for part in parts]),
         np.concatenate([part.smooth for part in parts]),
         np.concatenate([part.lights for part in parts]),
@@ -162,21 +173,27 @@ def table_of(columns: Columns) -> DrawTable:
     }
     draws = np.zeros(len(seeds), DRAW)
     draws["seed_lower"], draws["seed_upper"] = seeds & np.uint64(0xFFFFFFFF), seeds >> np.uint64(32)
+    draws["light_seed"] = (columns["highlights.place"] * 2.0**32).astype(np.uint32)
     for name, path in _AS_DRAWN.items():
         if path in columns:
             draws[name] = columns[path]
-    _fill_colours(draws, columns)
-    smooth, lights = _fill_field(draws, columns)
     linear, blur = _fill_curves(draws, columns)
+    _fill_colours(draws, columns, linear)
+    smooth, lights = _fill_field(draws, columns)
     grids, pools = _fill_scene_light(draws, columns, linear)
     emitters = _fill_emitters(draws, columns)
     spread = fill_degradations(draws, columns)
-    _fill_noise(draws, columns)
+    grains = _fill_noise(draws, columns)
+    curves = _fill_noise_curves(draws, columns)
     read = _read_noise(columns)
-    return DrawTable(draws, linear, read, blur, smooth, lights, emitters, grids, pools, spread)
+    return DrawTable(
+        draws, linear, curves, read, grains, blur, smooth, lights, emitters, grids, pools, spread
+    )
 
 
-def _fill_colours(draws: npt.NDArray[Any], columns: Columns) -> None:
+def _fill_colours(
+    draws: npt.NDArray[Any], columns: Columns, linear: npt.NDArray[np.float32]
+) -> None:
     """Fill in how cameras see light and make colours.
 
     In plain numbers: a LAPACK's last bits depend on the machine.
@@ -203,6 +220,7 @@ def _fill_colours(draws: npt.NDArray[Any], columns: Columns) -> None:
     for name, gain in zip(CHANNELS, gains, strict=True):
         draws[f"{name}_gain"] = gain
     white = 1 + columns["tone.shoulder"]  # light of the photograph's white, its shoulder undone
+    white = np.where(draws["linear_apart"] > 0, _of_draws(draws, linear)[:, -1], white)
     draws["highlights"] = (power(2.0, columns["highlights.ev"]) - 1) / (white * white)
     draws["knee"] = KNEE * white
     span = columns[f"{sensor}.white"] - columns[f"{sensor}.black"]
@@ -244,16 +262,20 @@ def _fill_scene_light(
     draws: npt.NDArray[Any], columns: Columns, linear: npt.NDArray[np.float32]
 ) -> tuple[Floats, Floats]:
     """Fill in light by lightness; returns the grids, and the pools."""
-    draws["per_white"] = 1 / linear[draws["linear"], -1]
+    draws["per_white"] = 1 / _of_draws(draws, linear)[:, -1]
     path = "illumination.scene_light"
+    clipped = draws["highlights_sigma_ev"] > 0
     if f"{path}.ambient" not in columns:
-        return np.empty(0), np.empty((0, 12))
+        if not clipped.any():
+            return np.empty(0), np.empty((0, 12))
+        nothing = columns_of(SceneLightDraw, [nothing_of(SceneLightDraw)] * len(draws))
+        columns = columns | {f"{path}.{name}": column for name, column in nothing.items()}
     cells, levels = columns[f"{path}.grid.cells"], columns[f"{path}.grid.levels"]
     values, undone = columns[f"{path}.grid.values"], columns[f"{path}.undone"]
     counts, ambient = columns[f"{path}.pools.count"], columns[f"{path}.ambient"]
     stops = np.zeros((len(draws), GUIDES))
     stops[:, : undone.table.shape[1]] = np.where(undone.own, undone.table, 0.0)
-    there = stops.any(axis=1) | (cells > 0) | (counts > 0) | (ambient > 0)
+    there = stops.any(axis=1) | (cells > 0) | (counts > 0) | (ambient > 0) | clipped
     draws["grid_cells"] = np.where(there, np.maximum(cells, 1), 0)
     sizes = _grid_sizes(draws)
     draws["grid"] = np.cumsum(sizes) - sizes
@@ -284,6 +306,15 @@ def _fill_scene_light(
     return grids, np.column_stack([*numbers, *falls])
 
 
+def _of_draws(draws: npt.NDArray[Any], linear: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return the light of levels (N, 256) of draws: of the brightest channel."""
+    first, apart = draws["linear"], draws["linear_apart"]
+    if not apart.any():
+        return linear[first]
+    channels = np.stack([linear[first + c * apart] for c in range(3)])
+    return np.maximum(channels.max(axis=0), np.float32(_FAINT))
+
+
 def _grid_sizes(draws: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     cells = draws["grid_cells"].astype(np.int64)
     return np.where(cells > 0, GUIDES * (1 + cells**2), 0)
@@ -295,10 +326,10 @@ def _most_light(draws: npt.NDArray[Any], linear: npt.NDArray[np.float32]) -> Flo
     At each lightness it is the least of all levels from there on: of a strong colour one channel
     may be far above its luminance.
     """
-    numbers, own = np.unique(draws["linear"], return_inverse=True)
-    tables = linear[numbers, 1:].astype(np.float64)
+    _, firsts, own = np.unique(draws["linear"], return_index=True, return_inverse=True)
+    tables = _of_draws(draws[firsts], linear)[:, 1:].astype(np.float64)
     factors = np.minimum.accumulate((LEVEL_LIGHT[1:] / tables)[:, ::-1], axis=1)[:, ::-1]
-    least = np.empty((len(numbers), GUIDES))
+    least = np.empty((len(firsts), GUIDES))
     for table, of_levels, found in zip(tables, factors, least, strict=True):
         wanted = (np.arange(GUIDES) / (GUIDES - 1)) ** 2 * table[-1]
         found[:] = of_levels[np.maximum(np.searchsorted(table, wanted, side="right") - 1, 0)]
@@ -344,13 +375,30 @@ def _fill_curves(
         weights = blur_weights(float(sigma[number]))
         blur[number, : len(weights)] = weights
     draws["taps"] = np.count_nonzero(blur, axis=1)
-    return linear_tables(*tables.T), blur
+    return _with_curves(draws, columns, linear_tables(*tables.T)), blur
 
 
-def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> None:
-    """Fill in the noise of developed light, whose unit is a level of the curve's straight part."""
+def _with_curves(
+    draws: npt.NDArray[Any], columns: Columns, linear: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """Return tables of light with those of draws that have a curve for each channel."""
+    names = [f"tone.curve.{name}" for name in CHANNELS]
+    own = np.flatnonzero(columns[names[0]].counts) if names[0] in columns else ()
+    if not len(own):
+        return linear
+    curves = [columns[name] for name in names]
+    lights, numbers = distinct(np.hstack([one.table[own] for one in curves]))
+    draws["linear"][own], draws["linear_apart"][own] = len(linear) + 3 * numbers, 1
+    return np.concatenate([linear, curve_tables(lights.reshape(3 * len(lights), -1))])
+
+
+def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.float32]:
+    """Fill in the noise of developed light, whose unit is a level of the curve's straight part.
+
+    Returns its grain (N, 3, GRAIN).
+    """
     if "noise.kurtosis" not in columns:
-        return
+        return np.zeros((len(draws), 3, GRAIN), np.float32)
     level = 1 / (255 * draws["toe_slope"])
     parts = "offset", "shot", "read", "tail_share", "tail", "rows"
     offset, shot, read, share, tail, rows = np.array(
@@ -379,17 +427,44 @@ def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> None:
     bg = np.clip(bg, -np.sqrt(1 - rb * rb), np.sqrt(1 - rb * rb))
     bb = np.sqrt(np.maximum(1 - rb * rb - bg * bg, 0.0))
     swing = np.sqrt(columns["noise.kurtosis"] / 3)
-    across, down = columns["noise.grain.across"], columns["noise.grain.down"]
-    scale = 1 / np.sqrt((1 + 2 * across * across) * (1 + 2 * down * down))
-    names = (
-        *(f"mixing_{name}" for name in Mixing._fields),
-        *("noise_wide", "noise_narrow"),
-        *(f"grain_{name}" for name in Grain._fields),
-    )
-    widths = np.sqrt(1 + swing), np.sqrt(1 - swing)
-    values = rg, gg, rb, bg, bb, *widths, across, down, scale
+    names = [*(f"mixing_{name}" for name in Mixing._fields), "noise_wide", "noise_narrow"]
+    values = [rg, gg, rb, bg, bb, np.sqrt(1 + swing), np.sqrt(1 - swing)]
     for name, value in zip(names, np.where(noisy, values, 0.0), strict=True):
         draws[name] = value
+    return _fill_grain(draws, columns)
+
+
+def _fill_grain(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.float32]:
+    """Fill in what pixels share; returns the weights (N, 3, GRAIN)."""
+    grain, parts = "noise.grain", ("across", "down", "coarse")
+    own = np.array([[columns[f"{grain}.{name}.{part}"] for name in CHANNELS] for part in parts])
+    across, down = own[0] + columns[f"{grain}.across"], own[1] + columns[f"{grain}.down"]
+    scale = np.sqrt(1 - own[2]) / np.sqrt((1 + 2 * across * across) * (1 + 2 * down * down))
+    grains = np.stack([across, down, scale, np.sqrt(own[2])], -1)
+    shared = ((across != 0) | (down != 0)).any(axis=0)
+    shared = np.where((own[2] > 0).any(axis=0), columns[f"{grain}.size"], shared)
+    noisy = draws["noisy"] > 0
+    draws["grainy"] = np.where(noisy, shared, 0)
+    return np.where(noisy[:, None, None], grains.swapaxes(0, 1), 0).astype(np.float32, "C")
+
+
+def _fill_noise_curves(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.float32]:
+    """Fill in which factors on noise a draw has; returns them, the first for those without."""
+    names = [f"noise.curve.{name}" for name in ("light", *CHANNELS)]
+    there = names[0] in columns
+    own = np.flatnonzero(columns[names[0]].counts * draws["noisy"]) if there else ()
+    plain = np.ones((1, 3, FACTORS), np.float32)
+    if not len(own):
+        return plain
+    parts = [columns[name].table[own] for name in names]
+    kinds, numbers = distinct(np.hstack([draws["toe_slope"][own, None], *parts]))
+    draws["curve"][own] = 1 + numbers
+    places = (np.arange(FACTORS) / (FACTORS - 1)) ** 2
+    nodes, *logs = np.split(kinds[:, 1:], 4, axis=1)
+    nodes = nodes / (255 * kinds[:, :1])
+    factors = [exp(between_nodes(places, nodes, one).ravel()) for one in logs]
+    made = np.stack([one.reshape(-1, FACTORS) for one in factors], axis=1)
+    return np.concatenate([plain, made.astype(np.float32)])
 
 
 def _read_noise(columns: Columns) -> npt.NDArray[np.float32]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..camera.recipe import CameraRecipe
 from ..kernels.arrays import FloatArray
+from ..kernels.curves import CURVE_LEVELS
 from ..kernels.exposure import GUIDES
 from ..parameters.schema import within_of
 
@@ -16,18 +18,18 @@ PAIRS = "red_green", "green_blue", "red_blue"
 
 COLUMNS = (
     "exposure.ev",
+    "highlights.sigma_ev",
     "white_balance.error_ev.0",
     "white_balance.error_ev.1",
     "tone.exponent",
-    "tone.shoulder",
+    *(f"tone.curve.{channel}.{k}" for channel in CHANNELS for k in range(len(CURVE_LEVELS))),
     *(
         f"noise.{part}.{channel}"
         for part in ("offset", "read", "shot", "tail", "rows")
         for channel in CHANNELS
     ),
     *(f"noise.correlation.{pair}" for pair in PAIRS),
-    "noise.grain.across",
-    "noise.grain.down",
+    *(f"noise.grain.{channel}.{axis}" for channel in CHANNELS for axis in ("across", "down")),
     "noise.kurtosis",
     "illumination.smooth.sigma_ev",
     "degradations.shift.length",
@@ -38,8 +40,10 @@ COLUMNS = (
 )
 GRID_CELLS = 3
 """Of the grid of light, along each side, whose spread is fitted."""
-TAIL_SHARE = 0.1
-"""Of the samples: with its mean, skewness alone does not tell it."""
+NODES = 0.0, 1.0, 2.0, 3.0, 4.5, 6.5, 9.0, 14.0, 25.0, 45.0, 90.0, 180.0
+"""Of the curve of noise: light, in levels of the straight part."""
+NEUTRAL = np.array([float(name == "tone.exponent") for name in COLUMNS])
+"""Parameters that change nothing."""
 _PLACES = {name: place for place, name in enumerate(COLUMNS)}
 
 
@@ -59,25 +63,56 @@ def clip_to_bounds(values: FloatArray) -> FloatArray:
     return np.clip(values, [b.low for b in bounds if b], [b.high for b in bounds if b])
 
 
-def recipe_values(toe: float, *, uneven: bool = False) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Shared:
+    """What all pairs share.
+
+    toe: of the lows' curve. curve: float array (3, 12), the log of noise at `NODES` of light, over
+    that of read and shot noise. share: float array (3), of the samples that have a tail.
+    """
+
+    toe: float
+    curve: FloatArray = field(default_factory=lambda: np.zeros((3, len(NODES))))
+    share: FloatArray = field(default_factory=lambda: np.full(3, 0.1))
+
+
+def recipe_values(shared: Shared, *, uneven: bool = False) -> dict[str, Any]:
     """Return the values common to all pairs, nested as in a recipe.
 
     uneven: whether their light depends on place and lightness.
     """
     made: dict[str, Any] = {
-        "tone": {"toe": toe},
-        "noise": {"tail_share": dict.fromkeys(CHANNELS, TAIL_SHARE)},
+        "tone": {"toe": shared.toe},
+        "noise": {
+            "tail_share": dict(zip(CHANNELS, np.round(shared.share, 4).tolist(), strict=True))
+        },
     }
+    if shared.curve.any():
+        curves = {
+            name: np.round(one, 4).tolist()
+            for name, one in zip(CHANNELS, shared.curve, strict=True)
+        }
+        made["noise"]["curve"] = {"light": list(NODES)} | curves
     if uneven:
         made["illumination"] = {"scene_light": {"grid": {"cells": GRID_CELLS, "levels": 2}}}
     return made
 
 
-def recipe_of_columns(values: FloatArray, toe: float) -> CameraRecipe:
+def recipe_of_columns(values: FloatArray, shared: Shared) -> CameraRecipe:
     """Return the recipe that has constants (C) for parameters."""
-    row = {"columns": COLUMNS, "rows": [values.tolist()]}
-    made = recipe_values(toe, uneven=is_uneven(values)) | {"together": {"pair": row}}
+    some = fitted(values)
+    row = {"columns": [COLUMNS[i] for i in some], "rows": [values[some].tolist()]}
+    made = recipe_values(shared, uneven=is_uneven(values)) | {"together": {"pair": row}}
     return CameraRecipe.model_validate(made)
+
+
+def fitted(values: FloatArray) -> list[int]:
+    """Return the exposure's and all columns of values (..., C) that some pair has.
+
+    Others are free to be changed.
+    """
+    some = (values.reshape(-1, len(COLUMNS)) != NEUTRAL).any(axis=0)
+    return sorted({*column_indices("exposure.ev"), *np.flatnonzero(some).tolist()})
 
 
 def is_uneven(values: FloatArray) -> bool:

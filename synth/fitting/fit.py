@@ -9,18 +9,22 @@ from typing import Any
 
 import numpy as np
 import yaml
+from PIL import Image
 
 from ...errors import ConfigError, SourceError
 from ...progress import Progress, Silent
+from ..analysis.contact_sheet import sheet, tiles_of
 from ..kernels.arrays import FloatArray
+from ..models import draw, render
 from ..realism.banks import BANKS
 from ..realism.comparison import CHANCE, TELLS, Group, Realism, compare_groups
 from ..realism.realism import compare_with_recipe
+from ..realism.residuals import Residual, paired_residuals, residual_lines
 from ..realism.samples import TestedLow
 from ..realism.two_sample import FEWEST, require_classifier
 from ..recipes.load import Recipe, recipe_of
-from .calibrate import adjust_noise, adjust_tone, curve_of, initial_values, loudness, with_spread
-from .columns import column_indices
+from .calibrate import adjust_noise, adjust_tone, curve_of, initial_values, loudness
+from .columns import Shared, column_indices, recipe_of_columns
 from .fitted_recipe import (
     brightness,
     broad_recipe,
@@ -29,14 +33,17 @@ from .fitted_recipe import (
     table_values,
 )
 from .light import light_of_pairs
-from .measure import PairMeasures, measure_pairs, tones
+from .measure import PairMeasures, measure_pairs
 from .pairs import Pair, read_pairs
 from .settings import settings
+from .tail import tail_slopes, tail_step, tail_steps, with_tail
 
-_ROUNDS = 3
-_PASSES = _ROUNDS + 4  # over the pairs: real ones, rounds, two seeds, the recipe
+_ROUNDS = 5
+_PASSES = _ROUNDS + 4  # over the pairs: real ones, rounds, residuals, the recipe beside real
+_SLOPES, _SOME = (1, 3), 40  # rounds that learn how the tail shows, of some pairs
 _FEW = 12  # pairs
 _DARKER = 0.5  # EV
+_SHOWN, _WIDTH = 4, 320  # pairs on the sheet, pixels of a picture
 _BLOCKS = 0.3  # steps at the edges of JPEG's blocks, beyond those within
 
 
@@ -56,6 +63,10 @@ class Fit:
         Test of the recipe's lows against the real ones.
     notes : tuple of str
         Facts that the lows cannot tell, and why there is no figure.
+    residuals : tuple of Residual
+        What real lows have less those made of their own pairs' parameters, the surest first.
+    sheet : PIL.Image.Image or None
+        Some real lows beside what is made of their normals, and close-ups of the same places.
     """
 
     values: dict[str, Any]
@@ -63,6 +74,8 @@ class Fit:
     paired: bool
     told: Realism | None
     notes: tuple[str, ...]
+    residuals: tuple[Residual, ...] = ()
+    sheet: Image.Image | None = None
 
     def recipe(self, name: str = "fitted") -> Recipe:
         """Return the recipe."""
@@ -80,9 +93,10 @@ class Fit:
         order = ", the quietest first" if len(self.settings) > 1 else ""
         what = _what(self.paired, sum(self.settings))
         lines = [f"camera settings: {len(self.settings)}, of {counts} {what}{order}"]
+        lines += residual_lines(self.residuals, sum(self.settings))
         if self.told is not None:
             banks = ("noise", "tone", "noise and tone") if self.paired else ("noise",)
-            lines += [f"told by {bank}: {self.told.told[bank]}" for bank in banks]
+            lines += self.told.told_lines(banks)
             lines += [CHANCE, *([TELLS] if self.told.tells else [])]
             lines += [f"  {tell}" for tell in self.told.tells[:5]]
         return [*lines, *(f"note: {note}" for note in self.notes)]
@@ -143,51 +157,59 @@ def fit(
     shown = progress or Silent()
     paired, notes = normals is not None, list[str]()
     pairs = read_pairs(Path(lows), None if normals is None else Path(normals), notes, brighter_lows)
-    shown.stage("fitting", _PASSES * len(pairs))
-    passes = 0
+    shown.stage("fitting", _PASSES * len(pairs) + 4 * len(pairs[:: -(-len(pairs) // _SOME)]))
+    done = 0
 
-    def passed(toe: float | None, made_by: FloatArray | Recipe | None, seed: int) -> PairMeasures:
-        nonlocal passes
-        begin = passes * len(pairs)
-        passes += 1
-        return measure_pairs(
-            pairs, toe, made_by, seed, workers, lambda count: shown.at(begin + count)
-        )
+    def passed(
+        shared: Shared | None, made_by: FloatArray | None, seed: int, some: slice = slice(None)
+    ) -> PairMeasures:
+        nonlocal done
+        begin, own = done, pairs[some]
+        done += len(own)
+        by = None if made_by is None else made_by[some]
+        return measure_pairs(own, shared, by, seed, workers, lambda n: shown.at(begin + n))
 
     real = passed(None, None, 0)
-    toe = curve_of(real)
-    real = replace(real, tone=tones(pairs, toe))
-    if paired and not np.isfinite(real.tone).any(axis=0).all():
+    shared = Shared(curve_of(real))
+    if paired and not np.isfinite(real.tone[:, :, 1:-1]).any():
         raise SourceError.at(
             lows, "no pair shows how its low is darkened: normals are white, or lows black"
         )
-    values = initial_values(real, toe, paired=paired)
+    values = initial_values(real, shared.toe, paired=paired)
     values[:, column_indices("degradations.jpeg.quality")[0]] = [pair.quality for pair in pairs]
-    groups = np.zeros(len(pairs), np.int64)
+    groups, few = np.zeros(len(pairs), np.int64), slice(None, None, -(-len(pairs) // _SOME))
     saturation = float(np.nanmedian(real["saturation"])) if paired else 1.0
-    light = light_of_pairs(pairs, values, saturation) if paired else None
+    light = light_of_pairs(pairs, values, saturation) if paired and broad else None
     if light is not None:
         values = light
     for number in range(_ROUNDS):
-        made = passed(toe, values, number)
+        made = passed(shared, values, number)
         if not number:
-            groups = settings(loudness(real, made)[:, 1])
-        whole = not number and light is None
-        values = adjust_tone(values, real, made, whole=whole, paired=paired)
-        values = adjust_noise(values, real, made, toe, groups)
-    seeds = passed(toe, values, _ROUNDS), passed(toe, values, _ROUNDS + 1)
-    values = with_spread(values, real, seeds, groups)
+            groups = settings(loudness(real, made))
+        if number in _SLOPES:
+            moved = [
+                passed(*with_tail(values, shared, step)[::-1], number, few) for step in tail_steps()
+            ]
+            slopes = tail_slopes(PairMeasures(made.rows[few], made.tone[few]), *moved)
+        values = adjust_tone(values, real, made, shared.toe, paired=paired)
+        values, shared = adjust_noise(values, real, made, shared, groups, own=number > 0)
+        if number:
+            values, shared = with_tail(values, shared, tail_step(real, made, slopes))
+    residuals = paired_residuals(real.rows, passed(shared, values, _ROUNDS).rows)
     bright = brightness([pair.normal for pair in pairs])
     free, slope = by_brightness(values, bright)
     if broad:
-        recipe = broad_recipe(free, toe, slope, bright)
+        recipe = broad_recipe(free, shared, slope, bright)
     elif distributions:
-        recipe = distribution_values(free, toe, slope, groups)
+        recipe = distribution_values(free, shared, slope, groups)
     else:
-        recipe = table_values(free, toe, slope)
+        recipe = table_values(free, shared, slope)
     about = f"Fitted to {len(pairs)} real {_what(paired, len(pairs))}."
     counts = tuple(np.bincount(groups).tolist())
-    found = Fit({"about": about, "model": "camera", **recipe}, counts, paired, None, ())
+    found = Fit(
+        {"about": about, "model": "camera", **recipe}, counts, paired, None, (), tuple(residuals)
+    )
+    found = replace(found, sheet=_sheet(pairs, values, shared))
     if light is not None:
         notes.append(
             "light differs within the pairs: what was taken out of it is by lightness and place"
@@ -207,12 +229,23 @@ def fit(
         except ConfigError as error:
             notes.append(str(error))
         else:
-            begin = passes * len(pairs)
+            begin = done
             found = replace(
                 found,
                 told=_told(pairs, real, found.recipe(), workers, lambda n: shown.at(begin + n)),
             )
     return replace(found, notes=tuple(notes))
+
+
+def _sheet(pairs: Sequence[Pair], values: FloatArray, shared: Shared) -> Image.Image:
+    """Return real lows beside what is made of their normals, brightened, with close-ups."""
+    rows = []
+    for i in sorted({round(k) for k in np.linspace(0, len(pairs) - 1, _SHOWN)}):
+        pair = pairs[i]
+        made = render(pair.normal, draw(recipe_of_columns(values[i], shared), 0, pair.key))
+        for low, words in ((pair.low, "real"), (made, "made")):
+            rows.append(tiles_of(pair.normal, low, (words,), pair.key, _WIDTH))
+    return sheet(rows)
 
 
 def _told(
@@ -229,8 +262,7 @@ def _told(
     """
     if pairs[0].known:
         lows = [TestedLow(pair.key, pair.files[1], pair.files[0]) for pair in pairs]
-        rows = real.rows if all(pair.whole for pair in pairs) else None
-        return compare_with_recipe(lows, recipe, workers, at, rows)
+        return compare_with_recipe(lows, recipe, workers, at)
     other = measure_pairs(pairs, None, recipe, 0, workers, at)
     scenes = np.arange(len(pairs))
     return compare_groups(

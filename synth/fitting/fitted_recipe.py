@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,14 @@ from ..kernels.curves import toe_of
 from ..kernels.illumination import stops_above_grey
 from .columns import (
     COLUMNS,
-    TAIL_SHARE,
+    Shared,
     clip_to_bounds,
     column_indices,
+    fitted,
     is_uneven,
     recipe_values,
 )
+from .tail import width
 
 _DIGITS = 4
 _SHRUNK = 0.01  # of correlations: those of fewer pairs than columns stay positive when rounded
@@ -61,15 +64,15 @@ def by_brightness(values: FloatArray, bright: FloatArray) -> tuple[FloatArray, f
     return made, slope
 
 
-def table_values(values: FloatArray, toe: float, slope: float) -> dict[str, Any]:
+def table_values(values: FloatArray, shared: Shared, slope: float) -> dict[str, Any]:
     """Return the recipe that takes one of the pairs' parameters (N, C) for each image."""
-    fitted = _fitted(values)
-    rows = _rows([COLUMNS[i] for i in fitted], values[:, fitted])
-    return _shared(toe, slope, values) | {"together": {"pairs": rows}}
+    some = fitted(values)
+    rows = _rows([COLUMNS[i] for i in some], values[:, some])
+    return _common(shared, slope, values) | {"together": {"pairs": rows}}
 
 
 def distribution_values(
-    values: FloatArray, toe: float, slope: float, groups: IntArray
+    values: FloatArray, shared: Shared, slope: float, groups: IntArray
 ) -> dict[str, Any]:
     """Return the recipe with settings and their shares, and means and covariances of the rest."""
     of_setting = column_indices(
@@ -81,14 +84,14 @@ def distribution_values(
     settings = _rows([COLUMNS[i] for i in of_setting], np.array(middles))
     if len(numbers) > 1:
         settings["weights"] = counts.tolist()
-    rest = [i for i in _fitted(values) if i not in of_setting]
-    return _shared(toe, slope, values) | {
+    rest = [i for i in fitted(values) if i not in of_setting]
+    return _common(shared, slope, values) | {
         "together": {"settings": settings, "pictures": _normal(rest, values)}
     }
 
 
 def broad_recipe(
-    values: FloatArray, toe: float, slope: float, bright: FloatArray
+    values: FloatArray, shared: Shared, slope: float, bright: FloatArray
 ) -> dict[str, Any]:
     """Return the recipe to train on: the pairs' tone, noise as at 1 to 32 times their gain.
 
@@ -98,7 +101,8 @@ def broad_recipe(
     the green of the pairs shows, so that it can be demosaiced in any way; red's and blue's part of
     it is their white balance.
     """
-    unit = 255 * toe_of(toe).slope
+    shared = replace(shared, curve=0 * shared.curve)  # stronger noise has other curves
+    unit = 255 * toe_of(shared.toe).slope
     of_setting = column_indices("noise.read", "noise.shot", "noise.tail", "noise.rows")
     middle = np.median(values, axis=0)
     read, shot, tail = (
@@ -108,14 +112,14 @@ def broad_recipe(
     rows = np.tile(middle, (_STEPS, 1))
     rows[:, column_indices("noise.read", "noise.shot")] *= strengths[:, None]
     rows = clip_to_bounds(rows)[:, of_setting]
-    black = read**2 * (1 + 2 * TAIL_SHARE * tail**2 - (TAIL_SHARE * tail) ** 2)
+    black = read**2 * width(tail, shared.share)
     # Green is the mean of two sites; gains raise shot noise's variance once, read noise's twice.
     gains = np.sqrt(shot / (2 * shot[1]) * np.sqrt(black / (2 * black[1])))
     sites = 2 * shot[1] / unit, 2 * black[1] / unit**2
     points = [[_rounded(v) for v in (100 * s, s * sites[0], s * s * sites[1])] for s in strengths]
     settings = _rows([COLUMNS[i] for i in of_setting], rows)
     settings["weights"] = [_rounded(v) for v in strengths**_LOUDER]
-    rest = [i for i in _fitted(values) if i not in of_setting]
+    rest = [i for i in fitted(values) if i not in of_setting]
     at = column_indices("exposure.ev")[0]
     less = _rounded(np.clip(_BY_BRIGHTNESS * middle[at], -2, 0))
     pairs = values.copy()
@@ -126,7 +130,7 @@ def broad_recipe(
     pairs[:, light] = values[:, light].mean(axis=0) + _LIGHT_SPREAD * (
         values[:, light] - values[:, light].mean(axis=0)
     )
-    return _shared(toe, less, values) | {
+    return _common(shared, less, values) | {
         "together": {"pairs": _rows([COLUMNS[i] for i in rest], clip_to_bounds(pairs)[:, rest])},
         "mixture": {
             "pictures": {
@@ -168,17 +172,8 @@ def broad_recipe(
     }
 
 
-def _shared(toe: float, slope: float, values: FloatArray) -> dict[str, Any]:
-    return {"exposure": {"by_brightness": slope}} | recipe_values(toe, uneven=is_uneven(values))
-
-
-def _fitted(values: FloatArray) -> list[int]:
-    """Return the exposure's and all columns of values (N, C) that some pair has.
-
-    Others are free to be changed.
-    """
-    some = np.flatnonzero(values.any(axis=0)).tolist()
-    return sorted({*column_indices("exposure.ev"), *some})
+def _common(shared: Shared, slope: float, values: FloatArray) -> dict[str, Any]:
+    return {"exposure": {"by_brightness": slope}} | recipe_values(shared, uneven=is_uneven(values))
 
 
 def _rows(columns: Sequence[str], values: FloatArray) -> dict[str, Any]:

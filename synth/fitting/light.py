@@ -14,6 +14,7 @@ import numpy as np
 
 from ..camera.illumination import blur_weights, cell_luminance
 from ..kernels.arrays import FloatArray, IntArray
+from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT
 from ..kernels.exposure import GUIDES
 from ..kernels.illumination import CELLS
 from .columns import GRID_CELLS, clip_to_bounds, column_indices
@@ -22,6 +23,7 @@ from .pairs import Pair
 
 _FEWEST = 0.5  # of the variance that numbers of even light leave: more is even light's
 _LEAST_EV = 0.3  # deviation within a picture, of what those leave
+_AROUND = 0.05  # share of the light around that is undone: curves of tone undo none
 _ROUNDS, _STEPS = 4, 8
 _ERROR, _INDEPENDENT = 0.3, 300  # EV that parts err by; parts, as neighbours err alike
 _FIRST_SPREAD = np.array([1.5] * GUIDES + [0.4])
@@ -63,22 +65,24 @@ def light_of_pairs(
             mean = own.mean(axis=0)
             spread = np.cov(own.T) + np.eye(GUIDES + 1) * _LEAST_SPREAD**2
             precision = np.asarray(np.linalg.inv(spread), np.float64)
-    shoulders, exponents = (
-        values[:, column_indices(name)[0]] for name in ("tone.shoulder", "tone.exponent")
-    )
+    curves = values[:, column_indices("tone.curve")].reshape(len(values), 3, -1)
     left, even = np.array(
         [
-            (_deviation(one, _left(one, numbers)), _even_left(one, shoulder, power / exponent))
-            for one, numbers, shoulder, power in zip(
-                parts, found, shoulders, exponents, strict=True
-            )
+            (_deviation(one, _left(one, numbers)), _even_left(one, curve, exponent))
+            for one, numbers, curve in zip(parts, found, curves[:, 1], strict=True)
         ]
     ).T
-    if np.median(even) < _LEAST_EV or np.median(left**2) > _FEWEST * np.median(even**2):
+    if (
+        np.median(even) < _LEAST_EV
+        or np.median(left**2) > _FEWEST * np.median(even**2)
+        or np.median(found[:, -1]) < _AROUND
+    ):
         return None
     made = values.copy()
     made[:, column_indices("tone.exponent")] = exponent
-    made[:, column_indices("tone.shoulder", "noise.offset")] = 0
+    made[:, column_indices("tone.curve", "noise.offset")] = 0
+    middle = np.log2(np.maximum(curves[:, :, CURVE_LEVELS.index(128)], 1e-6))
+    made[:, column_indices("white_balance.error_ev")] = middle[:, [0, 2]] - middle[:, 1:2]
     made[:, column_indices("illumination.smooth.sigma_ev")] = 0
     made[:, column_indices("exposure.ev")[0]] = [
         -numbers[0] - _mean_ev(one, numbers) for one, numbers in zip(parts, found, strict=True)
@@ -129,10 +133,11 @@ def _deviation(one: _Parts, left: FloatArray) -> float:
     return float(left[shown].std()) if shown.any() else 0.0
 
 
-def _even_left(one: _Parts, shoulder: float, exponent: float) -> float:
+def _even_left(one: _Parts, curve: FloatArray, exponent: float) -> float:
     """Return the deviation of what the tone of even light leaves."""
-    light = one.lit.sum(axis=1) ** exponent
-    left: FloatArray = one.dark - np.log2(light * (1 + shoulder * light * light))
+    lit = np.sqrt(one.lit.sum(axis=1) ** (1 / exponent))
+    nodes = np.sqrt(LEVEL_LIGHT[list(CURVE_LEVELS)])
+    left = one.dark - 2 * np.log2(np.maximum(np.interp(lit, nodes, np.sqrt(curve)), 1e-4))
     return _deviation(one, left)
 
 

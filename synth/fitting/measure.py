@@ -9,12 +9,12 @@ import numpy as np
 
 from ...engines.local import count, local_engine
 from ..analysis.all_statistics import all_statistics
-from ..kernels.arrays import FloatArray, Pixels
+from ..kernels.arrays import FloatArray
 from ..models import draw, render
 from ..recipes.load import Recipe
-from .columns import recipe_of_columns
+from .columns import Shared, recipe_of_columns
 from .pairs import Pair
-from .tone import NAMES, tone_of
+from .tone import tone_levels
 
 _GROUP = 4  # pairs a job
 
@@ -24,7 +24,7 @@ class PairMeasures:
     """Measures of N pairs.
 
     rows: `all_statistics` of each.
-    tone: float array (N, 8); `tone_of` each, NaN where there is none, or none was wanted.
+    tone: float array (N, 3, 8); `tone_levels` of each, NaN without a real normal.
     """
 
     rows: list[dict[str, float]]
@@ -37,7 +37,7 @@ class PairMeasures:
 
 def measure_pairs(
     pairs: Sequence[Pair],
-    toe: float | None,
+    shared: Shared | None,
     made_by: FloatArray | Recipe | None,
     seed: int,
     workers: int | None,
@@ -45,13 +45,13 @@ def measure_pairs(
 ) -> PairMeasures:
     """Measure real pairs, or lows simulated from their normals.
 
-    toe: of the lows' curve; None where no tone is wanted. made_by: parameters (N, C), which need
-    the curve, or a recipe that they are drawn from.
+    shared: what pairs share. made_by: parameters (N, C), which need it, or a recipe that they are
+    drawn from.
     """
     jobs = [
         (
             pairs[i : i + _GROUP],
-            toe,
+            shared,
             made_by[i : i + _GROUP] if isinstance(made_by, np.ndarray) else made_by,
             seed,
         )
@@ -61,29 +61,20 @@ def measure_pairs(
     return PairMeasures([row for row, _ in found], np.array([tone for _, tone in found]))
 
 
-def tones(pairs: Sequence[Pair], toe: float) -> FloatArray:
-    """Return the tones (N, 8) of real pairs, by another curve."""
-    return np.array([_tone(pair.low, pair, toe) for pair in pairs])
-
-
-def _tone(low: Pixels, pair: Pair, toe: float | None) -> FloatArray:
-    found = None if toe is None else tone_of(low, pair.normal, toe)
-    return np.full(len(NAMES), np.nan) if found is None else found
-
-
 def _measured(
-    job: tuple[Sequence[Pair], float | None, FloatArray | Recipe | None, int],
+    job: tuple[Sequence[Pair], Shared | None, FloatArray | Recipe | None, int],
 ) -> list[tuple[dict[str, float], FloatArray]]:
-    pairs, toe, made_by, seed = job
+    pairs, shared, made_by, seed = job
     made = []
     for i, pair in enumerate(pairs):
         low = pair.low
         if made_by is not None:
             recipe = made_by
             if isinstance(recipe, np.ndarray):
-                assert toe is not None
-                recipe = recipe_of_columns(recipe[i], toe)
+                assert shared is not None
+                recipe = recipe_of_columns(recipe[i], shared)
             low = render(pair.normal, draw(recipe, seed, pair.key))
-        made.append((all_statistics(low, pair.normal), _tone(low, pair, toe)))
+        tone = tone_levels(low, pair.normal) if pair.known else np.full((3, 8), np.nan)
+        made.append((all_statistics(low, pair.normal), tone))
         count()
     return made

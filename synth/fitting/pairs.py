@@ -23,8 +23,10 @@ from ..analysis.wrong_pairs import (
     damage_line,
     mismatch_line,
 )
-from ..kernels.arrays import Pixels
+from ..kernels.arrays import FloatImage, Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE, linear_to_srgb
+from ..kernels.degradations.jpeg import COSINES, quantisers
+from ..kernels.degradations.jpeg import SIDE as BLOCK
 
 MOST = 200
 """Pairs that are read."""
@@ -35,6 +37,10 @@ _GREY = 0.18
 _BRIGHT = 64  # level: of daylight without normals, half of the samples are above it
 _MOST_GAIN = 4096.0
 _BLUR = 2.0
+_INVERSE = np.ascontiguousarray(COSINES.T)
+_NEAR = (-6, -5, -4, -3, 3, 4, 5, 6)  # of a quality: others that are compared with it
+_ITS_OWN = 0.8  # of their error: what was never a JPEG is at .98 to 1, one of quality 95 at .6
+_BLOCKS = 1500  # that are looked at
 
 
 _DAYLIGHT = "as bright as daylight"
@@ -51,8 +57,8 @@ class Pair:
     """A real pair: uint8 arrays (H, W, 3), and its name.
 
     Without a real normal, `normal` is the low as a smooth and bright picture, and `known` false.
-    quality: of a low that is a JPEG, 1 to 100 of libjpeg's scale; 0 of others.
-    files: the paths of the low and of its normal. whole: whether nothing of them was cut.
+    quality: of a low that is, or was, a JPEG, 1 to 100 of libjpeg's scale; 0 of others.
+    files: the paths of the low and of its normal.
     """
 
     key: str
@@ -61,7 +67,6 @@ class Pair:
     known: bool = True
     quality: int = 0
     files: tuple[Path, Path | None] = (Path(), None)
-    whole: bool = True
 
 
 def read_pairs(
@@ -127,15 +132,16 @@ def read_pairs(
 
 
 def _read(key: str, low_path: Path, normal_path: Path | None) -> Pair:
-    picture, quality = read_rgb(low_path), jpeg_quality(read_regular(low_path))
+    picture = read_rgb(low_path)
+    quality = jpeg_quality(read_regular(low_path)) or quality_of_pixels(picture)
     low = middle(picture, SIDE)
-    files, whole = (low_path, normal_path), low.shape == picture.shape
+    files = low_path, normal_path
     if normal_path is None:
-        return Pair(key, low, as_normal(low), False, quality, files, whole)
+        return Pair(key, low, as_normal(low), False, quality, files)
     normal = middle(read_rgb(normal_path), SIDE)
     if low.shape != normal.shape:
         raise SourceError(f"{low_path}: its normal has another size", path=low_path)
-    return Pair(key, low, normal, quality=quality, files=files, whole=whole)
+    return Pair(key, low, normal, quality=quality, files=files)
 
 
 def _unfit(pair: Pair, brighter_lows: bool) -> str:
@@ -156,3 +162,37 @@ def as_normal(low: Pixels) -> Pixels:
         mean = float((np.minimum(light * gain, 1) @ LUMINANCE).mean())
         gain = min(_MOST_GAIN, gain * _GREY / max(mean, 1e-5))
     return np.rint(255 * linear_to_srgb(np.minimum(light * gain, 1))).astype(np.uint8)
+
+
+def quality_of_pixels(low: Pixels) -> int:
+    """Return the quality, 40 to 95, of the JPEG that a picture was last; 0 of what was none.
+
+    Its own steps change the luma of a JPEG hardly, those of other qualities do, wherever its blocks
+    begin: the picture may have been cut since. Above 95 steps are no larger than rounding.
+
+    low: uint8 array (H, W, 3).
+    """
+    luma = low.astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32) - 128
+    if min(luma.shape) < 5 * BLOCK:
+        return 0
+    found = (_ITS_OWN, 0)
+    for top, left in {(0, 0), (_first(luma.T), _first(luma))}:
+        high, wide = (luma.shape[0] - top) // BLOCK, (luma.shape[1] - left) // BLOCK
+        part = luma[top : top + BLOCK * high, left : left + BLOCK * wide]
+        blocks = part.reshape(high, BLOCK, wide, BLOCK).swapaxes(1, 2).reshape(-1, BLOCK, BLOCK)
+        some = COSINES @ blocks[:: -(-len(blocks) // _BLOCKS)] @ _INVERSE
+        errors = np.zeros(102)
+        for quality in range(34, 102):
+            steps = quantisers(min(quality, 100))[0].reshape(BLOCK, BLOCK)
+            errors[quality] = np.sqrt(np.square(some - steps * np.rint(some / steps)).mean())
+        for quality in range(40, 96):
+            others = max(float(np.mean([errors[quality + i] for i in _NEAR])), 1e-6)
+            found = min(found, (float(errors[quality]) / others, quality))
+    return found[1]
+
+
+def _first(luma: FloatImage) -> int:
+    """Return the column that JPEG's blocks seem to begin at: the largest steps are before it."""
+    steps = np.abs(np.diff(luma, axis=1)).mean(axis=0)
+    whole = len(steps) // BLOCK * BLOCK
+    return (int(steps[:whole].reshape(-1, BLOCK).mean(axis=0).argmax()) + 1) % BLOCK

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from ..kernels.arrays import FloatArray, IntArray
@@ -16,38 +14,33 @@ _FEWEST = 5  # pairs that show a setting's noise at every level
 def settings(noise: FloatArray) -> IntArray:
     """Return the number of each pair's setting, the quietest first.
 
-    noise: float array (N); log of the noise's deviation, of what one noise of all would have at the
-      same levels; NaN where a pair shows none. Settings are what gaps lie between; where there are
-      none, as of a camera that chooses any ISO, they are cut into parts that differ little.
+    noise: float array (N, 3); log of the noise's deviation in each channel, of what one noise of
+      all would have at the same levels; NaN where a pair shows none. Settings are what a gap lies
+      between in some channel; where there is none, as of a camera that chooses any ISO, they are
+      cut into parts that differ little.
     """
-    known = np.isfinite(noise)
-    order = np.flatnonzero(known)[np.argsort(noise[known], kind="stable")]
-    values = noise[order]
-    cuts = [0, *(np.flatnonzero(np.diff(values) > _GAP) + 1).tolist(), len(values)]
-    parts: list[tuple[int, int]] = []
-    for begin, end in pairwise(cuts):
-        parts += _narrow(values, begin, end)
-    parts = [part for part in parts if part[1] > part[0]]
-    while len(parts) > 1:
-        sizes = [end - begin for begin, end in parts]
-        small = int(np.argmin(sizes))
-        if sizes[small] >= _FEWEST:
-            break
-        apart = [values[parts[i + 1][0]] - values[parts[i][1] - 1] for i in range(len(parts) - 1)]
-        below = small == len(apart) or (small > 0 and apart[small - 1] <= apart[small])
-        first = small - below
-        parts[first : first + 2] = [(parts[first][0], parts[first + 1][1])]
-    groups = np.zeros(len(noise), np.int64)
-    for number, (begin, end) in enumerate(parts):
-        groups[order[begin:end]] = number
-    if parts:  # pairs that show nothing are of the commonest one
-        groups[~known] = max(range(len(parts)), key=lambda i: parts[i][1] - parts[i][0])
-    return groups
+    noise = noise[:, np.isfinite(noise).any(axis=0)]  # of channels that show any
+    known = np.flatnonzero(np.isfinite(noise).all(axis=1))
+    if not noise.size or not len(known):
+        return np.zeros(len(noise), np.int64)
+    parts = sorted(_parts(noise, known), key=lambda part: float(np.median(noise[part])))
+    groups = np.full(len(noise), np.argmax([len(part) for part in parts]))
+    for number, part in enumerate(parts):
+        groups[part] = number
+    return groups  # pairs that show nothing are of the commonest one
 
 
-def _narrow(values: FloatArray, begin: int, end: int) -> list[tuple[int, int]]:
-    if end - begin < 2 * _FEWEST or values[end - 1] - values[begin] <= _WIDEST:
-        return [(begin, end)]
-    inner = np.diff(values[begin + _FEWEST - 1 : end - _FEWEST + 1])
-    cut = begin + _FEWEST + int(inner.argmax())
-    return _narrow(values, begin, cut) + _narrow(values, cut, end)
+def _parts(noise: FloatArray, here: IntArray) -> list[IntArray]:
+    if len(here) < 2 * _FEWEST:
+        return [here]
+    order = here[np.argsort(noise[here], axis=0, kind="stable").T]  # (3, N)
+    sorted_noise = np.sort(noise[here], axis=0).T
+    gaps = np.diff(sorted_noise[:, _FEWEST - 1 : len(here) - _FEWEST + 1])
+    channel, place = divmod(int(gaps.argmax()), gaps.shape[1])
+    if gaps.max() <= _GAP:
+        channel = int(np.ptp(sorted_noise, axis=1).argmax())
+        if np.ptp(sorted_noise[channel]) <= _WIDEST:
+            return [here]
+        place = int(gaps[channel].argmax())
+    cut = place + _FEWEST
+    return _parts(noise, order[channel, :cut]) + _parts(noise, order[channel, cut:])

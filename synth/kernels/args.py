@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .channel_noise import ChannelNoise, Grain, Mixing, OneChannel
+from .channel_noise import ChannelNoise, Mixing, OneChannel
 from .compiling.compile import scalar
 from .degradations.pattern import Pattern
 from .develop import Colour
@@ -19,12 +19,13 @@ from .emitters import Glare
 from .exposure import Bands, Exposure, Matrix
 from .numbers.random_bits import PixelSeed
 from .sensor import Sensor
+from .types import u32
 
 CHANNELS = ("red", "green", "blue")
 _OF_CHANNELS = ("offset", "shot", "read", "tail", "tail_mean", "rows")
 _FLOAT64 = (
     *("exposure_ev", "exposure_by_brightness", "illumination_scene_strength"),
-    "illumination_scene_light_ambient",
+    *("illumination_scene_light_ambient", "highlights_sigma_ev"),
     *("illumination_vignette_ev", "illumination_gradient_ev", "slope_down", "slope_across"),
     *("isp_contrast", "tone", "gamma", "tone_toe", "toe_slope", "toe_end"),
     *("video_fps", "video_drift_ev", "video_flicker_ev", "video_flicker_hz", "video_phase"),
@@ -32,13 +33,22 @@ _FLOAT64 = (
     *("emitters_streaks_share", "emitters_streaks_length"),
 )
 _INT32 = (
-    *("method", "taps", "linear", "illumination_smooth_cells", "smooth", "lights", "first_light"),
+    *(
+        "method",
+        "taps",
+        "linear",
+        "linear_apart",
+        "illumination_smooth_cells",
+        "smooth",
+        "lights",
+        "first_light",
+    ),
     *("coloured", "spread", "emitters_count", "first_emitter", "emitters_streaks_lines"),
     *("grid_cells", "grid", "pools", "first_pool"),
-    *("patterned", "degradations_jpeg_quality", "halved", "noisy"),
+    *("patterned", "degradations_jpeg_quality", "halved", "noisy", "curve", "grainy"),
 )
 _UINT32 = (
-    *("seed_lower", "seed_upper", "pattern_lower", "pattern_upper", "hot_share"),
+    *("seed_lower", "seed_upper", "light_seed", "pattern_lower", "pattern_upper", "hot_share"),
     *(f"{name}_tail_share" for name in CHANNELS),
 )
 _FLOAT32 = (
@@ -53,7 +63,6 @@ _FLOAT32 = (
     *(f"{name}_{part}" for name in CHANNELS for part in _OF_CHANNELS),
     *(f"mixing_{name}" for name in Mixing._fields),
     *("noise_wide", "noise_narrow"),
-    *(f"grain_{name}" for name in Grain._fields),
 )
 DRAW = np.dtype(
     [
@@ -69,7 +78,9 @@ DRAW = np.dtype(
 
 slope_down, slope_across: direction of the gradient. tone, gamma: strength of the tone curve on the
 way out, and exponent of the transfer, 0 for sRGB's. toe_slope, toe_end: of `curves.Toe`. method: of
-`demosaic`. taps: weights of the chroma noise reduction, 0 for none. linear: number of its table.
+`demosaic`. taps: weights of the chroma noise reduction, 0 for none. linear: number of its table;
+linear_apart: from there to green's, and from that to blue's. curve: number of its factors on noise,
+0 for none.
 smooth: where in `Batch.smooth` the nodes of its smooth field lie. lights, first_light: how many,
 and the first. coloured: whether light has a colour. spread, first_spread: places that light spreads
 from, and where those lie in `Batch.spread_places`. grid_cells: of the bilateral grid along each
@@ -145,8 +156,11 @@ def pattern_of(draw, gaussian):
 
 
 @scalar
-def noise_of(draw, gaussian):
-    """Return the noise of a draw's developed light; gaussian: as of `pattern_of`."""
+def noise_of(draw, gaussian, number, grains, curves):
+    """Return the noise of a draw's developed light; gaussian: as of `pattern_of`.
+
+    number: of the draw. grains, curves: float32 arrays (N, 3, GRAIN), (C, 3, FACTORS), of all.
+    """
     red = draw.red_offset, draw.red_shot, draw.red_read, draw.red_tail_share
     red_rest = draw.red_tail, draw.red_tail_mean, draw.red_rows
     green = draw.green_offset, draw.green_shot, draw.green_read, draw.green_tail_share
@@ -161,9 +175,13 @@ def noise_of(draw, gaussian):
         Mixing(draw.mixing_gr, draw.mixing_gg, draw.mixing_br, draw.mixing_bg, draw.mixing_bb),
         draw.noise_wide,
         draw.noise_narrow,
-        Grain(draw.grain_across, draw.grain_down, draw.grain_scale),
+        draw.grainy,
+        grains,
+        u32(number),
         PixelSeed(draw.seed_lower, draw.seed_upper),
         gaussian,
+        curves,
+        u32(draw.curve),
     )
 
 

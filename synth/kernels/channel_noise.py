@@ -16,6 +16,7 @@ from .compiling.compile import row_kernel, scalar
 from .develop import developed_light, encoding_cell
 from .numbers.random_bits import (
     CHANNEL,
+    CHANNEL_PATCH,
     CHANNEL_ROW,
     CHANNEL_TAIL,
     CHANNEL_WIDTH,
@@ -26,10 +27,18 @@ from .numbers.random_bits import (
     sample_state,
 )
 from .numbers.shot_and_read_noise import octaves_of, symmetric_quantile
-from .types import f32, u16, u32
+from .types import f32, i32, u16, u32
 
 _NEPERS = f32(math.log(2))
 _LEAST = f32(1e-20)  # variance that is still divided by
+NODES = 12
+"""Lights, at most, between which a factor on noise is drawn as a line."""
+GRAIN = 4
+"""Weights of neighbours in a row, and in a column, where a sample's own is 1; a factor on their sum
+that keeps the deviation 1, or leaves room for patches; weight of patches."""
+FACTORS = 256
+"""Lights that have a factor: their roots are evenly spaced from black to white."""
+_LAST = f32(FACTORS - 1)
 
 
 class OneChannel(NamedTuple):
@@ -54,14 +63,6 @@ class Mixing(NamedTuple):
     bb: np.float32
 
 
-class Grain(NamedTuple):
-    """Noise that neighbours share, of float32."""
-
-    across: np.float32  # weight of the neighbours in a row; a sample's own has 1
-    down: np.float32  # weight of those in a column
-    scale: np.float32  # that keeps the deviation 1
-
-
 class ChannelNoise(NamedTuple):
     """Noise of developed light."""
 
@@ -72,9 +73,13 @@ class ChannelNoise(NamedTuple):
     mixing: Mixing
     wide: np.float32  # factors on Gaussian noise, each of half the samples: its kurtosis
     narrow: np.float32  # factors on Gaussian noise, each of half the samples: its kurtosis
-    grain: Grain
+    grainy: np.int32  # 0: pixels share nothing; 1: neighbours do; else pixels of a patch's side
+    grains: npt.NDArray[np.float32]  # (N, 3, GRAIN), of the numbers that are mixed, of all draws
+    number: np.uint32  # of the draw in them
     seed: PixelSeed
     gaussian: npt.NDArray[np.float32]  # (10) of `sensor.Noise`
+    curves: npt.NDArray[np.float32]  # (C, 3, FACTORS) on noise, of all draws
+    curve: np.uint32  # the draw's own; 0 where it has none
 
 
 @scalar
@@ -86,23 +91,37 @@ def row_noise(y, channel, pixels, noise):
 
 
 @scalar
-def noisy_channel(light, z, state, of_row, own, noise):
+def factor_at(light, curve):
+    """Return the factor on the noise of light, between the two nearest ones of a curve (FACTORS).
+
+    It is that of black, or of white, where light is beyond them.
+    """
+    place = np.sqrt(min(max(light, f32(0)), f32(1))) * _LAST
+    cell = u32(min(max(i32(place), i32(0)), i32(FACTORS - 2)))  # also of what is no number
+    below = curve[cell]
+    return below + (curve[u32(cell + u32(1))] - below) * (place - f32(cell))
+
+
+@scalar
+def noisy_channel(light, z, state, of_row, own, curve, noise):
     """Return a channel's light with its noise.
 
     z: standard normal, correlated with the other channels'. state: of its sample. of_row: what its
-    row shares. own: its `OneChannel`. Shot noise has the skewness of Poisson's, by the first term
-    of Cornish and Fisher's expansion.
+    row shares. own: its `OneChannel`. curve: whether its noise has a factor, and the channel's
+    number. Shot noise has the skewness of Poisson's, by the first term of Cornish and Fisher's
+    expansion.
     """
-    factor = noise.wide if random_word(state, CHANNEL_WIDTH) & u32(1) else noise.narrow
-    z = z * factor
+    z = z * (noise.wide if random_word(state, CHANNEL_WIDTH) & u32(1) else noise.narrow)
     light = light + own.offset
+    factor = factor_at(light, noise.curves[noise.curve, curve[1]]) if curve[0] else f32(1)
     shot = own.shot * max(light, f32(0))
     variance = max(own.read * own.read + shot, _LEAST)
     skewed = own.shot * shot / (f32(6) * variance) * (z * z - f32(1))
-    value = light + (np.sqrt(variance) * (z + own.rows * of_row) + skewed) - own.tail_mean
+    spread = np.sqrt(variance) * (z + own.rows * of_row) + skewed
+    value = light + spread * factor - own.tail_mean * factor
     word = random_word(state, CHANNEL_TAIL)
     if word < own.tail_share:
-        value += own.tail * (_NEPERS * (octaves_of(word) - octaves_of(own.tail_share)))
+        value += own.tail * (_NEPERS * (octaves_of(word) - octaves_of(own.tail_share))) * factor
     return value
 
 
@@ -132,26 +151,50 @@ def _three(total, channel, pixel, step, weights, pixels, noise):
 
 
 @scalar
+def patch_node(place, size):
+    """Return the patch before a row or column, and what of that and the next one it takes."""
+    position = (f32(place) + f32(0.5)) / f32(size) + f32(0.5)
+    node = u32(position)
+    after = position - f32(node)
+    before = f32(1) - after
+    scale = np.sqrt(before * before + after * after)
+    return node, before / scale, after / scale
+
+
+@scalar
+def _of_patches(channel, pixel, pixels, width, noise):
+    """Return noise that coarse patches share, standard normal."""
+    row = u32(pixel // width)
+    node, above, below = patch_node(row, noise.grainy)
+    across, left, right = patch_node(u32(pixel - row * width), noise.grainy)
+    step = u32(width // u32(noise.grainy) + u32(2))
+    total, at = f32(0), u32(node * step + across)
+    for weight in (above, below):
+        for share in (left, right):
+            state = sample_state(channel_sample(channel, at, pixels), noise.seed)
+            word = random_word(state, CHANNEL_PATCH)
+            total += weight * share * symmetric_quantile(word, noise.gaussian)
+            at = u32(at + u32(1))
+        at = u32(at + step - u32(2))
+    return total
+
+
+@scalar
 def _grainy(channel, pixel, pixels, width, noise):
     """Return noise that a pixel shares with its neighbours, standard normal.
 
     Those of the first and last pixel of a row, and of a picture, lie at its other end. Neighbours
     stand one by one, without a loop, so that a CPU works on many pixels at once.
     """
-    grain, pixel, pixels = noise.grain, u32(pixel), u32(pixels)
-    beside = grain.down * grain.across, grain.down
+    grain, pixel, pixels = noise.grains[noise.number, channel], u32(pixel), u32(pixels)
+    row, column = grain[0], grain[1]
+    beside = column * row, column
     above = u32(u32(2) * pixels - u32(width) - u32(1))  # not below 0 in a picture of one row
     own, below = u32(above + u32(width)), u32(above + u32(width) + u32(width))
     total = _three(f32(0), channel, pixel, above, beside, pixels, noise)
-    total = _three(total, channel, pixel, own, (grain.across, f32(1)), pixels, noise)
+    total = _three(total, channel, pixel, own, (row, f32(1)), pixels, noise)
     total = _three(total, channel, pixel, below, beside, pixels, noise)
-    return total * grain.scale
-
-
-@scalar
-def is_grainy(noise):
-    """Return whether neighbours share noise."""
-    return noise.grain.across != f32(0) or noise.grain.down != f32(0)
+    return total * grain[2]
 
 
 @scalar
@@ -166,6 +209,16 @@ def _plain_normals(place, noise):
 
 
 @scalar
+def _patchy(channel, pixel, pixels, width, noise):
+    """Return noise that a pixel shares with its neighbours, and with its patch."""
+    coarse = noise.grains[noise.number, channel, 3]
+    total = f32(0)
+    if coarse > f32(0):
+        total = coarse * _of_patches(channel, pixel, pixels, width, noise)
+    return total + _grainy(channel, pixel, pixels, width, noise)
+
+
+@scalar
 def _grainy_normals(place, noise):
     pixel, pixels, width = place
     return (
@@ -176,17 +229,28 @@ def _grainy_normals(place, noise):
 
 
 @scalar
+def _patchy_normals(place, noise):
+    """Return the same where there are coarse patches."""
+    pixel, pixels, width = u32(place[0]), u32(place[1]), u32(place[2])
+    return (
+        _patchy(0, pixel, pixels, width, noise),
+        _patchy(1, pixel, pixels, width, noise),
+        _patchy(2, pixel, pixels, width, noise),
+    )
+
+
+@scalar
 def noisy_pixel(red, green, blue, place, rows, noise):
     """Return a pixel's light with its noise; `rows` is what its row shares of each channel.
 
     place: number of the pixel in the picture, the picture's pixels, and its width.
     """
-    normals = _grainy_normals(place, noise) if is_grainy(noise) else _plain_normals(place, noise)
-    return _with_noise((red, green, blue), normals, place, rows, noise)
+    normals = _patchy_normals(place, noise) if noise.grainy else _plain_normals(place, noise)
+    return _with_noise((red, green, blue), normals, noise.curve > 0, place, rows, noise)
 
 
 @scalar
-def _with_noise(light, normals, place, rows, noise):
+def _with_noise(light, normals, curved, place, rows, noise):
     """Return a pixel's light with the noise of its three standard normal numbers."""
     (red, green, blue), (a, b, c), (pixel, pixels, _) = light, normals, place
     first = sample_state(channel_sample(0, pixel, pixels), noise.seed)
@@ -196,16 +260,16 @@ def _with_noise(light, normals, place, rows, noise):
     g = mixing.gr * a + mixing.gg * b
     d = mixing.br * a + mixing.bg * b + mixing.bb * c
     return (
-        noisy_channel(red, a, first, rows[0], noise.red, noise),
-        noisy_channel(green, g, second, rows[1], noise.green, noise),
-        noisy_channel(blue, d, third, rows[2], noise.blue, noise),
+        noisy_channel(red, a, first, rows[0], noise.red, (curved, 0), noise),
+        noisy_channel(green, g, second, rows[1], noise.green, (curved, 1), noise),
+        noisy_channel(blue, d, third, rows[2], noise.blue, (curved, 2), noise),
     )
 
 
 @scalar
-def _noisy_cells(light, normals, place, rows, noise):
+def _noisy_cells(light, normals, curved, place, rows, noise):
     """Return the cells of the encoding table of a pixel's light with its noise."""
-    r, g, b = _with_noise(light, normals, place, rows, noise)
+    r, g, b = _with_noise(light, normals, curved, place, rows, noise)
     return u16(encoding_cell(r)), u16(encoding_cell(g)), u16(encoding_cell(b))
 
 
@@ -223,16 +287,34 @@ def develop_noisily(raw, colour, noise, place, cells):
         row_noise(y, 1, pixels, noise),
         row_noise(y, 2, pixels, noise),
     )
-    # Two loops: that without neighbours works on many pixels at once.
-    if is_grainy(noise):
+    # Loops of their own: each works on as many pixels at once as it can.
+    if noise.grainy > 1:
         for x in range(red.shape[0]):
             at = u32(y * width + left + x), pixels, width
             light = developed_light(red[x], greens[x], blue[x], colour)
-            made = _noisy_cells(light, _grainy_normals(at, noise), at, rows, noise)
+            made = _noisy_cells(light, _patchy_normals(at, noise), noise.curve > 0, at, rows, noise)
             r_cells[x], g_cells[x], b_cells[x] = made
-        return
-    for x in range(red.shape[0]):
-        at = u32(y * width + left + x), pixels, width
-        light = developed_light(red[x], greens[x], blue[x], colour)
-        made = _noisy_cells(light, _plain_normals(at, noise), at, rows, noise)
-        r_cells[x], g_cells[x], b_cells[x] = made
+    elif noise.grainy and noise.curve > 0:
+        for x in range(red.shape[0]):
+            at = u32(y * width + left + x), pixels, width
+            light = developed_light(red[x], greens[x], blue[x], colour)
+            made = _noisy_cells(light, _grainy_normals(at, noise), True, at, rows, noise)
+            r_cells[x], g_cells[x], b_cells[x] = made
+    elif noise.grainy:
+        for x in range(red.shape[0]):
+            at = u32(y * width + left + x), pixels, width
+            light = developed_light(red[x], greens[x], blue[x], colour)
+            made = _noisy_cells(light, _grainy_normals(at, noise), False, at, rows, noise)
+            r_cells[x], g_cells[x], b_cells[x] = made
+    elif noise.curve > 0:
+        for x in range(red.shape[0]):
+            at = u32(y * width + left + x), pixels, width
+            light = developed_light(red[x], greens[x], blue[x], colour)
+            made = _noisy_cells(light, _plain_normals(at, noise), True, at, rows, noise)
+            r_cells[x], g_cells[x], b_cells[x] = made
+    else:
+        for x in range(red.shape[0]):
+            at = u32(y * width + left + x), pixels, width
+            light = developed_light(red[x], greens[x], blue[x], colour)
+            made = _noisy_cells(light, _plain_normals(at, noise), False, at, rows, noise)
+            r_cells[x], g_cells[x], b_cells[x] = made

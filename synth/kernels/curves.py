@@ -61,6 +61,8 @@ LUMA = np.array([0.299, 0.587, 0.114])
 """Weights of encoded R, G, B (ITU-R BT.601)."""
 LEVEL_LIGHT = srgb_to_linear(np.arange(256) / 255)
 """Linear light of the 256 levels of sRGB."""
+CURVE_LEVELS = 0, 16, 32, 64, 128, 192, 236, 255
+"""Levels of the normal whose light a curve says."""
 _AT_ONCE = 512  # tables
 
 
@@ -112,6 +114,28 @@ def linear_tables(
         light = np.power(light, powers, out=light, where=(powers != 1) & (np.arange(256) > 0))
         tables[rows] = light * (1 + bend * light * light)
     return tables
+
+
+def between_nodes(at: FloatArray, nodes: FloatArray, values: FloatArray) -> FloatArray:
+    """Return what lies on lines between nodes, flat beyond them (N, M).
+
+    at: array (M). nodes, values: arrays (N, K); of nodes that do not rise, the first counts.
+    """
+    made = np.repeat(values[:, :1], len(at), axis=1)
+    for k in range(1, nodes.shape[1]):
+        width = nodes[:, k] - nodes[:, k - 1]
+        from_node = (at - nodes[:, k - 1, None]) / np.where(width > 0, width, 1.0)[:, None]
+        rise = np.where(width > 0, values[:, k] - values[:, k - 1], 0.0)
+        made += rise[:, None] * np.clip(from_node, 0.0, 1.0)
+    return made
+
+
+def curve_tables(lights: FloatArray) -> npt.NDArray[np.float32]:
+    """Return the light (N, 256) of the 256 levels, of that at CURVE_LEVELS (N, 8)."""
+    values = np.maximum.accumulate(linear_to_srgb(lights), axis=1)
+    nodes = np.tile(np.array(CURVE_LEVELS, np.float64), (len(lights), 1))
+    tables = srgb_to_linear(between_nodes(np.arange(256.0), nodes, values))
+    return tables.astype(np.float32)
 
 
 @lru_cache(maxsize=64)

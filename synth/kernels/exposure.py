@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from .compiling.byte_tables import has_byte_permutations, look_up_pixels
 from .compiling.compile import row_kernel, scalar
-from .types import f32, i32, i64
+from .types import f32, i32, i64, u32
 
 _CHOOSES_BYTES = has_byte_permutations()
 _PER_KNEE = f32(1 / 0.4)
@@ -66,7 +66,7 @@ class Scene(NamedTuple):
       where it is spread: `degradations.blur`.
     """
 
-    linear: npt.NDArray[np.float32]  # (256), linear light of each level
+    linear: npt.NDArray[np.float32]  # (256) or (768), of `linearise`
     illumination: npt.NDArray[np.float32]
     cast: npt.NDArray[np.float32]
     exposure: Exposure  # without highlights where light is spread: `lit` has them
@@ -205,8 +205,17 @@ def light_of_pixels(flat, first, scene, red, green, blue):
 
 @row_kernel
 def linearise(rgb, linear, red, green, blue):
-    """Fill three rows (N) with the linear light of 8-bit pixels (N, 3), by a table of 256."""
+    """Fill three rows (N) with the linear light of 8-bit pixels (N, 3), by a table of 256.
+
+    Or by one for each of red, green and blue (768).
+    """
     done = i64(0)
+    if linear.shape[0] > 256:
+        for x in range(red.shape[0]):
+            red[x] = linear[rgb[x, 0]]
+            green[x] = linear[u32(256) + u32(rgb[x, 1])]
+            blue[x] = linear[u32(512) + u32(rgb[x, 2])]
+        return
     if _CHOOSES_BYTES:
         done = look_up_pixels(rgb.reshape(3 * rgb.shape[0]), linear, red, green, blue)
     for x in range(done, red.shape[0]):

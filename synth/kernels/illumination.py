@@ -14,7 +14,8 @@ import numpy.typing as npt
 from .compiling.compile import kernel, scalar
 from .exposure import GUIDES
 from .numbers.elementary import exp2, log2
-from .types import f32, f64, i32
+from .numbers.random_bits import CLIPPED, PixelSeed, random_word, sample_state
+from .types import f32, f64, i32, u32
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -289,6 +290,8 @@ class SceneLight(NamedTuple):
     grid: FloatArray
     ambient: float
     pools: FloatArray
+    clipped: float  # deviation of the light of white from place to place, EV
+    seed: PixelSeed
 
 
 @scalar
@@ -323,6 +326,23 @@ def own_ev(luminance, i, j, cells, first, grid):
     darker = grid_factor(k, i, j, cells, first, grid)
     lighter = grid_factor(k + 1, i, j, cells, first, grid)
     return log2(darker + (lighter - darker) * (guide - k))
+
+
+@scalar
+def clipped_factor(i, j, sigma, seed):
+    """Return the factor on the light of white in a cell (i, j), of such a deviation in EV.
+
+    It is as of twelve uniform bytes, of the cell and of squares of four and of sixteen.
+    """
+    if sigma == 0.0:
+        return 1.0
+    total = u32(0)
+    for octave in range(3):
+        node = u32((octave * CELLS + (i >> octave)) * CELLS + (j >> octave))
+        word = random_word(sample_state(node, seed), CLIPPED)
+        for byte in range(4):
+            total = u32(total + u32(u32(word >> u32(8 * byte)) & u32(255)))
+    return exp2(sigma * ((f64(total) - 1530.0) / 256.0))
 
 
 @scalar
@@ -375,6 +395,8 @@ def slices_of(field, luminance, scene, places, exposure_ev, out):
                 for p in range(pools.shape[0]):
                     more += light[p] * pools[p, 4 + k]
                 scenes = factor * grid_factor(k, i, j, cells, GUIDES, grid)
+                if k == GUIDES - 1:
+                    scenes = scenes * clipped_factor(i, j, scene.clipped, scene.seed)
                 out[k, i, j] = slice_light(scenes, scene.ambient, more, exposure, grid[k])
 
 

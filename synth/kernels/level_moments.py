@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from .channel_noise import factor_at
 from .compiling.compile import kernel, scalar
 from .develop import TOP
 from .types import f32, f64, i32
@@ -104,8 +105,8 @@ def fill_encoded(lights, light_variances, curve, clean, variances):
 
 
 @scalar
-def channel_variance(light, own):
-    """Return the variance that a `channel_noise.OneChannel` adds to light."""
+def channel_variance(light, own, curve):
+    """Return the variance that a `channel_noise.OneChannel` with such factors adds to light."""
     shot = own.shot * max(light, _ZERO)
     variance = own.read * own.read + shot
     if variance <= _ZERO:
@@ -113,18 +114,19 @@ def channel_variance(light, own):
     bent = own.shot * shot / (_SIX * variance)
     share = f32(own.tail_share) * _WORDS
     spread = _TWO * bent * bent + share * own.tail * own.tail * (_TWO - share)
-    return variance * (_ONE + own.rows * own.rows) + spread
+    factor = factor_at(light, curve)
+    return (variance * (_ONE + own.rows * own.rows) + spread) * factor * factor
 
 
 @scalar
-def noisy_level(light, own, factors, curve, tail):
+def noisy_level(light, own, factors, on_noise, curve, tail):
     """Return of a level of noisy light what `encoded_moments` returns.
 
     Noise of channels is integrated as `channel_noise.noisy_channel` draws it: Gaussian numbers of
     two widths, and for some samples an exponential tail, which no expansion in cumulants bears.
 
-    own: its `OneChannel`. factors: wide and narrow. curve: as of `moments.pixel_moments`. tail:
-    nodes and weights of Gauss and Laguerre's rule.
+    own: its `OneChannel`. factors: wide and narrow. on_noise: the factor on all of it. curve: as of
+    `moments.pixel_moments`. tail: nodes and weights of Gauss and Laguerre's rule.
     """
     levels, nodes, weights = curve
     tail_nodes, tail_weights = tail
@@ -142,11 +144,11 @@ def noisy_level(light, own, factors, curve, tail):
         share_of = factor / width
         for i in range(nodes.shape[0]):
             z = width * nodes[i]
-            value = light + deviation * z + bent * (z * z - _ONE) - own.tail_mean
+            value = light + (deviation * z + bent * (z * z - _ONE) - own.tail_mean) * on_noise
             plain = level_at(value, levels) - middle
             level, squared = (_ONE - share) * plain, (_ONE - share) * plain * plain
             for j in range(tail_nodes.shape[0] if share > _ZERO else 0):
-                tailed = level_at(value + own.tail * tail_nodes[j], levels) - middle
+                tailed = level_at(value + own.tail * tail_nodes[j] * on_noise, levels) - middle
                 level += share * tail_weights[j] * tailed
                 squared += share * tail_weights[j] * tailed * tailed
             z, weight = nodes[i], _HALF * weights[i]
@@ -164,7 +166,9 @@ def fill_channel_levels(noise, curve, tail, channel_levels):
     channels = noise.red, noise.green, noise.blue
     for c in range(3):
         for k in range(channel_levels.shape[2]):
-            found = noisy_level(light_of_place(k), channels[c], factors, curve, tail)
+            light = light_of_place(k)
+            on_noise = factor_at(light, noise.curves[noise.curve, c])
+            found = noisy_level(light, channels[c], factors, on_noise, curve, tail)
             for i in range(3):
                 channel_levels[c, i, k] = found[i]
 

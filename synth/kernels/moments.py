@@ -173,9 +173,9 @@ def noisy_moments_of(means, gain, colour, channels, levels):
         light[2] + noise.blue.offset,
     )
     variances = (
-        channel_variance(lights[0], noise.red),
-        channel_variance(lights[1], noise.green),
-        channel_variance(lights[2], noise.blue),
+        channel_variance(lights[0], noise.red, noise.curves[noise.curve, 0]),
+        channel_variance(lights[1], noise.green, noise.curves[noise.curve, 1]),
+        channel_variance(lights[2], noise.blue, noise.curves[noise.curve, 2]),
     )
     found = (
         _noisy_moments(lights[0], channel_levels[0]),

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .channel_noise import patch_node
 from .compiling.compile import kernel, scalar
-from .types import f64
+from .types import f64, i32
 
 FAR = 4
 """Pixels apart, at most, that share sites."""
@@ -151,16 +152,46 @@ def _grain_share(part, side, blur, taps):
     return total
 
 
+@scalar
+def _patch_share(part, size, blur, taps):
+    """Return the same of noise in patches, of the mean of their places."""
+    total = 0.0
+    for apart in range(1 - 2 * size, 2 * size):
+        share = 0.0
+        for place in range(2 * size, 3 * size):
+            node, before, after = patch_node(place, size)
+            other, above, below = patch_node(place + apart, size)
+            steps = i32(other) - i32(node)
+            share += f64(before) * above + f64(after) * below if steps == 0 else 0.0
+            share += f64(after) * above if steps == 1 else 0.0
+            share += f64(before) * below if steps == -1 else 0.0
+        for parity in range(2):
+            total += share / size * _overlap(part, parity, apart, blur, taps)
+    return total
+
+
+@scalar
+def _grain_of(part, grain, patch, blur, taps):
+    """Return how much of noise with such a grain (GRAIN) a level and its blur hold."""
+    total = f64(grain[2]) * grain[2]
+    total *= _grain_share(part, f64(grain[1]), blur, taps)
+    total *= _grain_share(part, f64(grain[0]), blur, taps)
+    if patch > 1:
+        side = _patch_share(part, patch, blur, taps)
+        total += f64(grain[3]) * grain[3] * side * side
+    return total
+
+
 @kernel
-def fill_site_noise(draws, blurs, tables, squares, powers, taken):
+def fill_site_noise(draws, blurs, grains, tables, squares, powers, taken):
     """Fill `moments.SiteNoise.squares` and `powers` of draws, and what levels and their blur take.
 
     In draws with noise of channels sites have no noise of their own, and nothing is filled.
 
-    draws: array (D) of DRAW. blurs: array (D, taps). squares, powers: float32 arrays of zeros
-    (D, 2, 2, 3, 3, 5) and (D, 2, 2, 2, 3, 3). taken: likewise (D, 2, 2, 3, 6, 3, 3), filled where
-    chroma is smoothed: by parity and part, see `fill_products`; then what a pixel shares with no
-    other. Of noise of channels, for their independent numbers.
+    draws: array (D) of DRAW. blurs, grains: arrays (D, taps), (D, 3, GRAIN). squares, powers:
+    float32 arrays of zeros (D, 2, 2, 3, 3, 5) and (D, 2, 2, 2, 3, 3). taken: likewise
+    (D, 2, 2, 3, 6, 3, 3), filled where chroma is smoothed: by parity and part, see `fill_products`;
+    then what a pixel shares with no other. Of noise of channels, for their independent numbers.
     """
     products = np.empty((2, 2, 3, 5, 9))
     for i in range(len(draws)):
@@ -175,9 +206,11 @@ def fill_site_noise(draws, blurs, tables, squares, powers, taken):
         mixed = _mixed(draw, 0), _mixed(draw, 1), _mixed(draw, 2)
         for part in range(3):
             shared = _overlap(part, 0, 0, blur, taps) + _overlap(part, 1, 0, blur, taps)
-            grain = f64(draw.grain_scale) * draw.grain_scale
-            grain *= _grain_share(part, f64(draw.grain_down), blur, taps)
-            grain *= _grain_share(part, f64(draw.grain_across), blur, taps)
+            grain = (
+                _grain_of(part, grains[i, 0], draw.grainy, blur, taps),
+                _grain_of(part, grains[i, 1], draw.grainy, blur, taps),
+                _grain_of(part, grains[i, 2], draw.grainy, blur, taps),
+            )
             for p in range(2):
                 for q in range(2):
                     for j in range(3):
@@ -187,7 +220,7 @@ def fill_site_noise(draws, blurs, tables, squares, powers, taken):
                                 one = products[p, q, part, a]
                                 taken[i, p, q, part, a, j, k] = _both(to_light[j], to_light[k], one)
                             for a in range(3 if draw.noisy > 0 else 0):
-                                taken[i, p, q, part, a, j, k] = grain * mixed[j][a] * mixed[k][a]
+                                taken[i, p, q, part, a, j, k] = grain[a] * mixed[j][a] * mixed[k][a]
 
 
 @scalar

@@ -70,6 +70,20 @@ class _Range:
 
 
 @dataclass(frozen=True)
+class Listed(Constant):
+    """The numbers of a parameter that is drawn several times, one each."""
+
+    value: Any  # tuple of float
+
+    def extremes(self) -> tuple[Value, ...]:
+        """Return all numbers."""
+        return tuple(self.value)
+
+    def __str__(self) -> str:
+        return f"[{', '.join(format_value(number) for number in self.value)}]"
+
+
+@dataclass(frozen=True)
 class Uniform(_Range):
     """Uniform in [low, high]."""
 

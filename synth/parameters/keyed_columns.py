@@ -151,7 +151,7 @@ class KeyedColumns:
         columns = {path: Ragged(np.zeros(shape), counts) for path in distributions}
         for path, one in distributions.items():
             if isinstance(one, Constant):
-                columns[path].table.fill(one.value)
+                columns[path].table[:] = one.value
         if drawn and shape[1]:
             own = columns[drawn[0]].own
             uniform = self.uniforms(drawn, shape[1]).reshape(len(drawn), shape[1], -1)

@@ -16,7 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, core_schema
 
-from .distributions import ALLOWED, Choice, Constant, Distribution, format_value, parse
+from .distributions import ALLOWED, Choice, Constant, Distribution, Listed, format_value, parse
 
 WHOLE = {"whole": True}
 """The context by which all values of a section are dumped."""
@@ -62,9 +62,31 @@ class Added:
 
 @dataclass(frozen=True)
 class Each:
-    """Annotates a field that is drawn several times, each with a random number of its own."""
+    """Annotates a field that is drawn several times, each with a random number of its own.
+
+    Or it is a list of so many numbers; `fewer`: or of less, which goes on with its last one.
+    """
 
     times: int
+    fewer: bool = False
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_wrap_validator_function(self._check, handler(source))
+
+    def _check(self, value: Any, check_one: Callable[[Any], Distribution]) -> Distribution:
+        if isinstance(value, Listed):
+            value = value.value
+        if isinstance(value, str) and value.startswith("["):  # of the command line
+            value = value.strip("[] ").split(",")
+        if not isinstance(value, list | tuple):
+            return check_one(value)
+        numbers = [one.value for one in map(check_one, value) if isinstance(one, Constant)]
+        count = len(numbers)
+        if count != len(value) or not count or (count != self.times and not self.fewer):
+            raise _finding(f"must be a list of {self.times} numbers, not {value}")
+        if count > self.times:
+            raise _finding(f"must be a list of {self.times} numbers at most, not {count}")
+        return Listed((*numbers, *numbers[-1:] * (self.times - count)))
 
 
 @dataclass(frozen=True)
@@ -154,19 +176,21 @@ def number(
     bounds: tuple[float, float] | tuple[float, float, str],
     about: str,
     *,
-    default: float = 0.0,
+    default: float | Constant = 0.0,
     whole: bool = False,
     each: int = 0,
+    fewer: bool = False,
     chance: bool = False,
     added: bool = False,
 ) -> Any:
     """Declare a parameter that is a number within bounds, with their unit, and say what it is.
 
-    whole: see `Within`. each, chance, added: whether it is `Each`, a `Chance`, `Added`.
+    whole: see `Within`. each, fewer: of `Each`. chance, added: whether it is a `Chance`, `Added`.
     """
+    default = default if isinstance(default, Constant) else Constant(default)
     within = Within(bounds[0], bounds[1], bounds[2] if len(bounds) == 3 else "", whole)
-    marks = [within, *[Each(each)] * bool(each), *[Chance()] * chance]
-    return _declared(Constant(default), about, [*marks, *[Added()] * added])
+    marks = [within, *[Each(each, fewer)] * bool(each), *[Chance()] * chance]
+    return _declared(default, about, [*marks, *[Added()] * added])
 
 
 def one_of(names: tuple[str, ...], about: str, *, default: str, more: bool = False) -> Any:

@@ -16,10 +16,14 @@ from ...storage.untrusted import whole
 from ..analysis.wrong_pairs import refuse_swapped
 from ..kernels.arrays import IntArray
 from ..recipes.load import Recipe, load_recipe
-from .comparison import Group, Realism, Rows, compare_groups
+from .comparison import Group, Realism, compare_groups
 from .patches import easiest
+from .protocols import PROTOCOLS, protocol_figures
+from .residuals import paired_residuals
 from .samples import MeasuredLow, TestedLow, assign_scenes, measure_lows
 from .two_sample import require_classifier
+
+_EQUAL = 0.25  # EV between lows and normals that are as bright
 
 
 def realism(
@@ -30,6 +34,7 @@ def realism(
     overrides: Iterable[str] = (),
     against: Path | str | None = None,
     photos: Path | str | None = None,
+    protocol: str | Iterable[str] = (),
     pairs: int = 200,
     seed: int = 0,
     brighter_lows: bool = False,
@@ -39,7 +44,8 @@ def realism(
     """Say how well a recipe's lows, or those of a folder, can be told from real ones.
 
     A classifier (gradient boosting) learns to tell them by features of noise, of tone, and of
-    random filters, on two thirds of the scenes, and tells those of the last third.
+    random filters, on two thirds of the scenes, and tells those of the last third. What it tells
+    rises with the pairs that it learns from; of pairs, residuals show more with fewer.
 
     Parameters
     ----------
@@ -56,6 +62,9 @@ def realism(
     photos : Path or str, optional
         Without normals: ordinary photographs for the recipe to darken, as like the scenes as can
         be had.
+    protocol : str or iterable of str
+        Figures of pairs as papers on noise synthesis give them: "noiseflow", "naflow", "nmflow",
+        "akld" or "gans"; see `gloam.synth.realism.protocols`.
     pairs : int
         At most so many are compared, evenly spread; at least 12.
     seed : int
@@ -88,6 +97,11 @@ def realism(
         None if path is None else Path(path) for path in (normals, against, photos)
     )
     overrides = tuple(overrides)
+    protocols = (protocol,) if isinstance(protocol, str) else tuple(protocol)
+    if unknown := [one for one in protocols if one not in PROTOCOLS]:
+        raise ConfigError(f"protocol {unknown[0]}: there are {', '.join(PROTOCOLS)}")
+    if protocols and normals is None:
+        raise ConfigError("--protocol compares noise of pairs: name the folder of the normals, too")
     if against is not None:
         more = {"--recipe": recipe, "--set": overrides or None, "--photos": photos}
         if given := [option for option, value in more.items() if value is not None]:
@@ -156,7 +170,23 @@ def realism(
     first, second, third = (_group(*one) for one in zip(parts, scenes, strict=True))
     made = compare_groups(name, first, second, third if control else None)
     patches = easiest((groups[0], groups[1]), (parts[0], parts[1]), (scenes[0], scenes[1]))
-    return replace(made, patches=patches, damaged=damaged)
+    made = replace(made, patches=patches, damaged=damaged)
+    mine, again = ({one.normal: i for i, one in enumerate(of)} for of in groups[1:])
+    same = [(i, mine[one.normal]) for i, one in enumerate(groups[0]) if one.normal in mine]
+    if not (paired and same):
+        return made
+    rows = [parts[0][i].row for i, _ in same], [parts[1][i].row for _, i in same]
+    exposures = np.nan_to_num([row["exposure_ev"] for row in rows[0]], nan=1.0)  # of black lows
+    equal = bool(abs(np.median(exposures)) < _EQUAL)
+    figures = {}
+    if protocols:
+        shown.stage("noise as papers compare it", len(same))
+        twins = [
+            groups[2][again[n]] if (n := groups[0][i].normal) in again else None for i, _ in same
+        ]
+        alike = [(groups[0][i], groups[1][k], two) for (i, k), two in zip(same, twins, strict=True)]
+        figures = protocol_figures(protocols, alike, equal=equal, workers=workers, at=shown.at)
+    return replace(made, residuals=paired_residuals(*rows), equal=equal, protocols=figures)
 
 
 def compare_with_recipe(
@@ -164,26 +194,20 @@ def compare_with_recipe(
     recipe: Recipe,
     workers: int | None,
     at: Callable[[int], None],
-    rows: Rows | None = None,
 ) -> Realism:
     """Say how well a recipe's lows are told from real ones: figures of `realism`, seed 0.
 
     Without random filters and patches.
 
-    rows: `all_statistics` of the real lows, where they were measured.
-
     Raises what `realism` does.
     """
     made = [replace(one, low=None, recipe=recipe) for one in real]
-    samples = [*([] if rows else real), *made]
     found = list[MeasuredLow]()
-    for one in measure_lows(samples, workers, at, statistics_alone=True):
+    for one in measure_lows([*real, *made], workers, at, statistics_alone=True):
         if isinstance(one, str):
             raise SourceError(one)
         found.append(one)
-    other, first = found[-len(real) :], found[: len(real)]
-    if rows:  # of the same normals
-        first = [MeasuredLow(row, one.hash) for row, one in zip(rows, other, strict=True)]
+    first, other = found[: len(real)], found[len(real) :]
     names = [one.key for one in real]
     scenes = assign_scenes((first, other), (names, names))
     groups = _group(first, scenes[0]), _group(other, scenes[1])
@@ -192,4 +216,10 @@ def compare_with_recipe(
 
 def _group(found: Sequence[MeasuredLow], scenes: IntArray) -> Group:
     filters = np.array([one.filters for one in found], np.float64)
-    return Group([one.row for one in found], scenes, filters if filters.size else None)
+    tiles = [one.tiles for one in found]
+    return Group(
+        [one.row for one in found],
+        scenes,
+        tiles if all(tiles) else (),
+        filters if filters.size else None,
+    )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from .filters import Features, filter_features, patch_features
 
 SIDE = 640
 """Pixels: of larger images the middle is taken."""
+_LEAST = 64
 _GROUP = 8  # images a job
 _ALIKE = 3  # bits of perceptual hashes, of 64, by which one scene's differ
 
@@ -71,6 +73,7 @@ class MeasuredLow:
 
     row: dict[str, float]  # its `all_statistics`
     hash: int  # the perceptual hash of its normal; of a low alone, its own
+    tiles: tuple[dict[str, float], ...] = ()  # the statistics of its quarters, of larger lows
     # Nothing where statistics alone are wanted:
     filters: Features = field(default_factory=_nothing)  # (F), its `filter_features`
     patches: Features = field(default_factory=_nothing)  # (N, P), its `patch_features`
@@ -101,20 +104,30 @@ def _measure(samples: tuple[TestedLow, ...], statistics_alone: bool) -> list[Mea
         except SourceError as error:
             made.append(str(error))
             continue
-        if (least := min(low.shape[:2])) < 64:
+        if (least := min(low.shape[:2])) < _LEAST:
             raise SourceError.at(
                 sample.low or sample.normal,
-                f"its shorter side has {least} pixels; 64 are the least",
+                f"its shorter side has {least} pixels; {_LEAST} are the least",
             )
         found = MeasuredLow(
             all_statistics(low, normal),
             measure_pixels(low if normal is None else normal).perceptual_hash,
+            tuple(all_statistics(*tile) for tile in _tiles(low, normal)),
         )
         if not statistics_alone:
             filters = filter_features(low, smooth_places(low, normal))
             found = replace(found, filters=filters, patches=patch_features(low, normal))
         made.append(found)
     return made
+
+
+def _tiles(low: Pixels, normal: Pixels | None) -> Iterator[tuple[Pixels, Pixels | None]]:
+    """Yield the quarters of a low and its normal, where they are large enough to be measured."""
+    height, width = low.shape[0] // 2, low.shape[1] // 2
+    if min(height, width) >= _LEAST:
+        for top, left in product((0, height), (0, width)):
+            place = slice(top, top + height), slice(left, left + width)
+            yield low[place], None if normal is None else normal[place]
 
 
 def assign_scenes(

@@ -80,7 +80,8 @@ def _lines(
             sort_keys=False,
             allow_unicode=True,
             width=1 << 20,
-            default_flow_style=None if name == "together" else False,  # a row of a table a line
+            # A row of a table a line, and lists.
+            default_flow_style=None if name == "together" or isinstance(value, list) else False,
         ).rstrip("\n")
         bounds = [str(mark) for mark in field.metadata if isinstance(mark, Within | OneOf)]
         drawn = [

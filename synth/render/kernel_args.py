@@ -23,6 +23,7 @@ from ..kernels.exposure import GUIDES, Bands, Exposure
 from ..kernels.illumination import Lights, SceneLight
 from ..kernels.numbers.poisson_table import poisson_alias_table
 from ..kernels.numbers.quantiles import normal_quantile, scaled
+from ..kernels.numbers.random_bits import PixelSeed
 from ..kernels.sensor import Noise, Sensor
 
 _NO_TABLE, _NO_FINE_TABLE = np.zeros(ENCODE_CELLS, np.uint8), np.zeros(ENCODE_CELLS, np.int16)
@@ -32,7 +33,7 @@ class KernelArgs(NamedTuple):
     """One image's draw as kernels take it.
 
     emitters: float64 array (L, 7), as of `kernels.emitters.resolve`. linear: float32 array (256),
-    light of each level.
+    light of each level; or (768), that of red, green, blue.
     """
 
     field: Field
@@ -59,14 +60,14 @@ def kernel_args(table: DrawTable, number: int) -> KernelArgs:
         _field(table, draw),
         table.emitters[draw.first_emitter : draw.first_emitter + draw.emitters_count],
         _python(args.glare_of)(draw),
-        table.linear[draw.linear],
+        table.linear[draw.linear : draw.linear + 2 * draw.linear_apart + 1].reshape(-1),
         Spread(table.spread.places[places], table.spread.weights[places]),
         _python(args.exposure_of)(draw, draw.highlights),
         _python(args.bands_of)(draw),
         _python(args.sensor_of)(draw, noise),
         _python(args.pattern_of)(draw, _unit_gaussian()),
         _development(draw, table.blur[number, : taken_at_once(draw.taps)]),
-        _python(args.noise_of)(draw, _unit_gaussian()),
+        _python(args.noise_of)(draw, _unit_gaussian(), number, table.grains, table.curves),
         JpegSetting(draw.degradations_jpeg_quality, draw.halved > 0),
     )
 
@@ -103,5 +104,7 @@ def _field(table: DrawTable, draw: Any) -> Field:
     size = GUIDES * (1 + draw.grid_cells**2)
     grid = table.grids[draw.grid : draw.grid + size]
     pools = table.pools[draw.first_pool : draw.first_pool + draw.pools]
-    scene = SceneLight(draw.grid_cells, grid, draw.illumination_scene_light_ambient, pools)
+    clipped = draw.highlights_sigma_ev, PixelSeed(draw.light_seed, draw.light_seed)
+    ambient = draw.illumination_scene_light_ambient
+    scene = SceneLight(draw.grid_cells, grid, ambient, pools, *clipped)
     return Field(draw, nodes, lights, scene)

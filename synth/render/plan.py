@@ -163,7 +163,9 @@ def upload_draws(table: DrawTable, upload: Upload) -> dict[str, Any]:
     spread = table.spread if len(table.spread.weights) else Spread.nowhere()
     columns = {
         "draws": table.draws,
-        "linear": table.linear,
+        "linear": table.linear.reshape(-1),
+        "grains": table.grains,
+        "curves": table.curves,
         "read": table.read,
         "blur": table.blur,
         "smooth": table.smooth if len(table.smooth) else np.zeros(1),

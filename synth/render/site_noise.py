@@ -35,7 +35,8 @@ def site_noise(table: DrawTable, numbers: Any) -> tuple[SiteNoise, npt.NDArray[n
     squares = np.zeros((len(draws), 2, 2, 3, 3, 5), np.float32)
     powers = np.zeros((len(draws), 2, 2, 2, 3, 3), np.float32)
     taken = np.zeros((len(draws), 2, 2, 3, 6, 3, 3), np.float32)
-    fill_site_noise(draws, table.blur[numbers], site_tables(), squares, powers, taken)
+    weights = table.blur[numbers], table.grains[numbers]
+    fill_site_noise(draws, *weights, site_tables(), squares, powers, taken)
     fourth = np.minimum(fourth, _MOST_FOURTH).astype(np.float32)
     own = draws["camera_sensor_gain"], shared, fourth, squares, powers
     return SiteNoise(*own), taken

@@ -38,5 +38,19 @@ NOISE_OF_CHANNELS = [
     "degradations.shift.length=uniform(0, 1.5)",
 ]
 
+CURVES = [
+    "noise.curve.light=[1, 3, 20]",
+    "noise.curve.red=[0.3, -0.2, 0.5]",
+    "noise.curve.green=uniform(-0.2, 0.2)",
+    "noise.grain.size=choice(2, 5)",
+    "noise.grain.red.coarse=choice(0, 0.5)",
+    "noise.grain.green.across=uniform(0, 0.2)",
+    "noise.grain.blue.down=choice(0, 0.3)",
+    "tone.curve.red=[0.001, 0.006, 0.015, 0.05, 0.2, 0.6, 2, 9]",
+    "tone.curve.blue=[0, 0.006, 0.015, 0.05, 0.2, 0.6, 1, 1.5]",
+    "highlights.sigma_ev=0.5",
+]
+"""Noise and tone of `NOISE_OF_CHANNELS`, and what curves, channels and patches change of them."""
+
 UNMIXED = ["illumination.probability=0", "camera.matrix=none", "isp.chroma.strength=0"]
 """Overrides of a recipe whose channels stay apart, in even light."""

@@ -81,7 +81,7 @@ def spread_step(number, place, batch):
     border = BORDER if draw.method >= BILINEAR else 0
     y = min(max(i32(row - border), i32(0)), i32(image.height - 1))
     x = min(max(i32(column - border), i32(0)), i32(image.width - 1))
-    linear = batch.linear[draw.linear]
+    linear, apart = u32(256 * draw.linear), u32(256 * draw.linear_apart)
     red, green, blue = f32(0), f32(0), f32(0)
     first = u64(draw.first_spread)
     for number_of in range(u32(draw.spread)):
@@ -90,9 +90,9 @@ def spread_step(number, place, batch):
         from_y = min(max(i32(y + down), i32(0)), i32(image.height - 1))
         from_x = min(max(i32(x + across), i32(0)), i32(image.width - 1))
         at = image.normal + u64(u32(3) * u32(from_y * image.width + from_x))
-        r = linear[batch.normal[at]]
-        g = linear[batch.normal[at + u64(1)]]
-        b = linear[batch.normal[at + u64(2)]]
+        r = batch.linear[u32(linear + batch.normal[at])]
+        g = batch.linear[u32(u32(linear + apart) + batch.normal[at + u64(1)])]
+        b = batch.linear[u32(u32(linear + u32(2) * apart) + batch.normal[at + u64(2)])]
         if draw.highlights != f32(0):
             r, g, b = brightened(r, g, b, draw.highlights, draw.knee)
         if draw.emitters_count > 0:

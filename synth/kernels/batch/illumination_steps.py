@@ -17,6 +17,7 @@ from ..illumination import (
     FAINTEST,
     SAMPLES,
     cell_light,
+    clipped_factor,
     darkening_ev,
     grid_factor,
     light_weight,
@@ -33,6 +34,7 @@ from ..illumination import (
     vignette_ev,
 )
 from ..numbers.elementary import exp2
+from ..numbers.random_bits import PixelSeed
 from ..types import f32, f64, i16, u8, u64
 from .arrays import FIELD
 
@@ -250,6 +252,9 @@ def light_step(number, cell, batch):
             more += pool(square, of[1], of[2], of[3]) * of[4 + k]
         first = draw.grid + GUIDES
         scenes = factor * grid_factor(k, i, j, draw.grid_cells, first, batch.grids)
+        if k == GUIDES - 1:
+            seed = PixelSeed(draw.light_seed, draw.light_seed)
+            scenes = scenes * clipped_factor(i, j, draw.highlights_sigma_ev, seed)
         ambient, most = draw.illumination_scene_light_ambient, batch.grids[draw.grid + k]
         batch.light[number, k * FIELD + cell] = slice_light(scenes, ambient, more, exposure, most)
 

@@ -32,7 +32,8 @@ class Light(NamedTuple):
     normal: np.uint64  # where its first sample lies
     spread: bool  # whether light was spread before; if so it lies from the pixel `lit` on
     lit: np.uint64
-    linear: npt.NDArray[np.float32]  # (256)
+    linear: np.uint32  # where in `Batch.linear` its table begins
+    apart: np.uint32  # from there to green's, and from that to blue's
     sliced: bool  # whether the illumination depends on lightness
     grid: npt.NDArray[np.float32]  # (1024), the illumination; or (GUIDES * 1024)
     coloured: bool  # whether it has a colour: `colour`
@@ -103,6 +104,12 @@ def image_sensor(image, batch):
 
 
 @scalar
+def noise_of_image(image, batch):
+    """Return the noise of an image's developed light."""
+    return noise_of(batch.draws[image.draw], GAUSSIAN, image.draw, batch.grains, batch.curves)
+
+
+@scalar
 def light_of(number, batch):
     """Return how light comes to the sensor of an image."""
     image = batch.images[number]
@@ -114,7 +121,8 @@ def light_of(number, batch):
         image.normal,
         spread,
         image.lit,
-        batch.linear[draw.linear],
+        u32(256 * draw.linear),
+        u32(256 * draw.linear_apart),
         draw.grid_cells > 0,
         batch.light[number],
         draw.coloured > 0,
@@ -132,7 +140,7 @@ def output_of(number, batch):
     coded = draw.degradations_jpeg_quality > 0
     return Output(
         colour_of(draw),
-        noise_of(draw, GAUSSIAN),
+        noise_of_image(image, batch),
         draw.taps > 0,
         image.plane,
         batch.table[number],

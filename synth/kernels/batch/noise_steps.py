@@ -10,7 +10,8 @@ They stand in `launch_cuda.MAPS`.
 
 from __future__ import annotations
 
-from ..args import colour_of, noise_of, pattern_of
+from ..args import colour_of, pattern_of
+from ..channel_noise import factor_at
 from ..compiling.compile import scalar
 from ..demosaic import BILINEAR, BORDER
 from ..level_moments import LIGHTS, light_of_place, noisy_level
@@ -20,7 +21,7 @@ from ..numbers.random_bits import channel_sample, mosaic_sample
 from ..smoothed_moments import smoothed_parts
 from ..types import f32, i32, i64, u32, u64
 from .chroma_noise_steps import at_edge
-from .image_state import GAUSSIAN, light_of, row_and_column, site_state
+from .image_state import GAUSSIAN, light_of, noise_of_image, row_and_column, site_state
 from .map_planes import fill_pixel, fill_three
 from .pixel_steps import levels_at, mean_electrons, site_levels, site_mean
 
@@ -38,11 +39,14 @@ def channel_thread_count(image, draw, maps):
 def channel_step(number, place, batch, maps):
     """Find what noise of a channel does to a light."""
     c, k = i64(place) // LIGHTS, i64(place) % LIGHTS
-    noise = noise_of(batch.draws[batch.images[number].draw], GAUSSIAN)
+    noise = noise_of_image(batch.images[number], batch)
     own = noise.red if c == 0 else (noise.green if c == 1 else noise.blue)
     curve = maps.levels[number], maps.normal[0], maps.normal[1]
     tail, factors = (maps.laguerre[0], maps.laguerre[1]), (noise.wide, noise.narrow)
-    found = noisy_level(light_of_place(k), own, factors, curve, tail)
+    light = light_of_place(k)
+    found = noisy_level(
+        light, own, factors, factor_at(light, noise.curves[noise.curve, c]), curve, tail
+    )
     for i in range(3):
         maps.channels[number, c, i, k] = found[i]
 
@@ -132,7 +136,7 @@ def grain_step(number, place, batch, maps):
     image = batch.images[number]
     draw, at = batch.draws[image.draw], maps.first[number] + i64(place)
     _, _, (means, _) = _electrons_at(number, place, batch, maps)
-    channels = noise_of(draw, GAUSSIAN), maps.channels[number]
+    channels = noise_of_image(image, batch), maps.channels[number]
     gain, colour, levels = draw.camera_sensor_gain, colour_of(draw), maps.levels[number]
     found = noisy_moments_of(means, gain, colour, channels, levels)
     fill_pixel(number, at, found[2], found[0], (found[3], found[1], found[3]), maps)
@@ -148,7 +152,7 @@ def moment_step(number, place, batch, maps):
     squares, powers = maps.squares[number, parity], maps.powers[number, parity]
     site = SiteNoise(draw.camera_sensor_gain, own, own[5], squares, powers)
     curve = maps.levels[number], maps.normal[0], maps.normal[1]
-    channels = noise_of(draw, GAUSSIAN), maps.channels[number]
+    channels = noise_of_image(image, batch), maps.channels[number]
     found = moments_of(means, counts, site, colour_of(draw), channels, curve)
     if draw.taps == 0:
         fill_pixel(number, at, found[2], found[0], (found[3], found[1], found[3]), maps)

@@ -73,9 +73,9 @@ def scene_light(light, place, row, column, levels, batch):
         at = u64(3) * (light.lit + u64(place))
         r, g, b = batch.lit[at], batch.lit[at + u64(1)], batch.lit[at + u64(2)]
     else:
-        r = light.linear[levels[0]]
-        g = light.linear[levels[1]]
-        b = light.linear[levels[2]]
+        r = batch.linear[u32(light.linear + levels[0])]
+        g = batch.linear[u32(u32(light.linear + light.apart) + levels[1])]
+        b = batch.linear[u32(u32(light.linear + u32(2) * light.apart) + levels[2])]
     if light.coloured:
         r = r * grid_value(light.colour[0], row, column)
         g = g * grid_value(light.colour[1], row, column)

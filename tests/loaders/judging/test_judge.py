@@ -229,6 +229,50 @@ def test_outputs_are_found_by_names_of_normals_and_kept_deep(tmp_path):
     assert list(again.values)[2:] == [f"{tmp_path.name}/low", "out"]
 
 
+def test_several_sets_make_one_table_with_ranks_and_their_agreement(pairs, tmp_path):
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    for name, folder in (("low", "eval15/low"), ("normal", "eval15/high")):
+        (plain / name).symlink_to(pairs / folder)
+    made = {"a": ("better", "darker"), "b": ("darker", "better"), "c": ("eval15/low", "eval15/low")}
+    for method, folders in {**made, "d": ("better",)}.items():
+        (tmp_path / method).mkdir()
+        for name, folder in zip(("lol-v1", "plain"), folders, strict=False):
+            (tmp_path / method / name).symlink_to(pairs / folder)
+    methods = [tmp_path / name for name in "abcd"]
+    on = [f"lol-v1={pairs}", f"plain={plain}"]
+    found = judge(methods, on=on, perceptual=False)
+    alone = judge({"a": pairs / "better", "b": pairs / "darker"}, on=on[:1], perceptual=False)
+    assert np.array_equal(found.sets["lol-v1"].values["b"], alone.values["b"])
+    assert found.ranks()["lol-v1"] == {"a": 1.5, "b": 3, "c": 4, "d": 1.5}
+    assert found.ranks()["plain"] == {"a": 2, "b": 1, "c": 3}
+    ((said, figures),) = found.agreement()
+    assert said == "lol-v1 and plain"
+    assert figures[:2] == pytest.approx([1 / 3, 1 / 2])  # one of three pairs is the other way round
+    assert figures[-1] == 3
+    assert found.about.startswith("4 methods, 1 of their sets lacking; lol-v1: 4 pictures of 4 sce")
+    (_, columns, rows), (_, _, apart), _ = found.tables()
+    cells = {name: dict(zip(columns, one, strict=True)) for name, one in rows}
+    assert list(cells) == ["the low as it is", "blind gain", "blind gain, encoded", *"abcd"]
+    assert (cells["d"]["PSNR, plain"], cells["d"]["sets, all sets"]) == ("", "1 of 2")
+    one, other = (next(iter(alone.differences())), dict(apart)["b less a"])
+    assert other[0] == alone.cells(*one[1:])[0]
+    assert "| d less a | 0.00 (0.00 to 0.00)" in found.markdown()
+    encoded = metrics.blind_gain(metrics.image_of(data.cat()[:64, :64] // 9), encoded=True)
+    assert encoded.part().mean() == pytest.approx(metrics.GREY, abs=1e-3)
+    rows = list(csv.DictReader(io.StringIO(found.csv())))
+    assert len(rows) == 4 * (3 + 4) + 4 * (3 + 3)
+    assert rows[-1]["set"] == "plain"
+    page = render_page(found)
+    html5lib.HTMLParser(strict=True).parse(page)
+    assert page.count('class="pictures"') == 2
+    assert found.as_json()["lacking"] == {"a": [], "b": [], "c": [], "d": ["plain"]}
+    with pytest.raises(SourceError, match="darker: has no folder of a set: lol-v1, plain"):
+        judge(pairs / "darker", on=on, perceptual=False)
+    with pytest.raises(ConfigError, match="a second set of that name"):
+        judge(methods, on=[on[0], on[0]], perceptual=False)
+
+
 def test_what_cannot_be_judged_is_named(pairs, tmp_path):
     on = f"lol-v1={pairs}"
     (tmp_path / "small").mkdir()

@@ -13,6 +13,7 @@ from PIL import Image
 
 import gloam
 from gloam.synth.degradations.draw import HALVED, JpegSetting, jpeg, jpeg_span
+from gloam.synth.fitting.pairs import quality_of_pixels
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.kernels.degradations.jpeg import COSINES, quantisers
 
@@ -110,3 +111,12 @@ def test_its_bytes_are_a_promise():
         for chroma in SUBSAMPLING
     ]
     assert sums == ["5392d34b6814676e", "3ca40b1acd0d5dac"]
+
+
+def test_the_quality_of_a_jpeg_is_seen_in_its_pixels():
+    image = picture(1, 203, 157)
+    assert quality_of_pixels(image) == 0
+    for quality in (50, 75, 90):
+        low = by_libjpeg(image, quality, "4:2:0")
+        for cut in (low, np.ascontiguousarray(low[3:, 5:]))[: 1 if quality == 90 else 2]:
+            assert quality_of_pixels(cut) == pytest.approx(quality, abs=1)

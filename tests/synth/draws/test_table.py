@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,10 +11,11 @@ from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.clips import frame_draw
 from gloam.synth.draws.clips import frame_table
 from gloam.synth.draws.table import DrawTable, concat, table_of_records
+from gloam.synth.kernels.curves import LEVEL_LIGHT
 from gloam.synth.models import draw, draw_many, draw_table
-from gloam.synth.recipes.load import load_recipe, shipped_recipes
+from gloam.synth.recipes.load import load_recipe, recipe_of, shipped_recipes
 
-from ..overrides import APART, NOISE_OF_CHANNELS
+from ..overrides import APART, CURVES, NOISE_OF_CHANNELS
 
 MORE = [
     ["isp.demosaic=choice(malvar, none)", "isp.digital_gain_ev=uniform(0, 3)"],
@@ -44,6 +46,7 @@ MORE = [
     ["video.drift_ev=uniform(-1, 1)", "video.flicker_ev=0.3"],
     NOISE_OF_CHANNELS,
     ["emitters.count=choice(0, 3)", "emitters.streaks.lines=choice(0, 2)"],
+    [*NOISE_OF_CHANNELS, *CURVES],
 ]
 RECIPES = [
     *(recipe for name in shipped_recipes() if (recipe := load_recipe(name)).model == "camera"),
@@ -69,7 +72,7 @@ def assert_same(one: DrawTable, other: DrawTable) -> None:
     """Assert that tables are the same, bit for bit."""
     for name in one.draws.dtype.names:
         assert (one.draws[name] == other.draws[name]).all(), name
-    for name in ("linear", "read", "blur", "smooth", "lights"):
+    for name in ("linear", "curves", "read", "grains", "blur", "smooth", "lights"):
         found, wanted = getattr(one, name), getattr(other, name)
         assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape), name
         assert (found == wanted).all(), name
@@ -92,12 +95,14 @@ def test_tables_can_be_put_together_and_taken_in_any_order(recipe: CameraRecipe)
     order = [5, 22, 0, 9, 9, 13]
     taken, wanted = whole.take(order), draw_table(recipe, 7, [keys[i] for i in order])
     for name in wanted.draws.dtype.names:
-        if name not in ("linear", "first_spread"):
+        if name not in ("linear", "curve", "first_spread"):
             assert (taken.draws[name] == wanted.draws[name]).all(), name
     for one, other in zip(spreads_of(taken), spreads_of(wanted), strict=True):
         assert one == other
+    curves = [one.curves[one.draws["curve"]] for one in (taken, wanted)]
+    assert (curves[0] == curves[1]).all()
     assert (taken.linear[taken.draws["linear"]] == wanted.linear[wanted.draws["linear"]]).all()
-    for name in ("read", "blur", "smooth", "lights"):
+    for name in ("read", "grains", "blur", "smooth", "lights"):
         assert (getattr(taken, name) == getattr(wanted, name)).all(), name
 
 
@@ -110,3 +115,22 @@ def test_frames_of_clips_are_those_of_their_records():
         for name in sorted({*frames.draws.dtype.names} - {"linear"}):
             assert frames.take([i]).draws[name] == records.take([i]).draws[name], name
         assert (frames.read[i] == records.read[i]).all()
+
+
+def test_a_curve_says_the_light_of_levels_by_channel():
+    light = [0.001, 0.006, 0.015, 0.05, 0.2, 0.6, 0.5, 3]  # falls once: it stays where it was
+    columns = [f"tone.curve.red.{i}" for i in range(8)]
+    table = {"pairs": {"columns": columns, "rows": [light]}}
+    shown = recipe_of({"together": table, "tone": {"shoulder": 2}}, (), "test")
+    draws = draw_table(shown, 1, ["a", "b"])
+    red, green, blue = draws.linear[draws.draws["linear"][0] :][:3]
+    np.testing.assert_allclose(red[[0, 16, 32, 64, 128, 192, 236, 255]], [*light[:6], 0.6, 3])
+    assert (np.diff(red) >= 0).all()
+    for other in (green, blue):  # the others show what a plain camera does
+        some = [0, 16, 64, 128, 255]
+        np.testing.assert_allclose(other[some], LEVEL_LIGHT[some], atol=1e-6)
+    assert draws.draws["per_white"] == pytest.approx([1 / 3] * 2)
+    both = concat([draws, draw_table(recipe_of({}, (), "test"), 1, ["c"]), draws.take([1])])
+    first = both.draws["linear"][[0, 3]]
+    assert (both.linear[first] == red).all()
+    assert both.linear[both.draws["linear"][2]].tolist() == LEVEL_LIGHT.astype(np.float32).tolist()

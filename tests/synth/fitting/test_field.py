@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import gloam
-from gloam.synth.fitting.columns import COLUMNS, column_indices
+from gloam.synth.fitting.columns import NEUTRAL, column_indices
 from gloam.synth.fitting.field import solve_field
 from gloam.synth.fitting.light import light_of_pairs
 from gloam.synth.fitting.pairs import Pair
+from gloam.synth.kernels.curves import CURVE_LEVELS, LEVEL_LIGHT
 from gloam.synth.kernels.exposure import GUIDES
 
 QUIET = {
@@ -73,8 +74,8 @@ def test_uneven_pairs_are_known_and_have_light_by_lightness(photograph):
             made.append(Pair(str(i), low, own))
         return made
 
-    values = np.zeros((4, len(COLUMNS)))
-    values[:, column_indices("tone.exponent")] = 1
+    values = np.tile(NEUTRAL, (4, 1))
+    values[:, column_indices("tone.curve")] = np.tile(LEVEL_LIGHT[list(CURVE_LEVELS)], 3)
     assert light_of_pairs(pairs({"illumination.probability": 0}), values) is None
     light = light_of_pairs(pairs({"exposure.ev": 3}), values)
     assert light is not None

@@ -47,6 +47,33 @@ def test_neighbours_share_noise_and_its_variance_stays():
     assert (apart[..., 0] * apart[..., 1]).mean() == pytest.approx(0.6 * 0.81, abs=0.02)
 
 
+def test_channels_have_grain_of_their_own_and_patches_that_keep_the_variance():
+    read = {"red": 0.9, "green": 0.9, "blue": 0.9}
+    grain = {"across": 0.1, "red": {"across": 0.2}, "blue": {"across": -0.1, "coarse": 0.5}}
+    low = light_of({"read": read, "grain": grain | {"size": 3}})
+    assert low.var((0, 1)) == pytest.approx([0.81 + 1 / 12] * 3, rel=0.03)
+    apart = low - low.mean((0, 1))
+    lag = (apart[:, 1:] * apart[:, :-1]).mean((0, 1)) / 0.81
+    # Of patches of 3 pixels: of linear weights between their middles, .87 of the next pixel.
+    assert lag == pytest.approx([0.6 / 1.18, 0.2 / 1.02, 0.5 * 0.87], abs=0.02)
+    third = (apart[:, 3:] * apart[:, :-3]).mean((0, 1)) / 0.81
+    assert third == pytest.approx([0, 0, 0.5 * 0.27], abs=0.02)
+
+
+def test_a_factor_on_noise_goes_with_light():
+    noise = {
+        "read": {"red": 0.9, "green": 0.9, "blue": 0.9},
+        "tail_share": {"blue": 0.2},
+        "tail": {"blue": 0.8},
+        "curve": {"light": [2, 4, 6], "red": [0.1, 0.5, 0.3], "blue": [-0.2]},
+    }
+    tail = 1 + 0.8**2 * (0.4 - 0.04)
+    for level, wanted in ((5, 0.4), (6, 0.3), (7, 0.3)):
+        variance = light_of(noise, level).var((0, 1)) - 1 / 12
+        known = [0.81 * np.exp(2 * wanted), 0.81, 0.81 * tail * np.exp(-0.4)]
+        assert variance == pytest.approx(known, rel=0.04)
+
+
 def test_the_tail_is_positive_and_its_mean_is_taken_off():
     low = light_of(
         {"read": {"green": 0.6}, "tail_share": {"green": 0.1}, "tail": {"green": 2.0}}, level=4

@@ -77,12 +77,16 @@ DEGRADATIONS = (
     "jpeg.chroma",
 )
 CHANNELS = "offset", "shot", "read", "tail_share", "tail", "rows"
+RGB = "red", "green", "blue"
 NOISE = {
     "noise.kurtosis",
     "noise.grain.across",
     "noise.grain.down",
+    "noise.grain.size",
+    *(f"noise.grain.{name}.{part}" for name in RGB for part in ("across", "down", "coarse")),
+    *(f"noise.curve.{name}" for name in ("light", *RGB)),
     *(f"noise.correlation.{pair}" for pair in ("red_green", "green_blue", "red_blue")),
-    *(f"noise.{part}.{name}" for part in CHANNELS for name in ("red", "green", "blue")),
+    *(f"noise.{part}.{name}" for part in CHANNELS for name in RGB),
 }
 EMITTERS = (
     *("count", "ev", "radius", "temperature", "glow.share", "glow.radius"),
@@ -110,6 +114,7 @@ ELSEWHERE: dict[str, set[str]] = {
 COMPUTED = {
     "camera": {
         "pixel_seed",
+        "highlights.place",
         "illumination.smooth.values",
         "illumination.lights.place",
         "illumination.lamps.place",
@@ -120,6 +125,8 @@ COMPUTED = {
 }
 """What draws have besides, by their model."""
 DECIDES = {
+    "highlights.sigma_ev": {"highlights.place"},
+    **{f"tone.curve.{name}": {f"tone.curve.{other}" for other in RGB} for name in RGB},
     "illumination.probability": FIELD - {"illumination.vignette.ev"},  # which is 0 anyway
     "illumination.smooth.sigma_ev": {"illumination.smooth.values"},
     "illumination.smooth.cells": {"illumination.smooth.values"},

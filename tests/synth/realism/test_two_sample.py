@@ -7,7 +7,7 @@ import pytest
 
 from gloam.errors import ConfigError
 from gloam.synth.realism.comparison import compare_rows
-from gloam.synth.realism.two_sample import two_sample_test
+from gloam.synth.realism.two_sample import Told, two_sample_test
 
 pytest.importorskip("sklearn")
 SCENES = np.arange(60)
@@ -31,6 +31,32 @@ def test_what_differs_is_told_with_an_interval():
     assert found.accuracy > 0.93
     assert found.least <= found.accuracy <= found.most <= 1
     assert two_sample_test(features(0), features(1, 4), (SCENES, SCENES)) == found
+
+
+def test_the_figure_is_given_with_the_pairs_that_were_learned_from():
+    found = two_sample_test(features(0), features(1, 1.2), (SCENES, SCENES))
+    assert [pairs for pairs, _ in found.curve] == [10, 20, 40]
+    assert found.curve[-1][1] == found.accuracy
+    assert str(found).partition(")")[2].startswith(" learned from 10, 20, 40 pairs")
+    rising = Told(0.82, 0.75, 0.9, ((10, 0.69), (20, 0.76), (40, 0.82)))
+    assert str(rising).startswith("69%, 76%, 82% (75 to 90) learned from 10, 20, 40 pairs; still")
+    assert 0.84 < rising.expected(80) < 0.89
+    assert rising.expected(40) == pytest.approx(0.82)
+    assert rising.expected(160) < 0.94
+    alone = two_sample_test(features(0), features(1, 1.2), (SCENES, SCENES), rising=False)
+    assert alone.curve == ((40, found.accuracy),)
+    flat = Told(0.5, 0.4, 0.6, ((10, 0.52), (20, 0.51), (40, 0.5)))
+    assert "rising" not in str(flat)
+    assert flat.expected(160) == pytest.approx(0.5)
+
+
+def test_parts_of_images_tell_together():
+    whole, parts = features(0), np.stack([features(seed) for seed in range(5)], 1)
+    others = np.stack([features(seed, 0.8) for seed in range(5, 10)], 1)
+    alone = two_sample_test(whole, others[:, 0], (SCENES, SCENES))
+    together = two_sample_test(parts, others, (SCENES, SCENES))
+    assert together.accuracy > alone.accuracy + 0.08
+    assert two_sample_test(parts, parts[::-1], (SCENES, SCENES)).accuracy < 0.62
 
 
 def test_scenes_are_never_learned_and_judged():

@@ -68,6 +68,7 @@ DIGESTS = {
     "uneven+10": ("090bbd726c8a33e6", "5dd094bb8ee0cda5", "af32d1fbbcb54cbd"),
     "uneven+11": ("1e4af6aabecbf71a", "1e8f0a211758a1f3", "c4f787a693ca1a5a"),
     "uneven+12": ("1bcc50ce8b77bcbf", "1734e20d0348b4e9", "634315feab4c4bef"),
+    "uneven+13": ("16d968c2f10c6546", "b1b21d340d7cfd6a", "86438596ea54363c"),
     "gamma+jpeg": ("67220beb0ae31c1c", "4b664cfb2ee3863b", "8e5c299127c546bc"),
     "mixed": ("b9cbe47138cdddab", "4479a0749efe3de3", "bedebe2100900ffc"),
     "coloured": ("00caa0f7e3b798bf", "f29bb3330fe92a13", "193d1ff9e252fb40"),
@@ -80,6 +81,7 @@ UNNAMED = {
     "train-uneven": "a77dad95bb333db2",
     "uneven before": "f4c2f54f62235fac",
     "uneven+11": "7406771933a620cf",
+    "uneven+13": "3ab1f2fb17c166c5",
     "mixed": "d9da4e6fb4e88abd",
 }
 """Of the records of today's form, in which cameras are not named whose noise is not the low's."""

@@ -29,7 +29,7 @@ from gloam.synth.render.plan import (
     upload_tables,
 )
 
-from ..overrides import APART, NOISE_OF_CHANNELS
+from ..overrides import APART, CURVES, NOISE_OF_CHANNELS
 from .test_plan import LIGHT, before, run
 
 PATTERN = [
@@ -46,6 +46,8 @@ RECIPES = [
         ["isp.demosaic=none", "isp.chroma.strength=0", "degradations.motion.length=5"],
         [*NOISE_OF_CHANNELS, "isp.demosaic=binned"],
         [*NOISE_OF_CHANNELS, "isp.demosaic=none", "isp.chroma.strength=0"],
+        [*NOISE_OF_CHANNELS, *CURVES, "isp.demosaic=none", "isp.chroma.strength=0"],
+        [*NOISE_OF_CHANNELS, *CURVES, "isp.demosaic=binned", "isp.chroma.strength=0.7"],
         ["isp.demosaic=malvar", *PATTERN],
         ["isp.demosaic=bilinear", "isp.chroma.strength=0", "degradations.motion.length=5"],
         [*NOISE_OF_CHANNELS, "isp.demosaic=malvar"],

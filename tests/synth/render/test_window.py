@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from gloam.synth.camera.calibrated_sensors import camera_names, iso_range
 from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.draws.record import CameraDraw, LightsDraw
+from gloam.synth.draws.record import CameraDraw, LightsDraw, ToneCurveDraw
 from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.kernels.camera import expose_and_develop
@@ -34,6 +34,7 @@ SILENT = {
     "camera.sensor.read_scale": 0.0,
     "camera.sensor.row_sigma": 0.0,
     "degradations": None,
+    "tone.curve": ToneCurveDraw(),
     "noise": None,
     "emitters": None,
 }
