@@ -11,7 +11,7 @@ from ..errors import LoaderError
 from .backend import Choice, Device
 from .dali.failures import explained
 from .epoch_loader import Backend, EpochLoader
-from .order import EpochOrder, Position, Step
+from .order import EpochOrder, Position, Positions, Step
 from .read import EncodedSteps
 from .render.host import HostRenderer
 from .resident import CudaPool, CudaResident, DoesNotFit, HostResident, decode_all, shrunk
@@ -203,7 +203,7 @@ class DaliBackend(Backend):
         (component,) = loader.components
         count = last - first
         steps = (
-            Step(0, [Position(0, n, 0) for n in range(i, min(i + _FILLING, last))])
+            Step(0, Positions.of(Position(0, n, 0) for n in range(i, min(i + _FILLING, last))))
             for i in range(first, last, _FILLING)
         )
         side = loader.options.resident_side

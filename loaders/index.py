@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import (
     GloamError,
@@ -46,6 +47,7 @@ from .stored_pairs import (
     GivenNormals,
     GivenPairs,
     Pairs,
+    Ranges,
     SetPairs,
     StoredPair,
     decoded_member,
@@ -132,6 +134,12 @@ class Contents:
         """Return where a pair's low and normal are nearest, or the normal alone."""
         found = self.pairs.images(number, normal_alone=normal_alone)
         return found if self.cache is None else tuple(map(self.nearest, found))
+
+    def ranges(self, numbers: npt.NDArray[np.int64], *, normal_alone: bool) -> Ranges | None:
+        """Return the same of many pairs as columns; None where they are not in tars here."""
+        if self.remote or self.cache is not None or not isinstance(self.pairs, SetPairs):
+            return None
+        return self.pairs.ranges(numbers, normal_alone=normal_alone)
 
     def pair(self, number: int) -> StoredPair:
         """Return a pair, whose images are where they are nearest."""

@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import LoaderError
 from .mixture import MOST_SAMPLES, at
 from .options import Options
-from .order import Position, Share, Step, Whole, epoch_order, epoch_seed
+from .order import Position, Positions, Share, Step, Whole, epoch_order, epoch_seed
 from .ranks import Rank
 from .states import MixtureState, damaged, read_state
 
@@ -244,7 +244,7 @@ class MixedOrder:
             passed, own = numbered(i, count, one)
             other = numbered(i, brights, one, 1)[::-1] if brights else None
             found.append(Position(i, own, passed, other))
-        return Step(number, found)
+        return Step(number, Positions.of(found))
 
     def state(self, epoch: int, batch: int, share: Share) -> dict[str, Any]:
         """Return where a loader is: the same on all ranks between two steps."""

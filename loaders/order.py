@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +50,47 @@ class Position(NamedTuple):
     bright: tuple[int, int] | None = None
 
 
+class Positions(Sequence[Position]):
+    """Samples of an order, as columns: a batch is made without a Python object a sample.
+
+    component, number, epoch: int64 arrays (N); see `Position`.
+    bright: int64 array (N, 2), -1 for none; None where no sample has one.
+    """
+
+    def __init__(
+        self, component: Whole, number: Whole, epoch: Whole, bright: Whole | None = None
+    ) -> None:
+        self.component, self.number, self.epoch, self.bright = component, number, epoch, bright
+
+    @classmethod
+    def of(cls, positions: Iterable[Position]) -> Positions:
+        """Return the columns of some positions."""
+        rows = [(*one[:3], *(one.bright or (-1, -1))) for one in positions]
+        component, number, epoch, *bright = np.array(rows, np.int64).reshape(-1, 5).T
+        other = np.stack(bright, axis=1)
+        return cls(component, number, epoch, other if (other >= 0).any() else None)
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def __iter__(self) -> Iterator[Position]:
+        brights = [None] * len(self) if self.bright is None else self.bright.tolist()
+        columns = self.component.tolist(), self.number.tolist(), self.epoch.tolist(), brights
+        for component, number, epoch, bright in zip(*columns, strict=True):
+            other = None if bright is None or bright[0] < 0 else (bright[0], bright[1])
+            yield Position(component, number, epoch, other)
+
+    @overload
+    def __getitem__(self, which: int) -> Position: ...
+    @overload
+    def __getitem__(self, which: slice) -> Positions: ...
+    def __getitem__(self, which: int | slice) -> Position | Positions:
+        if not isinstance(which, slice):
+            return next(iter(self[which : which + 1 or None]))
+        bright = None if self.bright is None else self.bright[which]
+        return Positions(self.component[which], self.number[which], self.epoch[which], bright)
+
+
 class Step(NamedTuple):
     """A batch that is to be made.
 
@@ -57,7 +99,7 @@ class Step(NamedTuple):
     """
 
     number: int
-    positions: list[Position]
+    positions: Positions
     counts: tuple[int, ...] = ()
 
 
@@ -142,9 +184,10 @@ class EpochOrder:
             self._orders = held = dict(list(held.items())[-2:]) | {
                 key: self.numbers(epoch, first, last)
             }
-        numbers = held[key][places - first].tolist()
+        numbers = held[key][places - first]
         number = epoch * self.batches(epoch, share) + batch
-        return Step(number, [Position(0, one, epoch) for one in numbers])
+        component = np.zeros_like(numbers)
+        return Step(number, Positions(component, numbers, np.full_like(numbers, epoch)))
 
     def state(self, epoch: int, batch: int, share: Share) -> dict[str, Any]:
         """Return where a loader is."""

@@ -6,8 +6,8 @@ Local files are read many at a time, those of stores one by one.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -25,13 +25,16 @@ from ..manifests.sets.layouts.extents import Extent
 from ..storage.stores import AT_ONCE
 from .components import OpenComponent
 from .order import Position, Step, Whole
-from .stored_pairs import encoded_alike, read_together
+from .stored_pairs import Ranges, encoded_alike, read_together
 
 Bytes = npt.NDArray[np.uint8]
+Encoded = list[Bytes] | Bytes
+"""Encoded images: arrays, or the rows of one, of which each image takes as much as it needs."""
 _Item = TypeVar("_Item")
 _Begun = TypeVar("_Begun")
 _CHUNK = 32
 _MOST = 1 << 28  # bytes of a file that is read beside others
+_LOOSE = 16  # times the bytes of images, what rows for them may take of the address space
 _AHEAD = 2  # steps that are read before they are decoded
 _FIRST = 8  # steps whose lows OpenCV decodes: kernels take half a second to load
 
@@ -65,6 +68,10 @@ class ReadPool:
 
         chunks = [items[i : i + self._chunk] for i in range(0, len(items), self._chunk)]
         return chain.from_iterable(self._pool.map(read, chunks))
+
+    def rows(self, ranges: Ranges, counts: Whole) -> Rows:
+        """Begin to read images into rows; see `Rows`."""
+        return Rows(ranges, counts, self._pool)
 
     def close(self) -> None:
         """End the threads."""
@@ -112,23 +119,32 @@ def _is_local(extent: Extent) -> bool:
     return extent.data is None and extent.path[2:5] != "://" and "\0" not in extent.path
 
 
+def _opened(paths: Iterable[str]) -> tuple[Whole, Whole]:
+    """Open files; return their descriptors and sizes, as `open_files`."""
+    from ..synth.kernels.files import open_files
+
+    names = [path.encode("utf-8", "surrogateescape") + b"\0" for path in paths]
+    each = np.array([0, *map(len, names)], np.int64)
+    descriptors, whole = open_files(
+        np.frombuffer(b"".join(names), np.uint8), np.cumsum(each)[:-1]
+    )
+    return descriptors, whole
+
+
 def _read_local(extents: Sequence[Extent]) -> list[Bytes | None]:
     """Return the bytes of local images; None where that takes more than reading, or fails."""
-    from ..synth.kernels.files import open_files, read_ranges
+    from ..synth.kernels.files import read_ranges
 
     numbers: dict[str, int] = {}
     files = np.array([numbers.setdefault(one.path, len(numbers)) for one in extents], np.int64)
-    names = [path.encode("utf-8", "surrogateescape") + b"\0" for path in numbers]
-    lengths = np.array([0, *map(len, names)], np.int64)
-    descriptors, whole = open_files(
-        np.frombuffer(b"".join(names), np.uint8), np.cumsum(lengths)[:-1]
-    )
+    descriptors, whole = _opened(numbers)
     offsets, sizes = np.array([(one.offset, one.size) for one in extents], np.int64).T
     sizes = np.where(sizes < 0, whole[files], sizes)
     sizes[(sizes < 0) | (offsets + sizes > whole[files]) | (sizes > _MOST)] = 0
     ends = np.cumsum(sizes)
     out = np.empty(ends[-1], np.uint8)
-    done = read_ranges(descriptors, files, np.ascontiguousarray(offsets), ends, out) & (sizes > 0)
+    places = np.ascontiguousarray(offsets), ends - sizes, ends
+    done = read_ranges(descriptors, files, *places, out) & (sizes > 0)
     parts = np.split(out, ends[:-1])
     return [
         part if read and _alike_everywhere(part, one.size < 0) else None
@@ -149,6 +165,49 @@ def _alike_everywhere(image: Bytes, whole: bool) -> bool:
     return False
 
 
+def fit_rows(sizes: Whole) -> bool:
+    """Return whether images differ so little in size that rows of an array hold them well."""
+    return len(sizes) * int(sizes.max(initial=0)) < _LOOSE * int(sizes.sum())
+
+
+class Rows:
+    """Images of known sizes that threads read into the rows of one array.
+
+    So that neither reading nor DALI takes a Python object an image.
+
+    ranges: where they are; its columns have the shape (M).
+    counts: int64 array (N); how many of them each sample has.
+    """
+
+    def __init__(self, ranges: Ranges, counts: Whole, pool: Executor) -> None:
+        self.ranges, self.counts, sizes = ranges, counts, ranges.size
+        self.images = np.empty((len(sizes), max(int(sizes.max()), len(MAGIC))), np.uint8)
+        parts = [slice(i, i + _CHUNK) for i in range(0, len(sizes), _CHUNK)]
+        self._tasks = [pool.submit(self._read, part) for part in parts]
+
+    def read(self) -> bool:
+        """Wait for the threads; return whether all is read and none is to be changed."""
+        done = [task.result() for task in self._tasks]
+        return all(done)
+
+    def _read(self, part: slice) -> bool:
+        from ..synth.kernels.files import read_ranges
+
+        out, sizes, paths = self.images[part], self.ranges.size[part], self.ranges.paths
+        files, which = np.unique(self.ranges.file[part], return_inverse=True)
+        descriptors, _ = _opened([paths[i] for i in files.tolist()])
+        begins = np.arange(len(out)) * out.shape[1]
+        places = self.ranges.begin[part], begins, begins + sizes
+        done = read_ranges(descriptors, which, *places, out.reshape(-1))
+        arrays = (out[:, : len(MAGIC)] == np.frombuffer(MAGIC, np.uint8)).all(axis=1)
+        return bool((done & ~arrays).all())
+
+
+def lengths(groups: Sequence[Any]) -> Whole:
+    """Return how much each of some sequences holds."""
+    return np.fromiter(map(len, groups), np.int64, len(groups))
+
+
 def _results(tasks: Sequence[Future[list[Any]]]) -> list[Any]:
     return [image for task in tasks for image in task.result()]
 
@@ -164,7 +223,7 @@ class EncodedStep(NamedTuple):
     """
 
     step: Step
-    encoded: list[Bytes]
+    encoded: Encoded
     low: Whole
     normal: Whole
     pixels: Callable[[], list[Any]]
@@ -195,22 +254,26 @@ class EncodedSteps:
         self._decoding = ThreadPoolExecutor(max(threads, 1)) if any(self._beside) else None
         self._ahead, self._done = BegunAhead(self._begin, _AHEAD), 0
 
-    def __call__(self) -> list[Bytes]:
-        """Return the images of the next step: uint8 arrays of encoded bytes."""
-        step, read, lows = self._ahead.of(self._done)
+    def __call__(self) -> tuple[Encoded, Whole]:
+        """Return the images of the next step, and how many bytes each has."""
+        step, rows, read, lows = self._ahead.of(self._done)
         self._done += 1
         nothing = np.zeros(0, np.int64)
         self.begun.append(EncodedStep(step, [], nothing, nothing, list))  # if one is damaged
-        images, frames = list(read), np.arange(self._frames)
-        ends = np.cumsum([len(own) for own in images])
-        low = np.concatenate([[0], ends[:-1]])[:, None] + frames
-        normal = ends[:, None] - self._frames + frames
-        encoded = [image for own in images for image in own]
+        encoded: Encoded
+        if rows is not None and rows.read():
+            encoded, sizes, counts = rows.images, rows.ranges.size, rows.counts
+        else:
+            images = list(read or self._read(step))
+            encoded = [image for own in images for image in own]
+            sizes, counts = lengths(encoded), lengths(images)
+        ends, frames = np.cumsum(counts)[:, None], np.arange(self._frames)
+        low, normal = ends - counts[:, None] + frames, ends - self._frames + frames
         decoded = np.arange(len(lows))[:, None] * self._frames + frames
         low[list(lows)] = len(encoded) + decoded
         beside = partial(_results, list(lows.values()))
         self.begun[-1] = EncodedStep(step, encoded, low.ravel(), normal.ravel(), beside)
-        return encoded
+        return encoded, sizes.astype(np.int32)
 
     def close(self) -> None:
         """End the threads."""
@@ -218,7 +281,9 @@ class EncodedSteps:
         if self._decoding is not None:
             self._decoding.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, number: int) -> tuple[Step, Iterator[list[Bytes]], dict[int, Future[Any]]]:
+    def _begin(
+        self, number: int
+    ) -> tuple[Step, Rows | None, Iterator[list[Bytes]] | None, dict[int, Future[Any]]]:
         """Begin to read the next step."""
         step = next(self._steps)
         lows: dict[int, Future[Any]] = {}
@@ -229,15 +294,45 @@ class EncodedSteps:
                 for row, one in enumerate(step.positions)
                 if self._beside[one.component]
             }
-        return step, self._pool.map(self._extents, step.positions), lows
+        rows = self._rows(step)
+        return step, rows, self._read(step) if rows is None else None, lows
+
+    def _rows(self, step: Step) -> Rows | None:
+        """Begin to read a step of pairs all of which are in tars of this machine."""
+        own, paths = step.positions, list[str]()
+        counts, parts = np.zeros(len(own), np.int64), list[tuple[Whole, Ranges]]()
+        if own.bright is not None or self._frames > 1:
+            return None
+        for i in np.unique(own.component).tolist():
+            samples = np.flatnonzero(own.component == i)
+            ranges = self._components[i].contents.ranges(
+                own.number[samples], normal_alone=self._normal_alone(i)
+            )
+            if ranges is None:
+                return None
+            parts.append((samples, ranges._replace(file=ranges.file + len(paths))))
+            paths += ranges.paths
+            counts[samples] = ranges.file.shape[1]
+        begins = np.cumsum(counts) - counts
+        columns = np.empty((3, int(counts.sum())), np.int64)
+        for samples, ranges in parts:
+            places = begins[samples][:, None] + np.arange(ranges.file.shape[1])
+            columns[:, places] = ranges[1:]
+        whole = Ranges(paths, *columns)
+        return self._pool.rows(whole, counts) if fit_rows(whole.size) else None
+
+    def _read(self, step: Step) -> Iterator[list[Bytes]]:
+        return self._pool.map(self._extents, list(step.positions))
+
+    def _normal_alone(self, component: int) -> bool:
+        return self._components[component].contents.live or self._beside[component]
 
     def _low(self, one: Position, by_kernels: bool) -> list[Any]:
         contents = self._components[one.component].contents
         return contents.lows_of(contents.pair(one.number), by_kernels)
 
     def _extents(self, one: Position) -> tuple[Extent, ...]:
-        component = self._components[one.component]
-        alone = component.contents.live or self._beside[one.component]
+        component, alone = self._components[one.component], self._normal_alone(one.component)
         images = component.contents.images(one.number, normal_alone=alone)
         if component.bright is None or one.bright is None:
             return images
@@ -252,8 +347,8 @@ class Source(Protocol):
 
     begun: deque[EncodedStep]
 
-    def __call__(self) -> list[Bytes]:
-        """Return the images of the next step that are to be decoded."""
+    def __call__(self) -> tuple[Encoded, Whole]:
+        """Return the images of the next step that are to be decoded, and the bytes of each."""
 
     def close(self) -> None:
         """End its threads."""

@@ -115,6 +115,7 @@ class CudaPool:
 
         self._blocks: list[torch.Tensor] = []
         self._used = _BLOCK
+        self._spots: dict[str, list[tuple[int, int]]] = {kind: [] for kind in kinds}
         self._shapes: dict[str, list[tuple[int, int]]] = {kind: [] for kind in kinds}
         at: dict[str, list[np.ndarray[Any, Any]]] = {kind: [] for kind in kinds}
         limit, held, done = int(_KEPT_FREE * torch.cuda.mem_get_info()[0]), 0, 0
@@ -132,7 +133,9 @@ class CudaPool:
                         f" {limit / 2**30:.1f} GiB are free on the GPU: take resident='auto',"
                         " resident_side= for smaller images, live lows, or more GPUs"
                     )
-                places = np.array([self._place(int(size)) for size in bytes_of], np.uint64)
+                spots = [self._spot(int(size)) for size in bytes_of]
+                first = [self._blocks[block].data_ptr() + begin for block, begin in spots]
+                places = np.array(first, np.uint64)
                 copy_images(
                     places,
                     addresses([step.images[int(i)] for i in which]),
@@ -140,6 +143,7 @@ class CudaPool:
                     torch.cuda.current_stream().cuda_stream,
                 )
                 at[kind].append(places)
+                self._spots[kind] += spots
                 self._shapes[kind] += shapes
             done += wanted
             torch.cuda.current_stream().synchronize()  # what was copied from is free now
@@ -148,21 +152,17 @@ class CudaPool:
 
     def image(self, kind: str, number: int) -> torch.Tensor:
         """Return an image as a tensor (H, W, 3) over the pool's memory."""
-        address, (height, width) = int(self.at[kind][number]), self._shapes[kind][number]
-        for block in self._blocks:
-            first = address - block.data_ptr()
-            if 0 <= first < block.numel():
-                return block[first : first + 3 * height * width].view(height, width, 3)
-        raise IndexError(number)
+        (block, begin), (height, width) = self._spots[kind][number], self._shapes[kind][number]
+        return self._blocks[block].as_strided((height, width, 3), (3 * width, 3, 1), begin)
 
-    def _place(self, size: int) -> int:
-        """Return the address of room for an image."""
+    def _spot(self, size: int) -> tuple[int, int]:
+        """Return the block that has room for an image, and where in it."""
         if not self._blocks or self._used + size > self._blocks[-1].numel():
             self._blocks.append(torch.empty(max(size, _BLOCK), dtype=torch.uint8, device="cuda"))
             self._used = 0
-        address = self._blocks[-1].data_ptr() + self._used
+        begin = self._used
         self._used += size
-        return address
+        return len(self._blocks) - 1, begin
 
 
 class HostResident:
@@ -203,12 +203,13 @@ class CudaResident:
     def next(self, stream: Any = None) -> DecodedStep:
         """Return the next step."""
         step = next(self._steps)
-        numbers = np.array([one.number for one in step.positions]) - self._first
+        numbers = step.positions.number - self._first
         normal, sizes = np.arange(len(numbers)), self._pool.sizes[numbers]
-        low = normal
+        low, at = normal, self._pool.at["normal"][numbers]
         if "low" in self._pool.at:
             low, sizes = normal + len(numbers), np.concatenate([sizes, sizes])
-        return DecodedStep(step, _Images(self._pool, numbers), sizes, low, normal)
+            at = np.concatenate([at, self._pool.at["low"][numbers]])
+        return DecodedStep(step, _Images(self._pool, numbers), sizes, low, normal, at=at)
 
     def close(self) -> None:
         """There is nothing to end."""

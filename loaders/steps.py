@@ -27,6 +27,7 @@ class DecodedStep(NamedTuple):
     low, normal: int64 arrays (N); which images each sample has, or each frame of it. They are one
       where its low is made of its normal, or it is one image.
     held: what keeps the images' memory.
+    at: uint64 array (M); on a GPU, the images' addresses, where they are known.
     """
 
     step: Step
@@ -35,6 +36,7 @@ class DecodedStep(NamedTuple):
     low: Whole
     normal: Whole
     held: Any = None
+    at: npt.NDArray[np.uint64] | None = None
 
     @property
     def frames(self) -> int:
@@ -95,14 +97,15 @@ class Group(NamedTuple):
 
 def groups_of(step: Step) -> list[Group]:
     """Return the samples of a step by component and pass."""
-    found: dict[tuple[int, int], list[int]] = {}
-    for row, one in enumerate(step.positions):
-        found.setdefault((one.component, one.epoch), []).append(row)
-    positions = step.positions
-    return [
-        Group(*own, np.array(rows), np.array([positions[row].number for row in rows]))
-        for own, rows in found.items()
-    ]
+    own = step.positions
+    passes = int(own.epoch.max(initial=0)) + 1
+    found, firsts = np.unique(own.component * passes + own.epoch, return_index=True)
+    groups = []
+    for one in found[np.argsort(firsts)].tolist():
+        component, epoch = divmod(one, passes)
+        rows = np.flatnonzero((own.component == component) & (own.epoch == epoch))
+        groups.append(Group(component, epoch, rows, own.number[rows]))
+    return groups
 
 
 def draw_crops_of(
@@ -133,13 +136,14 @@ def draw_crops_of(
             random[group.rows] = crop_numbers(options, group.epoch, own)
     lows = crops_of(random, options, decoded.sizes[decoded.low[::frames]])
     normals = lows.copy()
-    for row, one in enumerate(decoded.step.positions):
-        bright = components[one.component].bright
-        if one.bright is not None and bright is not None:
-            number, epoch = one.bright
-            own_numbers = crop_numbers(options, epoch, bright.keys_of([number]))
-            size = decoded.sizes[decoded.normal[row]]
-            normals[row, :4] = crops_of(own_numbers, options, size)[0, :4]
+    if decoded.step.positions.bright is not None:
+        for row, one in enumerate(decoded.step.positions):
+            bright = components[one.component].bright
+            if one.bright is not None and bright is not None:
+                number, epoch = one.bright
+                own_numbers = crop_numbers(options, epoch, bright.keys_of([number]))
+                size = decoded.sizes[decoded.normal[row]]
+                normals[row, :4] = crops_of(own_numbers, options, size)[0, :4]
     return np.repeat(lows, frames, axis=0), np.repeat(normals, frames, axis=0)
 
 

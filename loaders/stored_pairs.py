@@ -20,10 +20,11 @@ from ..manifests.images.normals import encode
 from ..manifests.images.npy import MAGIC, npy_as_png
 from ..manifests.images.png import SIGNATURE
 from ..manifests.images.tiff import MARKS
-from ..manifests.sets.layouts.extents import Extent, Extents, Keys, TarKeys, key_in
+from ..manifests.sets.layouts.extents import Extent, Extents, Keys, TarKeys, Tarred, key_in
 from ..storage.stores import in_store
 from ..synth.kernels.arrays import Pixels
 from ..synth.kernels.png.decode import decode_png
+from .order import Whole
 
 NOTHING = Extent(data=b"")
 _NEAR = 4096  # bytes between two members that are read at once
@@ -64,6 +65,19 @@ class StoredPair:
         return StoredPair(self._key, *(replace(one, data=data) for one, data in read))
 
 
+class Ranges(NamedTuple):
+    """Where images of N samples are, K of each, as columns.
+
+    file: int64 array (N, K); which of the paths each is in.
+    begin, size: int64 arrays (N, K); its first byte there, and its bytes.
+    """
+
+    paths: Sequence[str]
+    file: Whole
+    begin: Whole
+    size: Whole
+
+
 @dataclass(frozen=True)
 class SetPairs:
     """Pairs of a set; without lows if these are made live.
@@ -82,6 +96,19 @@ class SetPairs:
         """Return where a pair's images are, without its key: that takes half as long."""
         normal = self.normals[number]
         return (normal,) if normal_alone or self.lows is None else (self.lows[number], normal)
+
+    def ranges(self, numbers: Whole, *, normal_alone: bool) -> Ranges | None:
+        """Return where the images of pairs are, as columns; None of a set that is not in tars."""
+        alone = normal_alone or self.lows is None
+        paths: list[str] = []
+        columns = []
+        for members in (self.normals,) if alone else (self.lows, self.normals):
+            if not isinstance(members, Tarred):
+                return None
+            tar, begin, size = members.ranges(numbers)
+            columns.append((tar + len(paths), begin, size))
+            paths += members.paths
+        return Ranges(paths, *np.stack(columns, axis=-1))
 
     def __getitem__(self, number: int) -> StoredPair:
         low = NOTHING if self.lows is None else self.lows[number]

@@ -19,7 +19,7 @@ from ..backend import Choice, Device
 from ..dali.failures import last_words
 from ..dali_backend import DaliBackend
 from ..epoch_loader import EpochLoader
-from ..order import Order, Share, Step
+from ..order import Order, Positions, Share, Step
 from ..read import EncodedSteps
 from ..steps import Decoder, RenderedStep, Renderer
 from .clip_decoders import read_first_normal
@@ -144,7 +144,7 @@ def grouped(order: Order, epoch: int, batch: int, share: Share, at_once: int) ->
         while batch < count:
             end = min((batch // at_once + 1) * at_once, count)
             steps = [order.step(epoch, number, share) for number in range(batch, end)]
-            positions = [one for step in steps for one in step.positions]
+            positions = Positions.of(one for step in steps for one in step.positions)
             counts = tuple(len(step.positions) for step in steps)
             yield Step(steps[0].number, positions, counts)
             batch = end

@@ -189,7 +189,7 @@ def _runs_of(loader: EpochLoader, groups: Groups, at_once: int) -> Runs:
 
     def schedule_of(epoch: int, batch: int) -> Schedule:
         steps = (order.step(epoch, n, share) for n in range(batch, order.batches(epoch, share)))
-        numbers = [[one.number for one in step.positions] for step in steps]
+        numbers = [step.positions.number.tolist() for step in steps]
         return Schedule(numbers, groups.of_clip, contents.clips, at_once)
 
     return Runs(*loader.place, schedule_of)

@@ -48,7 +48,8 @@ def encoded_images(source: Callable[[], Any], options: Options, side: int | None
 
     side: images whose longer side is longer are made smaller.
     """
-    encoded = fn.external_source(source=source, batch=True, no_copy=True)
+    rows, size = fn.external_source(source=source, num_outputs=2, batch=True, no_copy=True)
+    encoded = fn.slice(rows, start=[0], shape=size, axes=[0])
     image = decoded_by_two(encoded, options)
     if side is not None:
         shape = fn.peek_image_shape(encoded)

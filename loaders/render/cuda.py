@@ -179,7 +179,10 @@ class CudaRenderer:
     def _there(self, decoded: DecodedStep, group: Group) -> DeviceImages:
         """Return the normals of a group, where they lie."""
         which = decoded.normal[_frames_of(decoded, group)]
-        at = addresses([decoded.images[int(i)] for i in which])
+        if decoded.at is not None:
+            at = decoded.at[which]
+        else:
+            at = addresses([decoded.images[i] for i in which.tolist()])
         return DeviceImages(group.numbers - self._first, decoded.sizes[which], at)
 
     def _lows(

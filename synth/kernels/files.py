@@ -57,27 +57,25 @@ def open_files(paths, starts):
 
 
 @kernel
-def read_ranges(descriptors, files, offsets, ends, out):
+def read_ranges(descriptors, files, offsets, begins, ends, out):
     """Read ranges of files, and close these.
 
     descriptors: int64 array; those of `open_files`, -1 for none.
     files, offsets: int64 arrays (N); which file each range is of, and its first byte in it.
-    ends: int64 array (N); the end of each range in `out`, where one follows the other.
-    out: uint8 array; filled.
+    begins, ends: int64 arrays (N); where each range comes in `out`.
+    out: uint8 array; filled there.
 
     Returns a boolean array (N): whether each was read to its end.
     """
     read = np.zeros(files.shape[0], np.bool_)
-    done = i64(0)
     for i in range(files.shape[0]):
-        at, descriptor = offsets[i], descriptors[files[i]]
+        at, descriptor, done = offsets[i], descriptors[files[i]], begins[i]
         while done < ends[i] and descriptor >= 0:
             got = _pread(descriptor, out.ctypes.data + done, ends[i] - done, at)
             if got <= 0:
                 break
             done, at = done + got, at + got
         read[i] = done == ends[i] and descriptor >= 0
-        done = ends[i]
     for descriptor in descriptors:
         if descriptor >= 0:
             _close(descriptor)

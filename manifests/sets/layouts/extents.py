@@ -98,6 +98,12 @@ class Tarred:
         tar = bisect_right(self.starts, number) - 1
         return Extent(self.paths[tar], int(self.block[number]) * BLOCK, int(self.size[number]))
 
+    def ranges(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return an array (3, N): in which tar members are, where they begin, and their bytes."""
+        tar = np.searchsorted(self.starts, numbers, side="right") - 1
+        begin = self.block[numbers].astype(np.int64) * BLOCK
+        return np.stack([tar, begin, self.size[numbers]])
+
 
 @dataclass(frozen=True)
 class TarKeys:
