@@ -125,9 +125,7 @@ def _opened(paths: Iterable[str]) -> tuple[Whole, Whole]:
 
     names = [path.encode("utf-8", "surrogateescape") + b"\0" for path in paths]
     each = np.array([0, *map(len, names)], np.int64)
-    descriptors, whole = open_files(
-        np.frombuffer(b"".join(names), np.uint8), np.cumsum(each)[:-1]
-    )
+    descriptors, whole = open_files(np.frombuffer(b"".join(names), np.uint8), np.cumsum(each)[:-1])
     return descriptors, whole
 
 
