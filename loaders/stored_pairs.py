@@ -66,7 +66,7 @@ class StoredPair:
 
 
 class Ranges(NamedTuple):
-    """Where images of N samples are, K of each, as columns.
+    """Places of the images of N samples, K of each, as columns.
 
     file: int64 array (N, K); which of the paths each is in.
     begin, size: int64 arrays (N, K); its first byte there, and its bytes.
