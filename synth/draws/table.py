@@ -85,6 +85,12 @@ class DrawTable:
         names = "spread", "patterned", "degradations_jpeg_quality"
         return np.array([self.draws[name].any() for name in names])
 
+    @cached_property
+    def has_curves(self) -> bool:
+        """True if any draw has a curve of tone or noise, or noise in patches."""
+        curved = self.draws["curve"].any() or self.draws["linear_apart"].any()
+        return bool(curved or (self.draws["grainy"] > 1).any())
+
     def take(self, numbers: Any) -> DrawTable:
         """Return the draws of some images, in that order."""
         draws = self.draws[numbers].copy()
