@@ -226,7 +226,8 @@ def _fill_colours(
     for name, gain in zip(CHANNELS, gains, strict=True):
         draws[f"{name}_gain"] = gain
     white = 1 + columns["tone.shoulder"]  # light of the photograph's white, its shoulder undone
-    white = np.where(draws["linear_apart"] > 0, _of_draws(draws, linear, -1), white)
+    if "tone.curve.red" in columns:
+        white = np.where(draws["linear_apart"] > 0, _of_draws(draws, linear, -1), white)
     draws["highlights"] = (power(2.0, columns["highlights.ev"]) - 1) / (white * white)
     draws["knee"] = KNEE * white
     span = columns[f"{sensor}.white"] - columns[f"{sensor}.black"]
