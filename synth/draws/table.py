@@ -85,6 +85,12 @@ class DrawTable:
         names = "spread", "patterned", "degradations_jpeg_quality"
         return np.array([self.draws[name].any() for name in names])
 
+    @cached_property
+    def has_curves(self) -> bool:
+        """True if any draw has a curve of tone or noise, or noise in patches."""
+        curved = self.draws["curve"].any() or self.draws["linear_apart"].any()
+        return bool(curved or (self.draws["grainy"] > 1).any())
+
     def take(self, numbers: Any) -> DrawTable:
         """Return the draws of some images, in that order."""
         draws = self.draws[numbers].copy()
@@ -220,7 +226,8 @@ def _fill_colours(
     for name, gain in zip(CHANNELS, gains, strict=True):
         draws[f"{name}_gain"] = gain
     white = 1 + columns["tone.shoulder"]  # light of the photograph's white, its shoulder undone
-    white = np.where(draws["linear_apart"] > 0, _of_draws(draws, linear)[:, -1], white)
+    if "tone.curve.red" in columns:
+        white = np.where(draws["linear_apart"] > 0, _of_draws(draws, linear, -1), white)
     draws["highlights"] = (power(2.0, columns["highlights.ev"]) - 1) / (white * white)
     draws["knee"] = KNEE * white
     span = columns[f"{sensor}.white"] - columns[f"{sensor}.black"]
@@ -262,7 +269,7 @@ def _fill_scene_light(
     draws: npt.NDArray[Any], columns: Columns, linear: npt.NDArray[np.float32]
 ) -> tuple[Floats, Floats]:
     """Fill in light by lightness; returns the grids, and the pools."""
-    draws["per_white"] = 1 / _of_draws(draws, linear)[:, -1]
+    draws["per_white"] = 1 / _of_draws(draws, linear, -1)
     path = "illumination.scene_light"
     clipped = draws["highlights_sigma_ev"] > 0
     if f"{path}.ambient" not in columns:
@@ -306,12 +313,17 @@ def _fill_scene_light(
     return grids, np.column_stack([*numbers, *falls])
 
 
-def _of_draws(draws: npt.NDArray[Any], linear: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Return the light of levels (N, 256) of draws: of the brightest channel."""
+def _of_draws(
+    draws: npt.NDArray[Any], linear: npt.NDArray[np.float32], levels: int | slice
+) -> npt.NDArray[np.float32]:
+    """Return the light of a level (N), or of some (N, levels), of draws: of the brightest channel.
+
+    Of those alone: whole tables of many draws take long to copy.
+    """
     first, apart = draws["linear"], draws["linear_apart"]
     if not apart.any():
-        return linear[first]
-    channels = np.stack([linear[first + c * apart] for c in range(3)])
+        return linear[first, levels]
+    channels = np.stack([linear[first + c * apart, levels] for c in range(3)])
     return np.maximum(channels.max(axis=0), np.float32(_FAINT))
 
 
@@ -327,7 +339,7 @@ def _most_light(draws: npt.NDArray[Any], linear: npt.NDArray[np.float32]) -> Flo
     may be far above its luminance.
     """
     _, firsts, own = np.unique(draws["linear"], return_index=True, return_inverse=True)
-    tables = _of_draws(draws[firsts], linear)[:, 1:].astype(np.float64)
+    tables = _of_draws(draws[firsts], linear, slice(1, None)).astype(np.float64)
     factors = np.minimum.accumulate((LEVEL_LIGHT[1:] / tables)[:, ::-1], axis=1)[:, ::-1]
     least = np.empty((len(firsts), GUIDES))
     for table, of_levels, found in zip(tables, factors, least, strict=True):

@@ -19,7 +19,7 @@ from .emitters import Glare
 from .exposure import Bands, Exposure, Matrix
 from .numbers.random_bits import PixelSeed
 from .sensor import Sensor
-from .types import u32
+from .types import i32, u32
 
 CHANNELS = ("red", "green", "blue")
 _OF_CHANNELS = ("offset", "shot", "read", "tail", "tail_mean", "rows")
@@ -156,10 +156,11 @@ def pattern_of(draw, gaussian):
 
 
 @scalar
-def noise_of(draw, gaussian, number, grains, curves):
+def noise_of(draw, gaussian, number, grains, curves, curved=True):
     """Return the noise of a draw's developed light; gaussian: as of `pattern_of`.
 
     number: of the draw. grains, curves: float32 arrays (N, 3, GRAIN), (C, 3, FACTORS), of all.
+    curved: False where no draw has a curve or patches, which a GPU's registers are spared then.
     """
     red = draw.red_offset, draw.red_shot, draw.red_read, draw.red_tail_share
     red_rest = draw.red_tail, draw.red_tail_mean, draw.red_rows
@@ -175,13 +176,13 @@ def noise_of(draw, gaussian, number, grains, curves):
         Mixing(draw.mixing_gr, draw.mixing_gg, draw.mixing_br, draw.mixing_bg, draw.mixing_bb),
         draw.noise_wide,
         draw.noise_narrow,
-        draw.grainy,
+        draw.grainy if curved else i32(draw.grainy > 0),
         grains,
         u32(number),
         PixelSeed(draw.seed_lower, draw.seed_upper),
         gaussian,
         curves,
-        u32(draw.curve),
+        u32(draw.curve) if curved else u32(0),
     )
 
 

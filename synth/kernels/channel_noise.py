@@ -211,7 +211,7 @@ def _plain_normals(place, noise):
 @scalar
 def _patchy(channel, pixel, pixels, width, noise):
     """Return noise that a pixel shares with its neighbours, and with its patch."""
-    coarse = noise.grains[noise.number, channel, 3]
+    coarse = noise.grains[noise.number, channel, 3] if noise.grainy > 1 else f32(0)
     total = f32(0)
     if coarse > f32(0):
         total = coarse * _of_patches(channel, pixel, pixels, width, noise)

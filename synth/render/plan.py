@@ -138,6 +138,8 @@ def plan_batch(
     if formed is None:
         most["forms"] = 0
     steps, total = (dict(zip(a.dtype.names or (), a.item(), strict=True)) for a in (most, totals))
+    if table.has_curves:
+        steps |= {f"curved_{name}": steps.pop(name) for name in ("quads", "mosaics")}
     return BatchPlan(images, {name: places for name, places in steps.items() if places}, total)
 
 

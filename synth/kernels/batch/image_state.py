@@ -104,13 +104,14 @@ def image_sensor(image, batch):
 
 
 @scalar
-def noise_of_image(image, batch):
+def noise_of_image(image, batch, curved=True):
     """Return the noise of an image's developed light."""
-    return noise_of(batch.draws[image.draw], GAUSSIAN, image.draw, batch.grains, batch.curves)
+    draw = batch.draws[image.draw]
+    return noise_of(draw, GAUSSIAN, image.draw, batch.grains, batch.curves, curved)
 
 
 @scalar
-def light_of(number, batch):
+def light_of(number, batch, curved=True):
     """Return how light comes to the sensor of an image."""
     image = batch.images[number]
     draw = batch.draws[image.draw]
@@ -122,7 +123,7 @@ def light_of(number, batch):
         spread,
         image.lit,
         u32(256 * draw.linear),
-        u32(256 * draw.linear_apart),
+        u32(256 * draw.linear_apart) if curved else u32(0),
         draw.grid_cells > 0,
         batch.light[number],
         draw.coloured > 0,
@@ -133,14 +134,14 @@ def light_of(number, batch):
 
 
 @scalar
-def output_of(number, batch):
+def output_of(number, batch, curved=True):
     """Return how samples of an image become pixels."""
     image = batch.images[number]
     draw = batch.draws[image.draw]
     coded = draw.degradations_jpeg_quality > 0
     return Output(
         colour_of(draw),
-        noise_of_image(image, batch),
+        noise_of_image(image, batch, curved),
         draw.taps > 0,
         image.plane,
         batch.table[number],
@@ -151,7 +152,7 @@ def output_of(number, batch):
 
 
 @scalar
-def _state_of(number, columns, batch):
+def _state_of(number, columns, batch, curved):
     image = batch.images[number]
     return ImageState(
         image.span_top,
@@ -161,22 +162,28 @@ def _state_of(number, columns, batch):
         batch.draws[image.draw].patterned > 0,
         image.pattern,
         image.mosaic,
-        light_of(number, batch),
+        light_of(number, batch, curved),
         image_sensor(image, batch),
-        output_of(number, batch),
+        output_of(number, batch, curved),
     )
 
 
 @scalar
 def pixel_state(number, batch):
+    """Return an image whose sensor is read pixel by pixel, of draws without curves or patches."""
+    return _state_of(number, batch.images[number].span_columns, batch, False)
+
+
+@scalar
+def curved_state(number, batch):
     """Return an image whose sensor is read pixel by pixel."""
-    return _state_of(number, batch.images[number].span_columns, batch)
+    return _state_of(number, batch.images[number].span_columns, batch, True)
 
 
 @scalar
 def site_state(number, batch):
     """Return an image whose sensor is read site by site."""
-    return _state_of(number, batch.images[number].span_columns + 2 * BORDER, batch)
+    return _state_of(number, batch.images[number].span_columns + 2 * BORDER, batch, True)
 
 
 @scalar

@@ -19,7 +19,14 @@ from . import map_steps as mapping
 from . import noise_steps as noise
 from . import pixel_steps as pixels
 from . import resize_steps as resizing
-from .image_state import next_place, nothing, pixel_state, row_and_column, site_state
+from .image_state import (
+    curved_state,
+    next_place,
+    nothing,
+    pixel_state,
+    row_and_column,
+    site_state,
+)
 
 THREADS = 128
 """Threads of a block, which works on one image. Few, so that many registers a thread leave no room
@@ -121,13 +128,16 @@ PIXELS = (
     _over("spreads", degraded.spread_thread_count, degraded.spread_step),
     _over("patterns", degraded.pattern_thread_count, degraded.pattern_step),
     _over("rows", pixels.row_thread_count, pixels.row_step),
-    _holding(
-        "quads",
-        pixel_state,
-        pixels.quad_thread_count,
-        pixels.quad_step,
-        pixels.quad_levels,
-        REGISTERS,
+    *(
+        _holding(
+            name,
+            state,
+            pixels.quad_thread_count,
+            pixels.quad_step,
+            pixels.quad_levels,
+            REGISTERS,
+        )
+        for name, state in (("quads", pixel_state), ("curved_quads", curved_state))
     ),
     _holding(
         "sites",
@@ -137,7 +147,8 @@ PIXELS = (
         pixels.site_levels,
         REGISTERS,
     ),
-    _holding("mosaics", pixel_state, pixels.mosaic_thread_count, pixels.mosaic_step),
+    _holding("mosaics", pixel_state, pixels.mosaic_thread_count, pixels.mosaic_step, registers=96),
+    _holding("curved_mosaics", curved_state, pixels.mosaic_thread_count, pixels.mosaic_step),
     _holding("blurs", chroma.blurred_image, chroma.blur_thread_count, chroma.blur_step),
     _holding("merges", chroma.merged_image, chroma.merge_thread_count, chroma.merge_step),
 )

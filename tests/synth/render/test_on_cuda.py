@@ -87,10 +87,12 @@ def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additi
         assert not re.findall(r"\b(?:div|sqrt)\.(?:approx|full)[.a-z0-9]*", entry), name
     asked = {
         "mosaics",
+        "curved_mosaics",
         "spreads",
         "patterns",
         "rows",
         "quads",
+        "curved_quads",
         "sites",
         "blurs",
         "merges",
@@ -104,4 +106,4 @@ def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additi
     asked |= {"samples", "transforms", "quantisations", "restorations", "returns", "decodes"}
     assert {name for name, count in joined.items() if count} == asked
     # Reciprocals, which `reciprocal` makes exact.
-    assert refined == {"quads", "sites", "spreads", "grains", "moments", "maps"}
+    assert refined == {"quads", "curved_quads", "sites", "spreads", "grains", "moments", "maps"}

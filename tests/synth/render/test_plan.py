@@ -20,6 +20,7 @@ from gloam.synth.kernels.batch import illumination_steps as field
 from gloam.synth.kernels.batch import jpeg_steps as jpeg
 from gloam.synth.kernels.batch import pixel_steps as pixels
 from gloam.synth.kernels.batch.image_state import (
+    curved_state,
     next_place,
     nothing,
     pixel_state,
@@ -149,7 +150,11 @@ STEPS = LIGHT | {
     "rows": over(pixels.row_thread_count, pixels.row_step),
     "quads": holding(pixel_state, pixels.quad_thread_count, pixels.quad_step, pixels.quad_levels),
     "sites": holding(site_state, pixels.site_thread_count, pixels.site_step, pixels.site_levels),
+    "curved_quads": holding(
+        curved_state, pixels.quad_thread_count, pixels.quad_step, pixels.quad_levels
+    ),
     "mosaics": holding(pixel_state, pixels.mosaic_thread_count, pixels.mosaic_step),
+    "curved_mosaics": holding(curved_state, pixels.mosaic_thread_count, pixels.mosaic_step),
     "blurs": holding(chroma.blurred_image, chroma.blur_thread_count, chroma.blur_step),
     "merges": holding(chroma.merged_image, chroma.merge_thread_count, chroma.merge_step),
     "samples": over(jpeg.sample_thread_count, jpeg.sample_step),
