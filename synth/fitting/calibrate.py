@@ -138,7 +138,7 @@ def adjust_tone(
 ) -> FloatArray:
     """Return values whose tone is moved, pair by pair, and how far they are shifted.
 
-    Of light by lightness the gains alone are moved; without normals, the exposure.
+    Light by lightness has its gains moved alone; without normals, the exposure is.
     """
     if not paired:
         moved = values.copy()
