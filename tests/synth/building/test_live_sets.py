@@ -122,6 +122,7 @@ def test_workers_are_given_kernels_where_lows_are_made(photographs, tmp_path, co
     assert warmed == [expected, expected]
 
 
+@pytest.mark.slow
 def test_building_one_compiles_nothing(photographs, tmp_path):
     """Which takes half a minute on a machine that gloam is new to."""
     code = f"""
