@@ -43,8 +43,7 @@ from ..models import form_of
 from ..recipes.load import recorded_recipe
 from ..recipes.mixture_recipe import single_recipes
 from ..renderers import pixels_of
-from .card import body, head
-from .croissant import croissant
+from .card import body, croissant, head
 from .unit_by_unit import FOLDER, Note, Written, counted, write_shard, write_units
 
 Format = Literal["webdataset", "parquet", "plan"]
