@@ -18,7 +18,7 @@ from ...manifests.sets.close import publish_unit
 from ...manifests.sets.pair_set import Unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample, is_low, is_normal, make_sample, origin_of
 from ..clips import each_low, frame_names, is_clip, named_frames
-from ..decode import decode_image
+from ..input_images import decode_image
 from ..kernels.arrays import Pixels
 from ..models import Draw, LowMaker, draw_columns, parse_draw, records_in
 from ..recipes.load import Recipe

@@ -29,7 +29,7 @@ from ...storage.stores import as_path, place
 from ...storage.untrusted import inside
 from ..building.regenerate import export_layout
 from ..building.remake_unit import sample_with_low
-from ..decode import decode_image
+from ..input_images import decode_image
 from ..kernels.png.file import encode_png
 from .trainer_files import (
     label_path,
