@@ -24,7 +24,7 @@ from ...manifests.images.opening import byte_limit
 from ...manifests.real.real import real_named
 from ...manifests.selection.bounds import KEPT
 from ...manifests.selection.candidates import locations
-from ...manifests.selection.twins import Look, find_twins, hashes_of, look_at_file
+from ...manifests.selection.duplicates import Look, find_twins, hashes_of, look_at_file
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sets.sample import is_normal

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 
 from ...errors import SourceError
-from ...manifests.selection.twins import correlate, thumbnail
+from ...manifests.selection.duplicates import correlate, thumbnail
 from ..kernels.arrays import FloatImage, Pixels
 from .all_statistics import middle
 from .pair_statistics import residual

@@ -31,7 +31,7 @@ from ..kernels.arrays import Pixels
 from ..models import MODEL, draw_many, form_of, has_lamps, parse_draw
 from ..recipes.load import Recipe, recorded_recipe
 from . import WARM
-from .worker import encode_low
+from .make_unit import encode_low
 
 _MEND = (
     "its bytes are as they were written, so the machine or the gloam that made it erred; build the"

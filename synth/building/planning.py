@@ -46,8 +46,8 @@ from ..kernels.compiling.cache_folders import announce_compiling
 from ..models import form_of
 from ..recipes.load import recipe_yaml
 from . import LOADED, WARM
+from .make_unit import PlannedPair, UnitJob
 from .request import Request, deciding_versions, in_form_of
-from .worker import PlannedPair, UnitJob
 
 
 @dataclass
