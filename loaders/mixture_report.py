@@ -13,7 +13,8 @@ from ..manifests.images.normals import encode
 from ..progress import Progress, Silent
 from ..storage.atomic import write_bytes
 from ..synth.reporting.checks import Check
-from ..synth.reporting.report import folder_subject, report
+from ..synth.reporting.report import report
+from ..synth.reporting.subject import folder_subject
 from .mixture import Mixture, at, mixture_in
 from .pair_loader import TorchLoader
 

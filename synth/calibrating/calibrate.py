@@ -16,13 +16,15 @@ import yaml
 from ...errors import ConfigError, SourceError
 from ...progress import Progress, Silent
 from ...storage.atomic import write_bytes
-from . import checks
 from .estimates import (
     Dark,
     Estimate,
     Level,
     Transfer,
     black_of,
+    check_flat,
+    check_flat_pair,
+    clipped_share,
     dark_of,
     fit_gain,
     join_points,
@@ -178,7 +180,7 @@ def _at_iso(
         findings.append(f"ISO {iso:g}: {len(darks)} darks; take two and more, cap on")
         return None
     dark = dark_of(darks)
-    cut = checks.clipped_share(darks, black)
+    cut = clipped_share(darks, black)
     black = black if cut else dark.black.value
     points, used = _transfer_of(flats, black, findings)
     if not points:
@@ -210,14 +212,14 @@ def _transfer_of(
         both = f"{first.path.name}, {second.path.name}"
         bad = False
         for file, mosaic in zip((first, second), mosaics, strict=True):
-            for what in checks.check_flat(mosaic, black, file.white):
+            for what in check_flat(mosaic, black, file.white):
                 findings.append(f"{file.path.name} {what}")
                 bad = bad or what.startswith("clips")
         if bad:
             continue
         made = transfer(mosaics[0], mosaics[1], black, first.white)
         rough = float(np.median(made.variance / np.maximum(made.signal, 1.0)))
-        wrong = checks.check_flat_pair(mosaics[0], mosaics[1], black, rough)
+        wrong = check_flat_pair(mosaics[0], mosaics[1], black, rough)
         findings += [f"{both}: {what}" for what in wrong]
         # Bands are in the difference, and would count as noise; all else goes away in it.
         if not any("bands" in what for what in wrong):
