@@ -42,9 +42,9 @@ from gloam.manifests.selection.measures import measure
 from gloam.manifests.sets.info import read_set
 from gloam.manifests.sources import Source
 from gloam.synth.building.build import build_request
+from gloam.synth.building.make_unit import encode_low
 from gloam.synth.building.regenerate import regenerate
 from gloam.synth.building.request import OutputOptions, Request
-from gloam.synth.building.worker import encode_low
 from gloam.synth.models import LowMaker, draw_many
 from gloam.synth.recipes.load import load_recipe
 

@@ -117,7 +117,7 @@ def make_set(root: Path, rows: int) -> None:
     """Write a set whose tars are sparse and hold nothing."""
     from gloam.manifests.sets.info import BuildNote, SetInfo, write_set
     from gloam.manifests.sets.layouts.layout import unit_name, write_list
-    from gloam.manifests.sets.layouts.shard_writer import index_path, shard_path
+    from gloam.manifests.sets.layouts.shard_tar import index_path, shard_path
     from gloam.manifests.sets.receipts import Receipt, UnitFile, write_receipt
     from gloam.storage.atomic import sha256_bytes
     from gloam.synth.building.request import OutputOptions

@@ -40,7 +40,7 @@ from gloam.loaders.judging import metrics
 from gloam.loaders.judging.intervals import interval
 from gloam.loaders.judging.perceptual import perceptual_measures
 from gloam.manifests.images.decode import decode_as_rgb
-from gloam.manifests.selection import twins
+from gloam.manifests.selection.duplicates import look_at, number_scenes
 from gloam.synth.recipes.load import load_recipe
 
 RECIPES = ("train", "even", "uneven", "upi", "gamma", "mbllen", "agllnet", "maet-gpu")
@@ -144,7 +144,7 @@ def read_pairs(lows: Path, normals: Path) -> list[Pair]:
 
 def scenes_of(pairs: Sequence[Pair]) -> list[int]:
     """Number the scene of each pair; normals that look alike are of one."""
-    return twins.number_scenes([twins.look_at(normal) for _, normal in pairs])
+    return number_scenes([look_at(normal) for _, normal in pairs])
 
 
 Source = Callable[[np.random.Generator, int, int], Iterator[tuple[torch.Tensor, torch.Tensor]]]

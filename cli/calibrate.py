@@ -9,7 +9,7 @@ import click
 from ..progress import Bars
 from ..storage.atomic import write_bytes
 from ..synth.calibrating.calibrate import calibrate as calibrate_camera
-from ..synth.calibrating.figure import draw_calibration
+from ..synth.calibrating.calibrate import draw_calibration
 from .common import FOLDER, PATH, check_output, option_of
 
 

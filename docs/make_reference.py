@@ -22,7 +22,7 @@ from gloam.loaders import options
 from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.parameters.distributions import Distribution
 from gloam.synth.parameters.schema import OneOf, Within
-from gloam.synth.power_law.recipe import PowerLawRecipe
+from gloam.synth.power_law_model import PowerLawRecipe
 
 PLACE = Path(__file__).parent / "reference"
 MADE = "<!-- Made by `make docs` from the code; edit the docstrings, not this page. -->\n"

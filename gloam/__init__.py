@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from .manifests.real.real import sets as sets
     from .manifests.sets.pair_set import open_set as open_set
     from .manifests.sets.stage import stage as stage
+    from .synth.analysis.contact_sheet import preview as preview
     from .synth.analysis.leaks import leaks as leaks
-    from .synth.analysis.preview import preview as preview
     from .synth.analysis.set_statistics import stats as stats
     from .synth.brackets.brackets import brackets as brackets
     from .synth.building.build import build as build
@@ -77,7 +77,7 @@ _NAMES = {
     "manifests.sets.pair_set": "open_set",
     "manifests.sets.stage": "stage",
     "synth.analysis.leaks": "leaks",
-    "synth.analysis.preview": "preview",
+    "synth.analysis.contact_sheet": "preview",
     "synth.analysis.set_statistics": "stats",
     "synth.brackets.brackets": "brackets",
     "synth.building.build": "build",

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..manifests.images.decode import decode_as_rgb
 from ..storage.untrusted import whole
-from ..synth.image_types import image_of
+from ..synth.input_images import image_of
 from ..synth.kernels.arrays import Pixels, Window
 from ..synth.kernels.resize import flip_normalize, resized
 from ..synth.models import LowMaker, draw_many, low_maker

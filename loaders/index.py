@@ -33,7 +33,7 @@ from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.layouts import layout_named
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys
 from ..manifests.sets.layouts.layout import Layout
-from ..manifests.sets.layouts.shard_writer import shard_path
+from ..manifests.sets.layouts.shard_tar import shard_path
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sets.stage import ShardCache
 from ..manifests.sources.folders import check_partners, image_files, list_images

@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from ..errors import ImageRefused, Reason
 from ..manifests.sets.sample import LOW, NORMAL, Sample
-from .decode import decode_image
 from .draws.record import CameraDraw
+from .input_images import decode_image
 from .kernels.arrays import Pixels, Window
 from .kernels.numbers.random_bits import frame_seed
 from .models import Draw, LowMaker, parse_draw

@@ -17,13 +17,11 @@ from .draws.checks import check_camera
 from .draws.record import CameraDraw
 from .draws.sensors import forget_unused
 from .draws.table import DrawTable, concat, table_of, table_of_records
-from .image_types import image_of
+from .input_images import image_of
 from .kernels.arrays import IntArray, Pixels, Window
 from .parameters.drawing import check_numbers, records_of
 from .parameters.keyed_columns import Columns, KeyedColumns
-from .power_law.draw import PowerLawDraw, draw_power_law
-from .power_law.recipe import PowerLawRecipe
-from .power_law.render import render_power_law
+from .power_law_model import PowerLawDraw, PowerLawRecipe, draw_power_law, render_power_law
 from .recipes.load import DEFAULT, Recipe, load_recipe
 from .recipes.mixture_recipe import MixtureRecipe, Single, single_recipes
 from .recipes.overrides import Overrides

@@ -7,9 +7,9 @@ from typing import Any, Literal, get_args
 
 from ..errors import ConfigError
 from ..manifests.sets.sample import LOW, NORMAL, Sample
-from .decode import decode_image
 from .draws.record import CameraDraw
 from .draws.table import table_of_records
+from .input_images import decode_image
 from .kernels.arrays import Pixels
 from .models import Draw, LowMaker, parse_draw, render
 

@@ -80,6 +80,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Together(config, log)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all but the first case of each test slow: `make test-fast` runs one of a kind."""
+    seen: set[str] = set()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        if test in seen:
+            item.add_marker("slow")
+        seen.add(test)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def worker_server() -> None:
     """Have the server that workers are forked from import what those of any test need.

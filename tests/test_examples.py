@@ -23,7 +23,7 @@ PLACES = {
     "gloam.calibrate": "gloam.synth.calibrating.calibrate",
     "gloam.export": "gloam.synth.publishing.export",
     "gloam.fit": "gloam.synth.fitting.fit",
-    "gloam.preview": "gloam.synth.analysis.preview",
+    "gloam.preview": "gloam.synth.analysis.contact_sheet",
     "gloam.publish": "gloam.synth.publishing.publish",
     "gloam.rebuild": "gloam.synth.publishing.rebuild",
     "gloam.report": "gloam.synth.reporting.report",

@@ -100,6 +100,7 @@ loader.close()
 """
 
 
+@pytest.mark.slow
 def test_scripts_without_a_main_guard_build_and_load(photographs, tmp_path):
     pytest.importorskip("torch")
     for name, code, last in (("build", BUILDS, "running"), ("load", LOADS, "24")):

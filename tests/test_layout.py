@@ -23,10 +23,10 @@ FLOORS = [
 ]
 SYNTH = [
     {"kernels"},
-    {"parameters", "image_types"},
+    {"parameters", "input_images"},
     {"degradations"},
-    {"camera", "decode"},
-    {"draws", "power_law"},
+    {"camera"},
+    {"draws", "power_law_model"},
     {"recipes", "render"},
     {"models"},
     {"renderers", "clips"},

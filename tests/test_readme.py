@@ -37,6 +37,7 @@ def test_there_is_something_to_run():
     assert len(SNIPPETS) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["uneven", "gamma", "train"])
 def test_commands_run_on_a_set_of_every_model(recipe, photographs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -33,7 +33,7 @@ from ...manifests.sets.pair_set import PairSet
 from ...manifests.sources import Location
 from ...manifests.sources.containers import read
 from ...synth.clips import frame_name
-from ...synth.decode import decode_image
+from ...synth.input_images import decode_image
 from ...synth.kernels.arrays import Pixels
 from ...synth.kernels.png.decode import decode_pngs, png_size
 from ...synth.kernels.png.file import SIGNATURE

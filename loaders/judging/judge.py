@@ -17,13 +17,12 @@ from ...manifests.images.decode import decode_at_depth
 from ...manifests.images.opening import byte_limit
 from ...manifests.real.real import RealSet, real_named
 from ...manifests.real.rules import Match, set_names
-from ...manifests.selection.twins import Look, look_at, number_scenes
+from ...manifests.selection.duplicates import Look, look_at, number_scenes
 from ...manifests.sources.folders import image_files
 from ...manifests.sources.matching import normalize_name
 from ...progress import Progress, Silent
 from ...storage.untrusted import read_regular
-from ...synth.analysis.scene_match import mismatch
-from ...synth.analysis.wrong_pairs import brightness, mismatch_line, refuse_swapped
+from ...synth.analysis.wrong_pairs import brightness, mismatch, mismatch_line, refuse_swapped
 from ..index import list_pairs
 from . import metrics
 from .perceptual import ABOUT, perceptual_measures

@@ -27,7 +27,7 @@ from ...storage.atomic import (
 from ...storage.parquet import read_table
 from ...storage.stores import map_concurrent
 from ...storage.untrusted import parse_json, read_regular
-from ..labels.coco_json import annotation_path, write_annotations
+from ..labels.coco import annotation_path, write_annotations
 from ..labels.label_table import CLASS_LIST, LABELS, read_about, read_left_out
 from ..labels.photo_labels import BOXES, labels_of
 from ..selection.plan import SPARE, SPLITS, TEST

@@ -22,7 +22,7 @@ from ..labels.label_table import LABELS, read_about, read_left_out
 from .info import EDITABLE, PAIRS, PLAN, SET_FILE, WORK_FOLDER, SetInfo
 from .layouts import layout_named
 from .layouts.layout import LISTS, read_list
-from .layouts.shard_check import Examined
+from .layouts.shard_tar import Examined
 from .pair_set import PairSet, open_set
 from .receipts import FileFacts, Receipt, read_receipt
 from .stored_labels import read_label_arrays

@@ -75,7 +75,7 @@ class Sample:
     def decoded(self, name: str, decode: Callable[[bytes, str], Pixels] = decode_any) -> Pixels:
         """Decode an image among the members, uint8 RGB (H, W, 3).
 
-        decode: function of bytes and suffix; such as `gloam.synth.decode.decode_image`, which is
+        decode: function of bytes and suffix; `gloam.synth.input_images.decode_image`, say, which is
           faster for PNGs that gloam wrote.
 
         Raises ImageRefused when it is damaged, or not there.

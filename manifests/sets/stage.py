@@ -24,10 +24,10 @@ from ...storage.atomic import (
 from ...storage.locks import exclusive
 from ...storage.stores import as_path, map_concurrent
 from ...storage.untrusted import inside, open_regular
-from ..labels.coco_json import FOLDERS as ANNOTATIONS
+from ..labels.coco import FOLDERS as ANNOTATIONS
 from ..selection.plan import SPLITS
 from .info import README, SET_FILE, WORK_FOLDER, SetInfo, read_set
-from .layouts.shard_writer import index_path, shard_path
+from .layouts.shard_tar import index_path, shard_path
 from .pair_set import PairSet, open_set
 from .receipts import UnitFile, read_receipt
 from .workspace import refuse_broken_link

@@ -1,26 +1,34 @@
-"""`gloam.leaks`: find pictures of one set that another also has."""
+"""`gloam.leaks`: find pictures of one set that another also has, and keep them out of a build."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from PIL import Image
 
 from ...engines.local import count, local_engine
-from ...errors import ImageRefused, SourceError
+from ...errors import ConfigError, ImageRefused, SourceError
+from ...manifests.clips.listing import locates_clip
 from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.npy import MAGIC, npy_as_png
 from ...manifests.images.opening import byte_limit
 from ...manifests.real.real import real_named
-from ...manifests.selection.twins import Look, find_twins, hashes_of, look_at_file
+from ...manifests.selection.bounds import KEPT
+from ...manifests.selection.candidates import locations
+from ...manifests.selection.duplicates import Look, find_twins, hashes_of, look_at_file
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sets.sample import is_normal
+from ...manifests.sources import read
 from ...manifests.sources.folders import list_images
 from ...progress import Progress, Silent
 from ...storage.stores import as_path
@@ -209,3 +217,60 @@ def _pixels(wanted: set[str], sets: list[str]) -> dict[str, Pixels]:
             image.thumbnail((_WIDTH, _WIDTH))
             found[path] = np.asarray(image)
     return found
+
+
+EXCLUDED = "of a scene to keep out"
+"""The reason of a candidate that shows what a picture of those sets shows."""
+
+
+@lru_cache(maxsize=8)
+def pictures(sets: tuple[str, ...]) -> tuple[Seen, ...]:
+    """Look at the pictures of some sets.
+
+    Raises ConfigError when one cannot be read: its scene could not be kept out.
+    """
+    unreadable: list[str] = []
+    found = tuple(seen for one in sets for seen in measure_pictures(one, unreadable))
+    if unreadable:
+        raise ConfigError(f"--exclude: {unreadable[0]}", key="exclude")
+    return found
+
+
+def sum_of(sets: tuple[str, ...]) -> str:
+    """Return a checksum of the scenes of some sets, whatever their paths; a checksum as it is."""
+    if len(sets) == 1 and re.fullmatch("[0-9a-f]{64}", sets[0]):
+        return sets[0]
+    looks = [one.look for one in pictures(sets)]
+    shown = sorted((one.hash, one.thumbnail.astype(np.int64).tobytes()) for one in looks)
+    return sha256(repr(shown).encode()).hexdigest()
+
+
+def refuse_known_scenes(candidates: pa.Table, sets: Sequence[str]) -> pa.Table:
+    """Refuse the candidates that show a scene of one of the sets.
+
+    candidates: of `measure_candidates`.
+    sets: see `gloam.leaks`.
+
+    Raises ConfigError when candidates are clips.
+    """
+    known = list(pictures(tuple(sets)))
+    places = list(locations(candidates))
+    if any(map(locates_clip, places)):
+        raise ConfigError("--exclude: is for photographs, not for clips", key="exclude")
+    reasons, details = (candidates.column(name).to_pylist() for name in ("reason", "detail"))
+    usable = np.array([i for i, reason in enumerate(reasons) if reason == KEPT], np.int64)
+    hashes = candidates.column("perceptual_hash").to_numpy()[usable]
+
+    def look(number: int) -> Look | None:
+        try:
+            return look_at_file(read(places[usable[number]]))
+        except ImageRefused:  # since it was measured; its pair will be refused
+            return None
+
+    for number, other, bits in find_twins([hashes], look, [one.look for one in known]):
+        reasons[usable[number]] = EXCLUDED
+        details[usable[number]] = f"{known[other].path.rpartition('/')[2]}, {bits} bits apart"
+    for name, values in (("reason", reasons), ("detail", details)):
+        column = pa.array(values, candidates.schema.field(name).type)
+        candidates = candidates.set_column(candidates.column_names.index(name), name, column)
+    return candidates

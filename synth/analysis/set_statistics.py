@@ -1,4 +1,7 @@
-"""Statistics of a set or of folders of images, measured by several workers."""
+"""Statistics of a set or of folders of images, measured by several workers.
+
+Kept in files, they are columns to compare others with.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import yaml
 
 from ...engines.engine import Counted, Engine, check_paths, ignore_progress
 from ...engines.local import LocalEngine, count, local_engine
-from ...errors import ImageRefused, SetError, SourceError
+from ...errors import ConfigError, ImageRefused, SetError, SourceError
+from ...manifests.config import load_yaml
 from ...manifests.images.decode import read_rgb
 from ...manifests.sets.pair_set import PairSet, Unit, is_set, open_set
 from ...manifests.sources.folders import image_pairs
@@ -24,12 +29,10 @@ from ..models import component_of, has_lamps, parse_draw
 from ..recipes.load import recorded_recipe
 from ..recipes.mixture_recipe import MixtureRecipe
 from ..renderers import pixels_of
-from .all_statistics import all_statistics
-from .clip_statistics import clip_statistics
-from .pair_statistics import summary
+from .all_statistics import ALL_LABELS, all_statistics
+from .pair_statistics import PERCENTILES, clip_statistics, summary
 from .photon_transfer import TransferPoint, pool_points, transfer_points
-from .scene_match import mismatch
-from .wrong_pairs import brighter_area, brightness, refuse_swapped
+from .wrong_pairs import brighter_area, brightness, mismatch, refuse_swapped
 
 _GROUP = 20  # pairs of folders a task
 
@@ -305,3 +308,60 @@ def _measure_files(
             own = brightness(low, normal), brighter_area(low, normal), mismatch(low, normal)
             made.append(_Pair(name, row, *own))
     return made, damaged
+
+
+DEFINITIONS = 1
+"""Raised when a statistic is measured in another way: columns of other definitions are refused."""
+_ENOUGH = 5  # images that have a statistic: percentiles of fewer say nothing
+_KEYS = {"name", "pairs", "definitions", "percentiles", "statistics"}
+
+
+def reference_yaml(measured: Measured, name: str) -> bytes:
+    """Return statistics as a reference column; without those that fewer than 5 pairs have.
+
+    name: of the column.
+    """
+    enough = min(_ENOUGH, len(measured.rows))
+    table = {
+        key: [float(f"{value:.6g}") for value in values]
+        for key, values in summary(measured.rows).items()
+        if sum(math.isfinite(row.get(key, math.nan)) for row in measured.rows) >= enough
+    }
+    values = {
+        "name": name,
+        "pairs": len(measured.rows),
+        "definitions": DEFINITIONS,
+        "percentiles": list(PERCENTILES),
+        "statistics": table,
+    }
+    return yaml.safe_dump(values, sort_keys=False, default_flow_style=None).encode()
+
+
+def read_reference(path: Path) -> tuple[str, dict[str, Any]]:
+    """Read a column that `reference_yaml` wrote: its name, and percentiles or medians.
+
+    Raises ConfigError when it is no such file, or of other definitions.
+    """
+    values = load_yaml(path)
+    if values.keys() != _KEYS or not isinstance(values["statistics"], dict):
+        raise ConfigError(f"{path}: not a reference; gloam stats --save-reference writes them")
+    if values["definitions"] != DEFINITIONS or values["percentiles"] != list(PERCENTILES):
+        raise ConfigError(
+            f"{path}: its statistics are of definitions {values['definitions']}, this gloam"
+            f" measures those of {DEFINITIONS}: measure that set again"
+        )
+    for name, numbers in values["statistics"].items():
+        if name not in ALL_LABELS or not _three(numbers):
+            raise ConfigError(
+                f"{path}: statistics.{name} = {numbers}: expected three numbers, percentiles"
+                f" {', '.join(map(str, PERCENTILES))}, of a statistic that gloam stats --json names"
+            )
+    return str(values["name"]), values["statistics"]
+
+
+def _three(numbers: Any) -> bool:
+    return (
+        isinstance(numbers, list)
+        and len(numbers) == len(PERCENTILES)
+        and all(isinstance(one, int | float) and math.isfinite(one) for one in numbers)
+    )

@@ -41,14 +41,14 @@ from ...storage.atomic import remove_tree
 from ...storage.locks import exclusive
 from ...storage.parquet import read_table
 from ...storage.stores import as_path, in_store
+from ..analysis.leaks import pictures
 from ..recipes.load import Recipe, load_recipe
 from ..recipes.overrides import Overrides, override_texts
 from .draw_columns import draw_fields
-from .excluded_scenes import pictures
+from .make_unit import make_unit
 from .planning import Planned, Run, jobs_of, list_sources, load_or_make_plan, units_of
 from .readme import write_readme
 from .request import BuildFile, Request, recorded_versions
-from .worker import make_unit
 
 _WINDOWS = ("frames", "stride", "step")
 

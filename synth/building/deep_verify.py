@@ -26,12 +26,12 @@ from ..analysis.wrong_pairs import (
     brightness,
 )
 from ..clips import frame_names, is_clip, named_frames, render_clip
-from ..decode import decode_image
+from ..input_images import decode_image
 from ..kernels.arrays import Pixels
 from ..models import MODEL, draw_many, form_of, has_lamps, parse_draw
 from ..recipes.load import Recipe, recorded_recipe
 from . import WARM
-from .worker import encode_low
+from .make_unit import encode_low
 
 _MEND = (
     "its bytes are as they were written, so the machine or the gloam that made it erred; build the"

@@ -41,13 +41,13 @@ from ...manifests.sets.tables import read_plan
 from ...manifests.sets.workspace import refuse_changes, refuse_mixing
 from ...progress import Progress
 from ...storage.atomic import sha256_bytes, write_bytes
+from ..analysis.leaks import refuse_known_scenes
 from ..kernels.compiling.cache_folders import announce_compiling
 from ..models import form_of
 from ..recipes.load import recipe_yaml
 from . import LOADED, WARM
-from .excluded_scenes import refuse_known_scenes
+from .make_unit import PlannedPair, UnitJob
 from .request import Request, deciding_versions, in_form_of
-from .worker import PlannedPair, UnitJob
 
 
 @dataclass

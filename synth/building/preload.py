@@ -11,6 +11,6 @@ import signal
 # after this.
 _handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-from . import worker  # noqa: E402, F401 - with all that making a unit imports
+from . import make_unit  # noqa: E402, F401 - with all that making a unit imports
 
 signal.signal(signal.SIGINT, _handler)

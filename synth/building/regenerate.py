@@ -46,8 +46,8 @@ from ..models import form_of
 from ..recipes.load import Recipe, load_recipe, recipe_yaml, recorded_recipe
 from ..recipes.overrides import Overrides, override_texts
 from .build import close_set
+from .make_unit import RemakeJob, remake_unit
 from .planning import parquet_bytes, units_of, warm_workers
-from .remake_unit import Job, remake_unit
 from .request import deciding_versions, in_form_of
 
 
@@ -278,13 +278,13 @@ def _begin(origin: Path, root: Path, note: BuildNote, splits: SplitAgain | None)
 
 def _jobs(
     origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None, splits: SplitAgain | None
-) -> list[Job]:
+) -> list[RemakeJob]:
     output, units = note.request.output, {unit.name: unit for unit in origin.units()}
     parts = {name: SplitPart(name, None) for name in units} if splits is None else splits.parts
     common = root, note.fingerprint, recipe, note.request.seed, output, note.lows_only
     form = form_of(note.versions)
     return [
-        Job(name, units[parts[name].unit], *common, parts[name].keys, form)
+        RemakeJob(name, units[parts[name].unit], *common, parts[name].keys, form)
         for name in missing_units(root, output.layout, parts, note)
     ]
 

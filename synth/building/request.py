@@ -17,10 +17,10 @@ from ...manifests.selection.bounds import EVERYTHING, Profile
 from ...manifests.selection.measures import MEASURES
 from ...manifests.selection.plan import PlanOptions
 from ...manifests.sources import Source
+from ..analysis.leaks import sum_of
 from ..kernels.png.file import CODING
 from ..models import MODEL, draws_version
 from ..recipes.load import DEFAULT, Recipe
-from .excluded_scenes import sum_of
 
 _DECIDING = ("gloam", "simplejpeg", "opencv-python-headless", "pillow")
 """Distributions whose code decides bytes of a set; their versions are part of its fingerprint."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import re
 from collections import defaultdict
@@ -12,15 +13,18 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from ...errors import SourceError
+from ...errors import ConfigError, SourceError
 from ...progress import Progress, Silent
-from . import checks
+from ...storage.atomic import write_bytes
 from .estimates import (
     Dark,
     Estimate,
     Level,
     Transfer,
     black_of,
+    check_flat,
+    check_flat_pair,
+    clipped_share,
     dark_of,
     fit_gain,
     join_points,
@@ -176,7 +180,7 @@ def _at_iso(
         findings.append(f"ISO {iso:g}: {len(darks)} darks; take two and more, cap on")
         return None
     dark = dark_of(darks)
-    cut = checks.clipped_share(darks, black)
+    cut = clipped_share(darks, black)
     black = black if cut else dark.black.value
     points, used = _transfer_of(flats, black, findings)
     if not points:
@@ -208,14 +212,14 @@ def _transfer_of(
         both = f"{first.path.name}, {second.path.name}"
         bad = False
         for file, mosaic in zip((first, second), mosaics, strict=True):
-            for what in checks.check_flat(mosaic, black, file.white):
+            for what in check_flat(mosaic, black, file.white):
                 findings.append(f"{file.path.name} {what}")
                 bad = bad or what.startswith("clips")
         if bad:
             continue
         made = transfer(mosaics[0], mosaics[1], black, first.white)
         rough = float(np.median(made.variance / np.maximum(made.signal, 1.0)))
-        wrong = checks.check_flat_pair(mosaics[0], mosaics[1], black, rough)
+        wrong = check_flat_pair(mosaics[0], mosaics[1], black, rough)
         findings += [f"{both}: {what}" for what in wrong]
         # Bands are in the difference, and would count as noise; all else goes away in it.
         if not any("bands" in what for what in wrong):
@@ -237,3 +241,42 @@ def _pairs(flats: list[tuple[RawFile, float]]) -> list[tuple[RawFile, RawFile]]:
             made.append((one, other))
         i += 2 if same else 1
     return made
+
+
+def draw_calibration(found: CameraCalibration, path: Path) -> None:
+    """Draw photon transfer with its lines, and gain and noise over ISO, as a PNG.
+
+    Raises ConfigError when matplotlib is missing.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ConfigError("--figure needs matplotlib: pip install 'gloam[figures]'") from error
+    figure = Figure(figsize=(13, 5), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for one in found.isos:
+        points = left.plot(
+            one.points.signal, one.points.variance, ".", markersize=2, alpha=0.4, rasterized=True
+        )[0]
+        ends = np.array([max(one.points.signal.min(), 1.0), one.points.signal.max()])
+        dark = one.dark.read.value**2
+        left.plot(
+            ends, one.gain.value * ends + dark, color=points.get_color(), label=f"ISO {one.iso:g}"
+        )
+    left.set(xscale="log", yscale="log", xlabel="signal over black, DN", ylabel="variance, DN²")
+    left.set_title("photon transfer: points of patches, lines of the fit")
+    left.legend(fontsize="small")
+    isos = [one.iso for one in found.isos]
+    for name, estimates in {
+        "K, DN per electron": [one.gain for one in found.isos],
+        "read noise, DN": [one.dark.read for one in found.isos],
+        "row noise, DN": [one.dark.row for one in found.isos],
+    }.items():
+        values, errors = zip(*estimates, strict=True)
+        right.errorbar(isos, values, yerr=errors, marker="o", capsize=3, label=name)
+    right.set(xscale="log", yscale="log", xlabel="ISO")
+    right.set_title(found.name)
+    right.legend(fontsize="small")
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=100)
+    write_bytes(path, buffer.getvalue())

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..analysis.all_statistics import TONES
 from ..analysis.noise_statistics import LEVELS
-from ..analysis.tone_statistics import TONES
 from ..kernels.arrays import FloatArray, IntArray
 from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, toe_of
 from .columns import CHANNELS, NEUTRAL, NODES, Shared, clip_to_bounds, column_indices

@@ -14,13 +14,13 @@ from ...manifests.images.jpeg_file import jpeg_quality
 from ...manifests.sources.folders import image_pairs
 from ...storage.untrusted import read_regular
 from ..analysis.all_statistics import middle
-from ..analysis.scene_match import mismatch
 from ..analysis.wrong_pairs import (
     BRIGHTER,
     WAY_OUT,
     brighter,
     brightness,
     damage_line,
+    mismatch,
     mismatch_line,
 )
 from ..kernels.arrays import FloatImage, Pixels

@@ -20,16 +20,16 @@ from ...manifests.labels.label_table import read_about
 from ...manifests.labels.photo_labels import BOXES
 from ...manifests.selection.plan import SPLITS
 from ...manifests.sets.info import WORK_FOLDER, SetInfo
-from ...manifests.sets.layouts.shard_writer import shard_path
+from ...manifests.sets.layouts.shard_tar import shard_path
 from ...manifests.sets.pair_set import PairSet, Unit, open_set, require_images
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress, Silent
 from ...storage.atomic import canonical_json, flush, sha256_bytes, write_bytes
 from ...storage.stores import as_path, place
 from ...storage.untrusted import inside
+from ..building.make_unit import sample_with_low
 from ..building.regenerate import export_layout
-from ..building.remake_unit import sample_with_low
-from ..decode import decode_image
+from ..input_images import decode_image
 from ..kernels.png.file import encode_png
 from .trainer_files import (
     label_path,

@@ -34,17 +34,16 @@ from ...storage.untrusted import opened
 from ..analysis.contact_sheet import Tile, describe_draw, sheet, tiles_of
 from ..analysis.set_statistics import measure_set
 from ..building.draw_columns import draw_fields, with_all_columns
+from ..building.make_unit import draw_of, sample_with_low
 from ..building.planning import parquet_bytes
 from ..building.readme import HUB_SPLITS as _SPLITS
 from ..building.readme import bibtex, code, config_of, sample_features
-from ..building.remake_unit import draw_of, sample_with_low
 from ..camera.recipe import CameraRecipe
 from ..models import form_of
 from ..recipes.load import recorded_recipe
 from ..recipes.mixture_recipe import single_recipes
 from ..renderers import pixels_of
-from .card import body, head
-from .croissant import croissant
+from .card import body, croissant, head
 from .unit_by_unit import FOLDER, Note, Written, counted, write_shard, write_units
 
 Format = Literal["webdataset", "parquet", "plan"]

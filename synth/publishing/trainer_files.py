@@ -12,12 +12,12 @@ from typing import Any
 import yaml
 
 from ...errors import ConfigError
-from ...manifests.labels.coco_json import annotation_path, write_annotations
+from ...manifests.labels.coco import annotation_path, write_annotations
 from ...manifests.labels.photo_labels import labels_of
 from ...manifests.selection.plan import SPLITS, TRAIN, VAL
 from ...manifests.sets.layouts.extents import BLOCK
 from ...manifests.sets.layouts.shard_index import read_index
-from ...manifests.sets.layouts.shard_writer import index_path, shard_path
+from ...manifests.sets.layouts.shard_tar import index_path, shard_path
 from ...manifests.sets.sample import LOW, NORMAL
 from ...storage.atomic import remove_tree, sha256_file, write_bytes
 from ...storage.untrusted import read_regular

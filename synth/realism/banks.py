@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..analysis.all_statistics import TONE_LABELS
 from ..analysis.noise_statistics import NOISE_LABELS
-from ..analysis.tone_statistics import TONE_LABELS
 from ..kernels.arrays import FloatArray
 
 _REGISTRATION = ("shift", "detail")

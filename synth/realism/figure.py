@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..analysis.all_statistics import TONES
 from ..analysis.contact_sheet import brighten
 from ..analysis.noise_statistics import LEVELS
-from ..analysis.tone_statistics import TONES
 from .banks import columns
 from .comparison import Realism
 from .patches import Patch

@@ -12,8 +12,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..analysis.all_statistics import TONES
 from ..analysis.noise_statistics import CHANNELS, LEVELS
-from ..analysis.tone_statistics import TONES
 from ..kernels.arrays import FloatArray
 from .banks import columns
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..analysis.all_statistics import TONES
 from ..analysis.noise_statistics import CHANNELS, LEVELS
-from ..analysis.tone_statistics import TONES
 from ..kernels.arrays import FloatArray
 from .banks import BANKS, columns
 

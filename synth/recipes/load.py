@@ -19,7 +19,7 @@ from pydantic import Field
 from ...errors import ConfigError
 from ...manifests.config import validate
 from ..camera.recipe import CameraRecipe
-from ..power_law.recipe import PowerLawRecipe
+from ..power_law_model import PowerLawRecipe
 from .mixture_components import mixture_values
 from .mixture_recipe import MixtureRecipe, mixture_name, parse_weights
 from .overrides import (

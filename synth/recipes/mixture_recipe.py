@@ -16,7 +16,7 @@ from ..camera.recipe import CameraRecipe
 from ..kernels.arrays import IntArray
 from ..parameters.keyed_columns import KeyedColumns
 from ..parameters.schema import Section
-from ..power_law.recipe import PowerLawRecipe
+from ..power_law_model import PowerLawRecipe
 
 Single = Annotated[CameraRecipe | PowerLawRecipe, Field(discriminator="model")]
 _PURPOSE = "mixture"

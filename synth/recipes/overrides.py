@@ -10,7 +10,7 @@ from typing import Any
 from ...errors import ConfigError, GloamWarning
 from ...manifests.config import shorten, validate
 from ..camera.recipe import CameraRecipe
-from ..power_law.recipe import PowerLawRecipe
+from ..power_law_model import PowerLawRecipe
 from .mixture_recipe import Single, flat_values, merge_values
 from .recipe_files import with_files
 

@@ -12,8 +12,7 @@ from ..kernels.curves import encoding, srgb_to_linear
 from ..kernels.demosaic import BILINEAR, BORDER
 from ..kernels.level_moments import fill_encoded
 from ..kernels.moments import ROUNDING
-from ..power_law.draw import PowerLawDraw
-from ..power_law.render import curve_table
+from ..power_law_model import PowerLawDraw, curve_table
 from .mosaic_noise import demosaic_weights, demosaiced
 from .noise_map import NoiseMap, as_rounded, lights_of_levels, quadrature
 from .window import cut
@@ -22,7 +21,7 @@ from .window import cut
 def power_law_map(
     normal: Pixels, draw: PowerLawDraw, window: Window | None = None, lit_as: Pixels | None = None
 ) -> NoiseMap:
-    """Return what a draw knows of a low, or a window of it; see `power_law.render`.
+    """Return what a draw knows of a low, or a window of it; see `render_power_law`.
 
     There is no field of light: NaN. Raises ValueError as `render_power_law` does.
     """

@@ -14,8 +14,7 @@ from ...progress import Progress, Silent
 from ...storage.atomic import write_bytes
 from ...storage.stores import as_path
 from ..analysis.pair_statistics import reference_statistics
-from ..analysis.references import read_reference
-from ..analysis.set_statistics import measure_folders
+from ..analysis.set_statistics import measure_folders, read_reference
 from ..realism.comparison import Rows, compare_rows
 from ..realism.two_sample import require_classifier
 from .checks import Check

@@ -20,9 +20,8 @@ from ...manifests.config import parse_yaml
 from ...manifests.images.header import read_header
 from ...manifests.images.normals import load_normal
 from ...storage.atomic import write_bytes
-from ..analysis.contact_sheet import brighten
+from ..analysis.contact_sheet import brighten, say_refused
 from ..analysis.pair_statistics import LABELS, pair_statistics, reference_statistics
-from ..analysis.preview import say_refused
 from ..camera.calibrated_sensors import camera_names, iso_range
 from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png

@@ -26,6 +26,7 @@ def losses(*command: str) -> list[float]:
     return [float(text) for text in re.findall(r"loss ([0-9.]+)", done.stdout)]
 
 
+@pytest.mark.slow
 def test_a_classifier_learns_from_lows(tmp_path):
     source = class_source(tmp_path / "classes", 40)
     gloam.build(tmp_path / "set", f"classes={source}", val=10, **OPTIONS)

@@ -45,6 +45,7 @@ WITHOUT_JPEG = load_recipe("uneven", ["degradations.jpeg.probability=0"])  # map
 BEHIND_A_DEMOSAIC = load_recipe("even", ["isp.demosaic=malvar", "isp.chroma.strength=0.6"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "recipe", [WITHOUT_JPEG, "night-lights", "train", "extreme", "agllnet", BEHIND_A_DEMOSAIC]
 )

@@ -259,6 +259,7 @@ def processes_of(loader) -> list:
     return loader.backend._loader._iterator._workers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_process_that_died_is_told_and_the_next_pass_has_new_ones(shards, number):
     few = {"batch_size": 2, "prefetch": 1}  # so that most is still to be made
@@ -320,6 +321,7 @@ for more in ({}, {"size": None, "pad": True}):
 """
 
 
+@pytest.mark.slow
 def test_batches_pass_where_shared_memory_is_small(shards):
     """Containers have little too, though 64 MB."""
     run = f'mount -t tmpfs -o size=1m tmpfs /dev/shm && exec {sys.executable} -c "$0" {shards}'
@@ -347,6 +349,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 def test_processes_end_with_their_program_however_it_ends(shards, number):
     command = [sys.executable, "-c", ORPHANS, str(shards)]
@@ -375,6 +378,7 @@ def _in_daemon(root, queue):
     queue.put((batches, [str(one.message) for one in said]))
 
 
+@pytest.mark.slow
 def test_a_daemon_which_may_have_no_processes_decodes_by_itself(shards):
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()

@@ -24,7 +24,7 @@ from ..receipts import Receipt, UnitFile, file_of
 from ..sample import LOW, NORMAL, RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Filed, Keys, Texts
 from .layout import list_path, read_list, split_of, write_list
-from .shard_check import Examined
+from .shard_tar import Examined
 
 METADATA = "metadata.jsonl"
 """A split's file of the pairs' images, by which Hugging Face's imagefolder gives a row a pair."""

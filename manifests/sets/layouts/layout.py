@@ -17,7 +17,7 @@ from ....storage.untrusted import LIST_LINES, inside, outside, read_file, shown
 from ..receipts import Receipt, UnitFile
 from ..sample import Sample
 from .extents import Extents, Keys
-from .shard_check import Examined
+from .shard_tar import Examined
 
 LISTS = "lists"
 """The folder of a set's lists."""

@@ -36,9 +36,17 @@ from ..receipts import Receipt, read_receipt
 from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Keys, TarKeys, Tarred, Texts
 from .layout import list_path, read_list, write_list
-from .shard_check import Examined, examine_shard, glance_shard
 from .shard_index import INDEX_VERSION, Columns, Member, read_columns, read_index
-from .shard_writer import ShardWriter, index_name, index_path, shard_name, shard_path
+from .shard_tar import (
+    Examined,
+    ShardWriter,
+    examine_shard,
+    glance_shard,
+    index_name,
+    index_path,
+    shard_name,
+    shard_path,
+)
 
 _MANY = 256  # units that are worth threads
 Whole = npt.NDArray[np.uint32]

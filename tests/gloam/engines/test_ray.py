@@ -95,6 +95,7 @@ def waits(folder: Path, number: int) -> int:
     return number
 
 
+@pytest.mark.slow
 def test_results_come_in_order_and_are_counted(engine):
     seen: list[int] = []
     assert list(engine.map(squared, range(40), seen.append)) == [n**2 for n in range(40)]
@@ -121,6 +122,7 @@ def test_an_error_of_a_job_is_raised_as_it_is(engine):
     assert raised.value.key == "number"
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced(engine, tmp_path):
     assert list(engine.map(partial(dies_at_first, tmp_path), range(9))) == list(range(9))
 
@@ -245,6 +247,7 @@ def test_nodes_workers_and_the_driver_may_die(cluster, photographs, tmp_path, lo
     assert files_of(root) == local
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_a_line_and_leaves_the_cluster(cluster, engine, photographs, tmp_path, local):
     process = command(photographs, tmp_path / "set", cluster.address)
     while not list((tmp_path / "set" / "receipts").glob("*.json")) and process.poll() is None:

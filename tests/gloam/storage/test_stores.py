@@ -187,6 +187,7 @@ def test_a_reader_reads_every_byte_wherever_it_is(bucket):
     assert path.read_range(2_999_999, 10) == data[-1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["500", "reset", "truncate", "stall"])
 def test_a_request_that_fails_is_made_again(through, bucket, how, monkeypatch):
     monkeypatch.setenv(store_requests.PATIENCE, "8")  # and a stall is one of two seconds

@@ -172,6 +172,7 @@ def wait_for_the_last(group):
             time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_processes_end_with_the_one_that_started_them(video):
     running = subprocess.Popen(
         [sys.executable, "-c", SCRIPT, video.container],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 
+import pytest
+
 from gloam.loaders.lows import LiveLows
 from gloam.loaders.render.cuda_lows import _MANY, EpochDraws
 from gloam.synth.recipes.load import load_recipe
@@ -20,6 +22,7 @@ def draw_some_epochs():
     draws.close()
 
 
+@pytest.mark.slow
 def test_a_child_of_multiprocessing_ends_when_its_draws_are_closed():
     child = multiprocessing.get_context("spawn").Process(target=draw_some_epochs)
     child.start()

@@ -145,6 +145,7 @@ def test_pipelines_give_the_loaders_tensors(made, tmp_path, size, options):
         assert (found == wanted).all()
 
 
+@pytest.mark.slow
 def test_a_server_gives_the_loaders_tensors_and_lows(made, tmp_path):
     ask = client().ask
     keys, images = normals(made)

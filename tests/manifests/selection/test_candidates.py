@@ -318,6 +318,7 @@ def tiny_tar(path: Path, write_tar: Any, photograph: Any, encoded: Any) -> Path:
     return write_tar(path, {f"{i:05d}.png": tiny for i in range(MANY)})
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_where_its_last_part_ended(
     tmp_path: Path, write_tar: Any, photograph: Any, encoded: Any
 ) -> None:

@@ -329,6 +329,7 @@ OTHER_CPUS = [
 ]
 
 
+@pytest.mark.slow
 def test_measures_do_not_depend_on_the_instructions_of_a_cpu(
     photograph: Any, encoded: Any, tmp_path: Any
 ) -> None:

@@ -14,7 +14,7 @@ from gloam.manifests.sets.close import publish_unit
 from gloam.manifests.sets.info import BuildNote
 from gloam.manifests.sets.layouts import LAYOUTS
 from gloam.manifests.sets.layouts.shard_index import read_index
-from gloam.manifests.sets.layouts.shard_writer import index_path, shard_path
+from gloam.manifests.sets.layouts.shard_tar import index_path, shard_path
 from gloam.manifests.sets.problems import Kind, Problem, check_unit
 from gloam.manifests.sets.receipts import receipt_path
 from gloam.manifests.sets.sample import Sample

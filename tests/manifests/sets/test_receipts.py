@@ -75,6 +75,7 @@ def test_the_order_of_the_files_survives(tmp_path: Path) -> None:
     assert [file.path for file in read_receipt(tmp_path, UNIT).files] == names
 
 
+@pytest.mark.slow
 def test_any_flipped_bit_is_detected(tmp_path: Path) -> None:
     write_receipt(tmp_path, receipt_of())
     path = receipt_path(tmp_path, UNIT)

@@ -148,6 +148,7 @@ def test_of_large_images_the_middle_is_taken_from_where_blocks_begin():
     np.testing.assert_array_equal(middle(image, 200), image)
 
 
+@pytest.mark.slow
 def test_the_shipped_reference_is_what_this_code_measures_on_lol(real_pairs):
     measured = measure_folders(real_pairs / "lol/low", real_pairs / "lol/normal", 60)
     table, reference = summary(measured.rows), reference_statistics()["LOL"]

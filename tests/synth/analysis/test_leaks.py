@@ -15,7 +15,7 @@ from gloam.cli.main import gloam as command
 from gloam.errors import SourceError
 from gloam.manifests.images.decode import decode_as_rgb
 from gloam.manifests.images.normals import encode
-from gloam.manifests.selection.twins import correlate, look_at, number_scenes, thumbnail
+from gloam.manifests.selection.duplicates import correlate, look_at, number_scenes, thumbnail
 
 
 def written(folder: Path, images: dict[str, np.ndarray]) -> Path:

@@ -18,8 +18,7 @@ import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import GloamWarning, SourceError
 from gloam.manifests.images.decode import read_rgb
-from gloam.synth.analysis.scene_match import mismatch
-from gloam.synth.analysis.wrong_pairs import are_swapped, brighter_area, mismatch_line
+from gloam.synth.analysis.wrong_pairs import are_swapped, brighter_area, mismatch, mismatch_line
 
 SCENES = [
     np.ascontiguousarray(one)
@@ -137,6 +136,7 @@ def test_swapped_folders_end_in_one_line_unless_that_is_meant(folders, tmp_path)
     assert gloam.stats(normal, low, brighter_lows=True).means[0][0] > 50
 
 
+@pytest.mark.slow
 def test_wrong_pairs_are_named_and_left_out(folders, tmp_path):
     low, normal = folders
     wrong = tmp_path / "normal"

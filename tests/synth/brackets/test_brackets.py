@@ -114,6 +114,7 @@ def test_a_low_keeps_its_pixels(two, tmp_path):
         assert places
 
 
+@pytest.mark.slow
 def test_two_runs_give_the_same_bytes(two, tmp_path):
     for name in ("a", "b"):
         gloam.brackets(two, tmp_path / name, workers=1)
@@ -131,6 +132,7 @@ def test_frames_are_aligned_to_parts_of_a_pixel(name):
     np.testing.assert_allclose(errors, 0, atol=0.2)
 
 
+@pytest.mark.slow
 def test_a_moved_object_is_found_in_its_frame_alone():
     frames = [expose(scene("coffee"), ev, (0, 0), i) for i, ev in enumerate(STOPS)]
     assert find_moved(frames) is None
@@ -177,6 +179,7 @@ def test_an_output_that_is_there_is_left_alone(two, tmp_path):
         gloam.brackets(two, tmp_path / "out", workers=1)
 
 
+@pytest.mark.slow
 def test_damaged_frames_are_told_of(two, tmp_path):
     folder = tmp_path / "in"
     write(folder, {path.name: np.asarray(Image.open(path)) for path in two.iterdir()})

@@ -400,6 +400,7 @@ def test_a_build_killed_at_several_moments_ends_in_the_same_bytes(
     assert files_of(root) == files_of(reference)
 
 
+@pytest.mark.slow
 def test_a_lost_worker_stops_the_build_with_the_way_out(photographs, reference, tmp_path):
     root = tmp_path / "set"
     process = subprocess.Popen(
@@ -509,6 +510,7 @@ def test_real_photographs_as_two_sources(real_photos, tmp_path):
     assert verify_set(tmp_path / "set") == []
 
 
+@pytest.mark.slow
 def test_tasks_build_disjoint_shards_of_one_set(photographs, tmp_path):
     """Three tasks at once, one of them killed and started again, then closed: the bytes of a build
     in one go."""

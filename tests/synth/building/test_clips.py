@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import ConfigError, SetError
-from gloam.synth.analysis.clip_statistics import clip_statistics
+from gloam.synth.analysis.pair_statistics import clip_statistics
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import regenerate
 from gloam.synth.clips import frame_draw, frame_names, frames_of, render_clip
@@ -66,6 +66,7 @@ def test_sequences_are_in_one_split(source, tmp_path):
     assert not held["val"] & held["test"]
 
 
+@pytest.mark.slow
 def test_workers_restarts_regenerating_and_layouts_change_no_byte(source, made, tmp_path):
     gloam.build(tmp_path / "two", f"clips={source}", val=2, workers=2, **OPTIONS)
     assert files_of(tmp_path / "two") == files_of(made)

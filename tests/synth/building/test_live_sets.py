@@ -13,7 +13,7 @@ import pytest
 import gloam
 from gloam.engines.local import LocalEngine
 from gloam.errors import SetError
-from gloam.manifests.sets.layouts.shard_writer import shard_path
+from gloam.manifests.sets.layouts.shard_tar import shard_path
 from gloam.synth.analysis.set_statistics import measure_set
 from gloam.synth.building import LOADED, WARM
 from gloam.synth.building.deep_verify import recheck_set
@@ -122,6 +122,7 @@ def test_workers_are_given_kernels_where_lows_are_made(photographs, tmp_path, co
     assert warmed == [expected, expected]
 
 
+@pytest.mark.slow
 def test_building_one_compiles_nothing(photographs, tmp_path):
     """Which takes half a minute on a machine that gloam is new to."""
     code = f"""

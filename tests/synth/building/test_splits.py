@@ -96,6 +96,7 @@ def test_loaders_load_it(sets, name):
     assert sorted(found) == sorted(keys(sets["three"], "test"))
 
 
+@pytest.mark.slow
 def test_it_goes_wherever_the_set_goes(sets, photographs, tmp_path):
     wanted = keys(sets["three"], "test")
     gloam.export(sets["three"], tmp_path / "files", layout="files")

@@ -20,8 +20,7 @@ import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import SourceError
 from gloam.synth.calibrating.calibrate import calibrate
-from gloam.synth.calibrating.checks import clipped_share
-from gloam.synth.calibrating.estimates import Transfer, fit_gain, tukey_of
+from gloam.synth.calibrating.estimates import Transfer, clipped_share, fit_gain, tukey_of
 from gloam.synth.calibrating.raw_files import find_raws, read_raw_header
 
 rawpy = pytest.importorskip("rawpy")

@@ -135,6 +135,7 @@ def test_settings_lie_between_gaps_in_some_channel():
     assert (np.diff(spread) >= 0).all()
 
 
+@pytest.mark.slow
 def test_what_was_hidden_is_found_and_written(folders, tmp_path):
     out = tmp_path / "mine.yaml"
     arguments = [*map(str, folders), "--out", str(out), "--workers", "1"]

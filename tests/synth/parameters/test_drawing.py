@@ -20,8 +20,7 @@ from gloam.synth.parameters.distributions import Constant, Uniform
 from gloam.synth.parameters.drawing import draw_section
 from gloam.synth.parameters.keyed_columns import KeyedColumns
 from gloam.synth.parameters.schema import OneOf, Within
-from gloam.synth.power_law.draw import PowerLawDraw
-from gloam.synth.power_law.recipe import PowerLawRecipe
+from gloam.synth.power_law_model import PowerLawDraw, PowerLawRecipe
 from gloam.synth.recipes.load import Recipe, load_recipe, shipped_recipes
 
 MODELS = [(CameraRecipe, CameraDraw), (PowerLawRecipe, PowerLawDraw)]

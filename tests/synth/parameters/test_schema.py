@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from gloam.errors import ConfigError
 from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.models import draw
-from gloam.synth.power_law.recipe import PowerLawRecipe
+from gloam.synth.power_law_model import PowerLawRecipe
 from gloam.synth.recipes.load import recipe_of
 
 

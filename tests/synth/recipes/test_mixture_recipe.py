@@ -27,6 +27,7 @@ from gloam.synth.recipes.mixture_recipe import MixtureRecipe, join_names
 KEYS = [f"key {i}" for i in range(4000)]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**40), st.lists(st.floats(0.01, 100), min_size=1, max_size=4))
 def test_components_come_as_often_as_their_weights_say(seed, weights):
     names = ["even", "extreme", "night-lights", "uneven"][: len(weights)]

@@ -306,6 +306,7 @@ def test_windows_of_any_draws_are_those_of_the_whole_lows_flipped_and_turned(
             assert (made[formed[i] :][:samples].reshape(wanted.shape) == wanted).all(), change
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(24, 24), (64, 40), (1, 90)])
 @pytest.mark.parametrize("channels_last", [False, True])
 def test_windows_are_resized_as_image_by_image(photograph, channels_last, size):

@@ -183,6 +183,7 @@ def flat(values: tuple[Any, ...]) -> Iterator[Any]:
         yield from flat(value) if isinstance(value, tuple) else (value,)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(images, schema_recipes(), st.integers(0, 2**32))
 def test_any_recipe_in_the_schema_gives_an_image(image, recipe, seed):

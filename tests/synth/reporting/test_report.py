@@ -123,6 +123,7 @@ def test_extremes_are_extreme(made):
     assert sum("typical" in why for why in reasons.values()) == 6
 
 
+@pytest.mark.slow
 def test_a_set_is_told_from_a_folder_of_real_lows(made, photographs, tmp_path):
     pytest.importorskip("sklearn")
     out = tmp_path / "page.html"

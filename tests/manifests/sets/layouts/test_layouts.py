@@ -13,7 +13,7 @@ from gloam.manifests.sets.close import publish_unit
 from gloam.manifests.sets.layouts import LAYOUTS, layout_named
 from gloam.manifests.sets.layouts.layout import Layout, split_of, unit_name
 from gloam.manifests.sets.layouts.shard_index import read_index
-from gloam.manifests.sets.layouts.shard_writer import index_path, shard_path
+from gloam.manifests.sets.layouts.shard_tar import index_path, shard_path
 from gloam.manifests.sets.receipts import Receipt
 from gloam.manifests.sets.sample import Encoded, Sample
 from gloam.storage.atomic import sha256_file

@@ -12,7 +12,7 @@ import pytest
 
 from gloam.errors import SetError
 from gloam.manifests.sets.layouts.shard_index import Member, read_columns, read_index
-from gloam.manifests.sets.layouts.shard_writer import index_path, shard_path
+from gloam.manifests.sets.layouts.shard_tar import index_path, shard_path
 from gloam.manifests.sets.sample import Sample
 
 from .writing import UNIT, write_shard

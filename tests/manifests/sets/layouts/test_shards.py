@@ -19,7 +19,7 @@ from gloam.errors import SetError
 from gloam.manifests.images.decode import decode
 from gloam.manifests.sets.layouts import SHARDS
 from gloam.manifests.sets.layouts.shard_index import read_index
-from gloam.manifests.sets.layouts.shard_writer import ShardWriter, index_path, shard_path
+from gloam.manifests.sets.layouts.shard_tar import ShardWriter, index_path, shard_path
 from gloam.manifests.sets.layouts.shards import read_samples
 from gloam.manifests.sets.sample import Encoded, Sample
 from gloam.storage.atomic import canonical_json

@@ -11,7 +11,7 @@ from gloam.manifests.images.decode import decode
 from gloam.manifests.selection.bounds import EVERYTHING
 from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sets.info import read_set
-from gloam.manifests.sets.layouts.shard_writer import shard_path
+from gloam.manifests.sets.layouts.shard_tar import shard_path
 from gloam.manifests.sets.layouts.shards import read_samples
 from gloam.manifests.sources import Source
 from gloam.synth.building.build import build_request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gloam.manifests.sets.layouts.shard_writer import ShardWriter
+from gloam.manifests.sets.layouts.shard_tar import ShardWriter
 from gloam.manifests.sets.receipts import Receipt, UnitFile
 from gloam.manifests.sets.sample import FORMAT, Sample
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 # Functions for kernels have no cache of their own: called from Python they are compiled anew.
 SCRIPT = """
 import gc
@@ -27,6 +29,7 @@ for each in gc.get_objects():
 """
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing():
     for _ in range(2):
         found = subprocess.run(

@@ -9,8 +9,7 @@ import gloam
 from gloam.errors import ImageRefused
 from gloam.manifests.images.decode import decode
 from gloam.manifests.images.normals import encode
-from gloam.synth import decode as module
-from gloam.synth.decode import decode_image
+from gloam.synth.input_images import decode_image
 from gloam.synth.kernels.png.file import encode_png
 
 
@@ -26,7 +25,7 @@ def test_pngs_of_gloam_are_decoded_by_its_kernel(photograph, monkeypatch):
     def refuse(data, suffix):
         raise AssertionError("asked the general decoder")
 
-    monkeypatch.setattr(module.images, "decode", refuse)
+    monkeypatch.setattr("gloam.manifests.images.decode.decode", refuse)
     np.testing.assert_array_equal(decode_image(encode_png(photograph), "png"), photograph)
 
 

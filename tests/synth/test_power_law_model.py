@@ -7,9 +7,7 @@ import pytest
 
 from gloam.synth.kernels.curves import linear_to_srgb, srgb_to_linear
 from gloam.synth.models import draw, render
-from gloam.synth.power_law.draw import PowerLawDraw
-from gloam.synth.power_law.recipe import PowerLawRecipe
-from gloam.synth.power_law.render import curve_table
+from gloam.synth.power_law_model import PowerLawDraw, PowerLawRecipe, curve_table
 from gloam.synth.recipes.load import load_recipe
 
 

@@ -1,1 +1,0 @@
-"""The power_law model: recipe, draw, low."""
