@@ -407,4 +407,5 @@ def test_images_that_are_measured_in_parts_have_the_figures_of_the_whole(kind, m
 def test_threads_change_no_figure():
     rng = np.random.default_rng(5)
     made, normal = (metrics.image_of(rng.integers(0, 256, (300, 411, 3), np.uint8)) for _ in "ab")
-    assert metrics.ssims([made, normal], normal, 3) == metrics.ssims([made, normal], normal)
+    each = [made, normal]
+    assert metrics.measure(each, normal, 3) == metrics.measure(each, normal)
