@@ -318,8 +318,8 @@ class Judge:
         own = metrics.Image(made.astype(np.float64))
         aligned = metrics.one_gain(own, target)
         rest = (self.perceptual(own, target),) if self.perceptual else ()
-        figures = metrics.psnr(own, target), metrics.psnr(aligned, target)
-        return *figures, metrics.ssim(own, target), *rest
+        (psnr, ssim), (at_one_gain, _) = metrics.measure([own, aligned], target)
+        return psnr, at_one_gain, ssim, *rest
 
     def show(self, way: str, seeds: Sequence[Sequence[tuple[float, ...]]]) -> None:
         """Print a row: means, and the bootstrap's interval over scenes."""

@@ -23,7 +23,7 @@ from .lows import LiveLows
 from .options import Options
 from .order import Order, Share, Step
 from .ranks import Rank, find_rank, has_ranks, in_process_group, set_running
-from .states import STATE_VERSION, checked_epoch
+from .states import MOST_EPOCHS, STATE_VERSION, checked_epoch
 from .stored_pairs import ReadyBatch, first_batch
 
 
@@ -427,8 +427,9 @@ class EpochLoader:
         self._bound = found
 
     def _end_epoch(self) -> None:
-        """Go to the next epoch if all batches of this one were yielded."""
-        if self._batch >= len(self) and not self._loaded:
+        """Go to the next epoch, if there is one, once all batches of this one were yielded."""
+        last = self.epoch == MOST_EPOCHS - 1  # whose end is a state that can be loaded
+        if self._batch >= len(self) and not self._loaded and not last:
             self.epoch, self._batch = self.epoch + 1, 0
 
     def _begin_pass(self) -> Iterator[tuple[Any, ...]]:
@@ -437,7 +438,7 @@ class EpochLoader:
         self._end_epoch()
         if self._batch and not self._loaded:
             left = len(self) - self._batch
-            self.epoch, self._batch = self.epoch + 1, 0
+            self.epoch, self._batch = checked_epoch(self.epoch + 1), 0
             self.backend.abandoned(self, left)
         self._loaded = self.end_of_dataloader = False
         return self.backend.batches(self)

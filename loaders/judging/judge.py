@@ -210,20 +210,17 @@ def _judge(job: tuple[dict[str, Path], bool, int]) -> _Made:
     values, mismatches = [], list[str]()
     for name, image, normal in _images(own, encoded):
         each = (image, metrics.one_gain(image, normal), metrics.gt_mean(image, normal))
-        both = zip(
-            (metrics.psnr(one, normal) for one in each),
-            metrics.ssims(each, normal, threads),
-            strict=True,
-        )
-        values.append([figure for two in both for figure in two])
-        seen = normal.levels()
-        if name == "low":
-            means = brightness(image.levels(), seen)
+        found = metrics.measure(each, normal, threads)
+        values.append([figure for both in found for figure in both])
         if name not in (BLIND, ENCODED):  # which show what the low does
-            mismatches.append(mismatch(image.levels(), seen))
-        del image, each, both  # before the next one is read
+            seen = image.levels(), normal.levels()
+            if name == "low":
+                means, look = brightness(*seen), look_at(seen[1])
+            mismatches.append(mismatch(*seen))
+            del seen
+        del image, each  # before the next one is read
     count()
-    return _Made(values, means, mismatches, look_at(seen))
+    return _Made(values, means, mismatches, look)
 
 
 def _images(

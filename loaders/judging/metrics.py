@@ -82,12 +82,7 @@ def psnr(made: Image, normal: Image) -> float:
 
     Equal to `skimage.metrics.peak_signal_noise_ratio(normal, made, data_range=1)`.
     """
-    error = 0.0
-    for rows in _rows(normal):
-        off = (made.part(rows) - normal.part(rows)).ravel()
-        error += float(off @ off)
-    error /= normal.samples.size
-    return min(MOST, -10 * math.log10(error)) if error > 0 else MOST
+    return measure([made], normal)[0][0]
 
 
 def ssim(made: Image, normal: Image) -> float:
@@ -97,19 +92,20 @@ def ssim(made: Image, normal: Image) -> float:
     gaussian_weights=True, sigma=1.5, use_sample_covariance=False)`: 5 pixels at each border, where
     the window reaches beyond the image, are left out.
     """
-    return ssims([made], normal)[0]
+    return measure([made], normal)[0][1]
 
 
-def ssims(made: Sequence[Image], normal: Image, threads: int = 1) -> list[float]:
-    """Return the SSIM of several images of one normal, whose own part is measured once."""
+def measure(made: Sequence[Image], normal: Image, threads: int = 1) -> list[tuple[float, float]]:
+    """Return the PSNR and SSIM of several images of one normal, whose own part is measured once."""
 
-    def measured(tile: tuple[slice, slice]) -> list[float]:
-        wanted = normal.part(*tile)
+    def measured(tile: _Tile) -> list[float]:
+        wanted = normal.part(*tile.seen)
         mean, square = _smooth(wanted), _smooth(wanted * wanted)
         mean_square = mean * mean
         sums = [float(mean.size)]
         for one in made:
-            values = one.part(*tile)
+            values = one.part(*tile.seen)
+            off = (values - wanted)[tile.own].ravel()
             own = _smooth(values)
             both = own * mean
             covariance = _smooth(values * wanted) - both
@@ -117,13 +113,17 @@ def ssims(made: Sequence[Image], normal: Image, threads: int = 1) -> list[float]
             variances = _smooth(values * values) + square - means
             found = (2 * both + _FIRST) * (2 * covariance + _SECOND)
             found /= (means + _FIRST) * (variances + _SECOND)
-            sums.append(float(found.sum()))
+            sums += float(off @ off), float(found.sum())
         return sums
 
     with ThreadPoolExecutor(threads) as pool:
         parts = (map if threads == 1 else pool.map)(measured, _tiles(normal))
         count, *sums = np.sum(list(parts), axis=0).tolist()
-    return [one / count for one in sums]
+    errors = [error / normal.samples.size for error in sums[::2]]
+    return [
+        (min(MOST, -10 * math.log10(error)) if error > 0 else MOST, alike / count)
+        for error, alike in zip(errors, sums[1::2], strict=True)
+    ]
 
 
 def _smooth(values: Values) -> Values:
@@ -138,13 +138,22 @@ def _rows(image: Image) -> Iterator[slice]:
     return (slice(top, top + many) for top in range(0, height, many))
 
 
-def _tiles(image: Image) -> Iterator[tuple[slice, slice]]:
-    """Return rows and columns of parts whose inner pixels, 5 from their borders, are all's once."""
+class _Tile(NamedTuple):
+    """A part of an image: rows and columns that are seen, and which of those no other has."""
+
+    seen: tuple[slice, slice]
+    own: tuple[slice, slice]
+
+
+def _tiles(image: Image) -> Iterator[_Tile]:
+    """Return parts whose inner pixels, 5 from their borders, are all's once."""
     (height, width), (high, wide) = image.samples.shape[:2], _TILE
     lap = SMALLEST - 1
     for top in range(0, height - lap, high):
         for left in range(0, width - lap, wide):
-            yield slice(top, top + high + lap), slice(left, left + wide + lap)
+            low, right = top + high + lap, left + wide + lap
+            own = slice(None if low >= height else high), slice(None if right >= width else wide)
+            yield _Tile((slice(top, low), slice(left, right)), own)
 
 
 def one_gain(made: Image, normal: Image) -> Image:

@@ -326,10 +326,14 @@ def _csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def _cell(name: str) -> str:
     """Return a name that spreadsheets show, where one of a formula would be computed: with a '.
 
-    They skip blanks before it, and read full-width signs as the others.
+    They skip blanks before it, read full-width signs as the others, and may split at semicolons.
     """
-    first = unicodedata.normalize("NFKC", name.lstrip()[:1])
-    return f"'{visible(name)}" if first in {*"=+-@"} or name[:1].isspace() else visible(name)
+    made = []
+    for part in name.split(";"):
+        first = unicodedata.normalize("NFKC", part.lstrip()[:1])
+        formula = first in {*"=+-@"} or part[:1].isspace()
+        made.append("'" * formula + visible(part))
+    return ";".join(made)
 
 
 def _figures(mean: Floats, lower: Floats, upper: Floats) -> dict[str, list[float | None]]:

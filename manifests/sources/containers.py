@@ -33,6 +33,7 @@ from .tars import LINKS, REPLACED, list_tar, plain_name, read_sparse
 SPARSE = -3
 """The offset of a location that is a sparse member of a tar."""
 _ESCAPED = "surrogateescape"
+_NO_TEXT = "its path has bytes that are not valid UTF-8; rename the file, or its folder"
 _OPEN_FILES = 32
 _MOST_TEXT = 1 << 32  # bytes of lists and annotations; COCO's instances_train2017.json has 448 MB
 # Of the standard library on damaged archives; RuntimeError also of encryption and deep nesting.
@@ -290,7 +291,7 @@ def _read(location: Location, most: int) -> bytes:
         data: bytes = handle.read(location.size)
         return data
     if not location.member:
-        raise ImageRefused(Reason.FILE_NAME, "its bytes are not valid UTF-8; rename the file")
+        raise ImageRefused(Reason.FILE_NAME, _NO_TEXT)
     if location.offset == SPARSE:
         return read_sparse(_archives.get(location, zipped=False), int(location.member))
     if container.remote:

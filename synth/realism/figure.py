@@ -83,7 +83,7 @@ def _draw_patches(axes: np.ndarray, found: Realism) -> None:
         for axis, patch in zip(row, chosen, strict=False):
             axis.imshow(brighten(patch.pixels), interpolation="nearest")
             whose = "real" if real else found.name
-            axis.set_title(f"{_short(whose)}: {_short(patch.key)}", fontsize="small")
+            axis.set_title(f"{_short(whose)}\n{_short(patch.key)}", fontsize="small")
 
 
 def _short(name: str) -> str:

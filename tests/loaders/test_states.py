@@ -8,6 +8,7 @@ import pytest
 
 from gloam.errors import LoaderError
 from gloam.loaders import ClipLoader, ImageLoader, PairLoader, TorchLoader, mix
+from gloam.loaders.states import MOST_EPOCHS
 
 from ..clips import panned, write_frames
 
@@ -164,3 +165,15 @@ def test_an_epoch_is_a_whole_number(shards, epoch):
         loader.set_epoch(epoch)
     loader.set_epoch(np.int64(3))
     assert type(loader.state_dict()["epoch"]) is int
+
+
+def test_the_last_epoch_ends_in_a_state_that_can_be_loaded(shards):
+    loader = KINDS["torch"](shards)
+    loader.load_state_dict({**loader.state_dict(), "epoch": MOST_EPOCHS - 1})
+    assert len(list(loader)) == len(loader)
+    loader.load_state_dict(loader.state_dict())
+    assert list(loader) == []
+    with pytest.raises(LoaderError, match="must be a whole number"):
+        next(iter(loader))
+    loader.set_epoch(0)
+    assert len(list(loader)) == len(loader)

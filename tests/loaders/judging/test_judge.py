@@ -148,19 +148,19 @@ def test_names_of_two_normal_forms_are_one(tmp_path):
 
 
 def test_names_of_others_do_nothing_where_tables_are_opened():
-    names = ["=1+1", " @a", "+1", "-1", "\t=1", "\r1", "\uff1d1", "a=1", "1.5"]
+    names = ["=1+1", " @a", "+1", "-1", "\t=1", "\r1", "\uff1d1", "a;=1", "a=1", "1.5"]
     values = {name: np.ones((len(names), 6)) for name in ("low", "blind", "=cmd|<script>\n`x`\x1b")}
     found = Judged("set|\x1b[2J", COLUMNS, values, names, np.arange(len(names)), [], ("a|<b>\x1b",))
     rows = list(csv.reader(io.StringIO(found.csv(), newline="")))[1:]
     assert [row[0] for row in rows[::3]] == [
-        *("'=1+1", "' @a", "'+1", "'-1", "'\\t=1", "'\\r1", "'\uff1d1", "a=1", "1.5")
+        *("'=1+1", "' @a", "'+1", "'-1", "'\\t=1", "'\\r1", "'\uff1d1", "a;'=1", "a=1", "1.5")
     ]
     assert rows[2][2] == "'=cmd|<script>\\n`x`\\x1b"
     assert "\x1b" not in found.text()
     assert "=cmd|<script>\\n`x`\\x1b" in found.text()
     shown = found.markdown()
     assert "| =cmd\\|&lt;script&gt; \\`x\\` | 1.00" in shown
-    assert "set\\| \\[2J: 9 pictures" in shown
+    assert "set\\| \\[2J: 10 pictures" in shown
     assert "- a\\|&lt;b&gt;" in shown
     assert "\x1b" not in shown
 
@@ -407,4 +407,5 @@ def test_images_that_are_measured_in_parts_have_the_figures_of_the_whole(kind, m
 def test_threads_change_no_figure():
     rng = np.random.default_rng(5)
     made, normal = (metrics.image_of(rng.integers(0, 256, (300, 411, 3), np.uint8)) for _ in "ab")
-    assert metrics.ssims([made, normal], normal, 3) == metrics.ssims([made, normal], normal)
+    each = [made, normal]
+    assert metrics.measure(each, normal, 3) == metrics.measure(each, normal)

@@ -392,6 +392,7 @@ def test_names_that_are_not_valid_text_end_as_refusals(
     with pytest.raises(ImageRefused) as refused:
         read(entries["caf\\udce9.jpg"])
     assert refused.value.reason == "file name"
+    assert "rename the file, or its folder" in refused.value.detail
 
 
 def test_names_in_a_tar_that_are_not_valid_text_end_as_refusals(
