@@ -26,8 +26,8 @@ _SHOWN = 6, 247  # levels, black and white beyond
 _COARSE = 256  # longer side of the copies that whole pixels are found in
 _REACH = 0.04  # of the longer side, by which frames may be moved against each other
 _LEAST_CORRELATION = 0.35
-"""Neighbours, and those after next, of 83 brackets that a camera took come to .5 and more (99 of
-100), frames of unlike scenes, moved to where they are most alike, to .08 at most (82)."""
+"""Neighbours, and those after next, of 41 brackets that a camera took come to .55 and more (397
+pairs), frames of unlike scenes, moved to where they are most alike, to .08 at most (82)."""
 _STEPS, _ENOUGH = 12, 0.003  # steps at each size; pixels
 
 
