@@ -1,14 +1,15 @@
 """By how much the frames of a bracket are moved against each other, to parts of a pixel.
 
-Log light is compared, without its smooth parts, of even strength: the same at every exposure where
-neither frame is black or white. A masked correlation of small copies finds the whole pixels,
-Lucas and Kanade's steps (IJCAI 1981), with weights that outliers lack, the parts. Neighbours by
-exposure are compared, and those after next; least squares make places of it.
+Log light is compared, without its smooth parts, of even strength. Black and white take part: where
+one frame shows a room and the other the window's view alone, the outline of the window is in both.
+A correlation of small copies finds the whole pixels, Lucas and Kanade's steps (IJCAI 1981), with
+weights that outliers lack, the parts. Neighbours by exposure are compared, and those after next;
+least squares make places of it.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import cv2
 import numpy as np
@@ -21,19 +22,13 @@ Single = npt.NDArray[np.float32]
 
 LOG_LIGHT = np.log2(LEVEL_LIGHT + 3e-4).astype(np.float32)
 """Log light of levels; the darkest ones, which hold noise alone, differ little."""
-_SHOWN = 6, 247  # levels that are neither black nor white
+_SHOWN = 6, 247  # levels, black and white beyond
 _COARSE = 256  # longer side of the copies that whole pixels are found in
 _REACH = 0.04  # of the longer side, by which frames may be moved against each other
-_LEAST_SHOWN = 0.03
 _LEAST_CORRELATION = 0.35
+"""Neighbours, and those after next, of 41 brackets that a camera took come to .55 and more (397
+pairs), frames of unlike scenes, moved to where they are most alike, to .08 at most (82)."""
 _STEPS, _ENOUGH = 12, 0.003  # steps at each size; pixels
-
-
-class Features(NamedTuple):
-    """Features of a frame, float32 arrays (H, W), and 1 where it shows something."""
-
-    fine: Single
-    shown: Single
 
 
 def align(greys: list[Pixels]) -> FloatArray:
@@ -93,8 +88,8 @@ def _largest_part(count: int, links: list[tuple[int, int]]) -> list[int]:
     return [i for i, number in enumerate(numbers) if number == largest]
 
 
-def _levels(grey: Pixels) -> list[Features]:
-    """Return the features of a frame at its own size and halves of it, the smallest first."""
+def _levels(grey: Pixels) -> list[Single]:
+    """Return float32 features (H, W) of a frame at its own size and halves, smallest first."""
     sizes = [grey]
     while max(sizes[-1].shape) > 1.5 * _COARSE:
         height, width = sizes[-1].shape
@@ -104,18 +99,14 @@ def _levels(grey: Pixels) -> list[Features]:
     return [_features(one) for one in reversed(sizes)]
 
 
-def _features(grey: Pixels, around: float = 8.0) -> Features:
-    seen = ((grey >= _SHOWN[0]) & (grey <= _SHOWN[1])).astype(np.float32)
-    shown = np.asarray(cv2.erode(seen, np.ones((5, 5), np.float32)), np.float32)
-    smooth = cv2.GaussianBlur(LOG_LIGHT[grey], (0, 0), 1.2)
-    share = np.maximum(cv2.GaussianBlur(shown, (0, 0), around), 1e-3)
-    fine = (smooth - cv2.GaussianBlur(smooth * shown, (0, 0), around) / share) * shown
-    wide = np.maximum(cv2.GaussianBlur(shown, (0, 0), 2 * around), 1e-6)
-    strength = np.sqrt(cv2.GaussianBlur(fine * fine, (0, 0), 2 * around) / wide) + 0.05
-    return Features(np.clip(fine / strength, -3, 3).astype(np.float32), shown)
+def _features(grey: Pixels, around: float = 8.0) -> Single:
+    smooth = cv2.GaussianBlur(LOG_LIGHT[np.clip(grey, *_SHOWN)], (0, 0), 1.2)
+    fine = smooth - cv2.GaussianBlur(smooth, (0, 0), around)
+    strength = np.sqrt(cv2.GaussianBlur(fine * fine, (0, 0), 2 * around)) + 0.05
+    return np.asarray(np.clip(fine / strength, -3, 3), np.float32)
 
 
-def _move(first: list[Features], second: list[Features]) -> tuple[tuple[float, float], float]:
+def _move(first: list[Single], second: list[Single]) -> tuple[tuple[float, float], float]:
     """Return by how much the second is moved against the first, and how well they agree then."""
     down, across = _whole_pixels(first[0], second[0])
     correlation = -1.0
@@ -126,43 +117,41 @@ def _move(first: list[Features], second: list[Features]) -> tuple[tuple[float, f
     return (down, across), correlation
 
 
-def _whole_pixels(a: Features, b: Features) -> tuple[float, float]:
+def _whole_pixels(a: Single, b: Single) -> tuple[float, float]:
     """Find the move, at most `_REACH`, at which two frames correlate most over what both show."""
-    height, width = a.fine.shape
+    height, width = a.shape
     reach = max(2, round(_REACH * max(height, width)))
     shape = cv2.getOptimalDFTSize(height + reach), cv2.getOptimalDFTSize(width + reach)
-    parts = a.fine, a.shown, a.fine**2, b.fine, b.shown, b.fine**2
-    fine_a, in_a, square_a, fine_b, in_b, square_b = (np.fft.rfft2(one, shape) for one in parts)
+    parts = a, b, a * a, b * b, np.ones_like(a)
+    of_a, of_b, square_a, square_b, everywhere = (np.fft.rfft2(one, shape) for one in parts)
 
     def correlated(one: Any, other: Any) -> FloatArray:
         full = np.fft.irfft2(np.conj(one) * other, shape)
         span = np.arange(-reach, reach + 1)
         return np.asarray(full[np.ix_(span, span)])
 
-    both = correlated(in_a, in_b)
-    squares = correlated(square_a, in_b) * correlated(in_a, square_b)
-    found = correlated(fine_a, fine_b) / np.sqrt(np.maximum(squares, 1e-3))
-    found[both < _LEAST_SHOWN * height * width] = -2.0
+    squares = correlated(square_a, everywhere) * correlated(everywhere, square_b)
+    found = correlated(of_a, of_b) / np.sqrt(np.maximum(squares, 1e-3))
     down, across = np.unravel_index(int(found.argmax()), found.shape)
     return float(down - reach), float(across - reach)
 
 
 def _parts_of_pixels(
-    a: Features, b: Features, down: float, across: float
+    a: Single, b: Single, down: float, across: float
 ) -> tuple[float, float, float]:
     """Improve a move by Lucas and Kanade's steps; returns it, and the correlation at it."""
-    height, width = a.fine.shape
-    moved: Any = a.fine
-    inside = a.shown > 0
+    height, width = a.shape
+    moved: Any = a
+    inside = np.ones(a.shape, bool)
     for _ in range(_STEPS):
         matrix = np.array([[1, 0, across], [0, 1, down]], np.float64)
         flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-        moved = cv2.warpAffine(b.fine, matrix, (width, height), flags=flags)
-        inside = (a.shown > 0) & (
-            cv2.warpAffine(b.shown, matrix, (width, height), flags=flags) > 0.99
+        moved = cv2.warpAffine(
+            b, matrix, (width, height), flags=flags, borderMode=cv2.BORDER_CONSTANT, borderValue=9
         )
-        slope_y, slope_x = np.gradient((moved + a.fine) / 2)
-        off = a.fine - moved
+        inside = moved < 4  # features are of -3 to 3
+        slope_y, slope_x = np.gradient((moved + a) / 2)
+        off = a - moved
         weight = inside / (1 + off * off)
         cross = float((weight * slope_y * slope_x).sum())
         normal = np.array(
@@ -176,8 +165,6 @@ def _parts_of_pixels(
         down, across = down + float(step[0]), across + float(step[1])
         if np.abs(step).max() < _ENOUGH:
             break
-    one, other = a.fine[inside], moved[inside]
+    one, other = a[inside], moved[inside]
     scale = float(np.sqrt((one * one).sum() * (other * other).sum())) if one.size else 0.0
-    correlation = float((one * other).sum()) / scale if scale > 0 else -1.0
-    enough = inside.mean() >= _LEAST_SHOWN and np.isfinite(correlation)
-    return down, across, correlation if enough else -1.0
+    return down, across, float((one * other).sum()) / scale if scale > 0 else -1.0

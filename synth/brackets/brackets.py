@@ -224,7 +224,7 @@ def _pairs_of(job: _Job) -> _Made:
     places = dict(zip(kept, align([greys[path] for path in kept]), strict=True))
     notes |= {path: "cannot be aligned" for path in kept if np.isnan(places[path]).any()}
     kept = [path for path in kept if path not in notes]
-    most = max(1, len(kept) // 3)  # where more stand out, all of the scene moves
+    most = max(1, (len(kept) - 1) // 2)  # where half stand out, all of the scene moves
     for _ in range(most):
         if len(kept) < FEWEST:
             break

@@ -318,7 +318,7 @@ def _of_draws(
 ) -> npt.NDArray[np.float32]:
     """Return the light of a level (N), or of some (N, levels), of draws: of the brightest channel.
 
-    Of those alone: whole tables of many draws take long to copy.
+    Only those: whole tables of many draws take long to copy.
     """
     first, apart = draws["linear"], draws["linear_apart"]
     if not apart.any():

@@ -132,6 +132,18 @@ def test_frames_are_aligned_to_parts_of_a_pixel(name):
     np.testing.assert_allclose(errors, 0, atol=0.2)
 
 
+def test_frames_that_show_other_parts_of_a_scene_are_aligned_by_outlines():
+    light = 0.6 * scene("coffee")
+    light[90:240, 110:250] = 200 * scene("astronaut")[90:240, 110:250]
+    moves = [(-3.2, 4.6), (1.7, -2.4), (5.1, 0.8), (-4.4, -1.3)]
+    stops = (-9.0, -8.0, 0.0, 1.0)
+    frames = [expose(light, stops[i], moves[i], i) for i in range(4)]
+    both = [np.mean((own > 6) & (own < 247)) for own in frames]
+    assert np.mean((frames[1] > 8) & (frames[2] < 247)) < 0.03 < min(both)
+    errors = align([cv2.cvtColor(own, cv2.COLOR_RGB2GRAY) for own in frames]) + moves
+    np.testing.assert_allclose(errors - errors[2], 0, atol=0.5)  # nothing but an outline
+
+
 @pytest.mark.slow
 def test_a_moved_object_is_found_in_its_frame_alone():
     frames = [expose(scene("coffee"), ev, (0, 0), i) for i, ev in enumerate(STOPS)]
