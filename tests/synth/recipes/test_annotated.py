@@ -30,4 +30,5 @@ def test_values_that_groups_draw_say_so():
     lines = annotated_yaml(load_recipe("even")).splitlines()
     said = [line.split(":")[0].strip() for line in lines if "drawn in together.pairs" in line]
     assert said[:3] == ["red", "green", "blue"]  # of tone.curve
-    assert said[-1] == "kurtosis" and len(said) == 22
+    assert said[-1] == "kurtosis"
+    assert len(said) == 22
