@@ -31,6 +31,7 @@ _WHITE = f"spread_{TONES[-2]}"  # of the light of what normals show as white
 _MOST_WHITE = 1.5  # times what the lows show
 _CURVE = column_indices("tone.curve")
 _OWN = 0.95  # of what a pair is apart from its group's median
+_EASED = 0.6  # of a step: JPEG cuts weak noise, and what is left grows faster than what was there
 _MOST_CURVE = 1.0
 _SURE = 3  # pairs that show a level
 _CORRELATIONS = ("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")
@@ -190,6 +191,7 @@ def adjust_noise(
     """
     moved, curve = values.copy(), shared.curve.copy()
     light = level_lights(shared.toe)
+    eased = np.where(values[:, column_indices("degradations.jpeg.quality")[0]] > 0, _EASED, 1.0)
     for i, channel in enumerate(CHANNELS):
         read, shot, tail, rows = (
             column_indices(f"noise.{part}.{channel}")[0]
@@ -213,17 +215,18 @@ def adjust_noise(
                 ridge = 0.02 * len(here) * np.eye(2)
                 step = np.linalg.solve(some.T @ some + ridge, some.T @ (aim * weight[:, 0]))
             step = np.clip(step, -1.5, 1.5)
-            moved[here, read] *= np.exp(step[0] / 2)
-            moved[here, shot] *= np.exp(step[1])
+            moved[here, read] *= np.exp(eased[here] * step[0] / 2)
+            moved[here, shot] *= np.exp(eased[here] * step[1])
             left[here] -= design @ step / 2
         if own:
             apart = _mean(ratio)
-            apart = _OWN * np.nan_to_num(apart - _by_group(apart, groups))
+            apart = _OWN * eased * np.nan_to_num(apart - _by_group(apart, groups))
             moved[:, read] *= np.exp(apart)
             moved[:, shot] *= np.exp(2 * apart)
         known = np.isfinite(left).sum(axis=0) >= _SURE
         if known.any():
-            step = np.interp(NODES, light[known], np.nanmedian(left[:, known], axis=0))
+            at = np.minimum(light[known], NODES[-1])  # beyond which the curve is flat
+            step = np.interp(NODES, at, np.nanmedian(left[:, known], axis=0))
             curve[i] = np.clip(curve[i] + np.clip(step, -0.5, 0.5), -_MOST_CURVE, _MOST_CURVE)
         square = _signed(real[f"rows_{channel[0]}"]), _signed(made[f"rows_{channel[0]}"])
         apart = _by_group(square[0], groups) - _by_group(square[1], groups)

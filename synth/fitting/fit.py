@@ -38,8 +38,8 @@ from .pairs import Pair, read_pairs
 from .settings import settings
 from .tail import tail_slopes, tail_step, tail_steps, with_tail
 
-_ROUNDS = 5
-_PASSES = _ROUNDS + 4  # over the pairs: real ones, rounds, residuals, the recipe beside real
+_ROUNDS, _JPEG_ROUNDS = 5, 8
+_PASSES = 4  # over the pairs beside those: real ones, residuals, the recipe beside real
 _SLOPES, _SOME = (1, 3), 40  # rounds that learn how the tail shows, of some pairs
 _FEW = 12  # pairs
 _DARKER = 0.5  # EV
@@ -157,7 +157,9 @@ def fit(
     shown = progress or Silent()
     paired, notes = normals is not None, list[str]()
     pairs = read_pairs(Path(lows), None if normals is None else Path(normals), notes, brighter_lows)
-    shown.stage("fitting", _PASSES * len(pairs) + 4 * len(pairs[:: -(-len(pairs) // _SOME)]))
+    rounds = _JPEG_ROUNDS if any(pair.quality for pair in pairs) else _ROUNDS
+    some = len(pairs[:: -(-len(pairs) // _SOME)])
+    shown.stage("fitting", (rounds + _PASSES) * len(pairs) + 4 * some)
     done = 0
 
     def passed(
@@ -182,7 +184,7 @@ def fit(
     light = light_of_pairs(pairs, values, saturation) if paired and broad else None
     if light is not None:
         values = light
-    for number in range(_ROUNDS):
+    for number in range(rounds):
         made = passed(shared, values, number)
         if not number:
             groups = settings(loudness(real, made))
@@ -195,7 +197,7 @@ def fit(
         values, shared = adjust_noise(values, real, made, shared, groups, own=number > 0)
         if number:
             values, shared = with_tail(values, shared, tail_step(real, made, slopes))
-    residuals = paired_residuals(real.rows, passed(shared, values, _ROUNDS).rows)
+    residuals = paired_residuals(real.rows, passed(shared, values, rounds).rows)
     bright = brightness([pair.normal for pair in pairs])
     free, slope = by_brightness(values, bright)
     if broad:

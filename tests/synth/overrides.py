@@ -13,6 +13,8 @@ ON_SENSOR = str(Path(__file__).parent / "on_sensor.yaml")
 BLOBS = str(Path(__file__).parent / "uneven_before.yaml")
 """A recipe of smooth fields and pools that know no edges: `uneven` before it knew lightness."""
 
+EVEN_BEFORE = str(Path(__file__).parent / "even_before.yaml")
+"""The recipe `even` as it was before curves."""
 COLOURED = str(Path(__file__).parent / "coloured.yaml")
 """A recipe of coloured light and highlights: `night-lights` as its first sets have it."""
 

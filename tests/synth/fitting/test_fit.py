@@ -16,8 +16,9 @@ from PIL import Image
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import SourceError
+from gloam.synth.analysis.noise_statistics import NOISE_LABELS
 from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.fitting.calibrate import tone_in, with_tone
+from gloam.synth.fitting.calibrate import adjust_noise, tone_in, with_tone
 from gloam.synth.fitting.columns import (
     CHANNELS,
     COLUMNS,
@@ -35,6 +36,7 @@ from gloam.synth.fitting.fitted_recipe import (
     distribution_values,
     table_values,
 )
+from gloam.synth.fitting.measure import PairMeasures
 from gloam.synth.fitting.pairs import read_pairs
 from gloam.synth.fitting.settings import settings
 from gloam.synth.fitting.tone import filled, light_of_levels, tone_levels
@@ -335,3 +337,22 @@ def test_wrong_folders_get_one_line(folders, tmp_path):
     Image.fromarray(np.zeros((20, 80, 3), np.uint8)).save(black / "a.png")
     with pytest.raises(SourceError, match="64 are the least"):
         read_pairs(black, None, [])
+
+
+def test_noise_of_jpegs_moves_by_less_and_the_curve_ends_with_the_brightest_level():
+    names = ["exposure_ev", *(f"correlation_{pair}" for pair in ("rg", "gb", "rb"))]
+    plain = dict.fromkeys([*names, *NOISE_LABELS], 0.0)
+    plain |= {name: 1.0 for name in plain if name.startswith("deviation")}
+    louder = plain | {f"deviation_{c}_64": 1.2 for c in "rgb"}
+    made, real = (PairMeasures([one] * 6, np.zeros((6, 3, 8))) for one in (plain, louder))
+    places, steps = column_indices("noise.shot"), []
+    for quality in (0, 75):
+        values = np.tile(NEUTRAL, (6, 1))
+        values[:, column_indices("noise.read", "noise.shot")] = 0.5
+        values[:, column_indices("degradations.jpeg.quality")] = quality
+        moved, shared = adjust_noise(values, real, made, Shared(0.04), np.zeros(6, np.int64))
+        steps.append(np.log(moved[:, places] / values[:, places]))
+        assert (shared.curve[:, -1] > 0.05).all()
+        assert (shared.curve[:, -1] > shared.curve[:, 5]).all()
+    np.testing.assert_allclose(steps[1], 0.6 * steps[0])
+    assert (steps[0] != 0).all()

@@ -214,24 +214,24 @@ def test_noise_by_pictures_does_not_take_the_place_of_a_sensors_in_a_mixture():
 def test_a_group_with_columns_takes_the_place_of_all_of_the_former(tmp_path):
     file = tmp_path / "pairs.yaml"
     file.write_text(yaml.safe_dump(ROWS))
-    mixture = {"mixture": {"even": {"weight": 1, "together": {"settings": {"from": str(file)}}}}}
+    mixture = {"mixture": {"even": {"weight": 1, "together": {"pairs": {"from": str(file)}}}}}
     for made in (
-        load_recipe("even", [f"together.settings.from={file}"]),
+        load_recipe("even", [f"together.pairs.from={file}"]),
         recipe_of(mixture, (), "mine").mixture["even"].recipe,
-        recipe_of({"mixture": {"even": 1}}, [f"mixture.even.together.settings.from={file}"], "mine")
+        recipe_of({"mixture": {"even": 1}}, [f"mixture.even.together.pairs.from={file}"], "mine")
         .mixture["even"]
         .recipe,
     ):
-        assert made.together["settings"].rows == ((1, 2), (0.1, 0.2))
-        assert not made.together["settings"].weights
+        assert made.together["pairs"].rows == ((1, 2), (0.1, 0.2))
+        assert not made.together["pairs"].weights
     change = f"mixture.pictures.together.settings.from={file}"
     assert (
         load_recipe("train", [change]).mixture["pictures"].recipe.together["settings"]
-        == (made.together["settings"])
+        == (made.together["pairs"])
     )
     other = {"columns": ["noise.read.red"], "mean": [1], "covariance": [[0.1]]}
-    mixture["mixture"]["even"]["together"]["settings"] = other
-    assert not recipe_of(mixture, (), "mine").mixture["even"].recipe.together["settings"].rows
+    mixture["mixture"]["even"]["together"]["pairs"] = other
+    assert not recipe_of(mixture, (), "mine").mixture["even"].recipe.together["pairs"].rows
 
 
 def test_files_that_a_recipe_names_lie_beside_it_and_are_read_before_changes(tmp_path):

@@ -28,6 +28,7 @@ def _groups(recipe):
 
 def test_values_that_groups_draw_say_so():
     lines = annotated_yaml(load_recipe("even")).splitlines()
-    said = [line.split(":")[0].strip() for line in lines if "drawn in together.tone" in line]
-    assert said == ["red", "green", "blue"]  # of noise.offset
-    assert sum("drawn in together.settings" in line for line in lines) == 12
+    said = [line.split(":")[0].strip() for line in lines if "drawn in together.pairs" in line]
+    assert said[:3] == ["red", "green", "blue"]  # of tone.curve
+    assert said[-1] == "kurtosis"
+    assert len(said) == 22

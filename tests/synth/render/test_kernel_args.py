@@ -22,7 +22,7 @@ from gloam.synth.models import (
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 
 from ..draws.test_table import MORE
-from ..overrides import APART, BLOBS, COLOURED
+from ..overrides import APART, BLOBS, COLOURED, EVEN_BEFORE
 
 KEYS = [f"pair-{i}" for i in range(12)]
 PICTURE = np.random.default_rng(0).integers(0, 256, (40, 52, 3), np.uint8)
@@ -34,6 +34,7 @@ RECIPES = {
         ["degradations.jpeg.probability=0.5", "degradations.jpeg.quality=uniform(30, 90)"],
     ),
     "mixed": load_recipe("even:0.5,uneven:0.5"),
+    "even before": load_recipe(EVEN_BEFORE),
     "uneven before": load_recipe(BLOBS),
     "coloured": load_recipe(COLOURED),
 }
@@ -41,7 +42,8 @@ DIGESTS = {
     "3dcc-low-light": ("0228d493b59b7c17", "9a8bfcdaafde7066", "e1ea64893e59e2ba"),
     "agllnet": ("2a45fa4debb2cff5", "f4d2ba0eca772f90", "33552395235b003e"),
     "day-to-night": ("f03581b8abb60832", "cd604db39e92984c", "a3c0c617070f7f31"),
-    "even": ("fcb7a9c61caf36a4", "00c399ae928fd6a7", "75963d51ce29bbf7"),
+    "even": ("16bd7035b0d437ec", "5d2234a5aff59222", "54f89eebc7755eee"),
+    "even before": ("fcb7a9c61caf36a4", "00c399ae928fd6a7", "75963d51ce29bbf7"),
     "extreme": ("2f79a590beca86f2", "62962faae4fc188b", "0fd1ef91e0ffdf3b"),
     "gamma": ("261fe5a4114a9031", "15f2e4741d848032", "e0d6ffa4a0cd16a8"),
     "llnet": ("e236c69dfd07cddc", "24191df9745f5d25", "5e9ebd5170adb465"),
@@ -70,19 +72,20 @@ DIGESTS = {
     "uneven+12": ("1bcc50ce8b77bcbf", "1734e20d0348b4e9", "634315feab4c4bef"),
     "uneven+13": ("16d968c2f10c6546", "b1b21d340d7cfd6a", "86438596ea54363c"),
     "gamma+jpeg": ("67220beb0ae31c1c", "4b664cfb2ee3863b", "8e5c299127c546bc"),
-    "mixed": ("b9cbe47138cdddab", "4479a0749efe3de3", "bedebe2100900ffc"),
+    "mixed": ("029216f499fe49bf", "02a1c34ee1eefeb8", "a38e7a15701f70de"),
     "coloured": ("00caa0f7e3b798bf", "f29bb3330fe92a13", "193d1ff9e252fb40"),
 }
 """Of the records of KEYS in the form of the first sets, of six lows, and of a window of each."""
 UNNAMED = {
-    "even": "0033775c4d0f6986",
+    "even": "666592daacdab33a",
+    "even before": "0033775c4d0f6986",
     "train": "40474fce4546d29c",
     "train-any": "8787172abff35afb",
     "train-uneven": "a77dad95bb333db2",
     "uneven before": "f4c2f54f62235fac",
     "uneven+11": "7406771933a620cf",
     "uneven+13": "3ab1f2fb17c166c5",
-    "mixed": "d9da4e6fb4e88abd",
+    "mixed": "3ae432465f29aa38",
 }
 """Of the records of today's form, in which cameras are not named whose noise is not the low's."""
 

@@ -26,7 +26,7 @@ from gloam.synth.parameters.schema import OneOf, Within
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 from gloam.synth.render.kernel_args import KernelArgs, kernel_args
 
-from ..overrides import BLOBS, ON_SENSOR, UNMIXED
+from ..overrides import BLOBS, EVEN_BEFORE, ON_SENSOR, UNMIXED
 
 images = hnp.arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), st.just(3)))
 
@@ -360,7 +360,7 @@ def test_parameters_are_float32():
 @pytest.mark.parametrize(
     ("recipe", "digest"),
     [
-        ("even", "ac458b8108a65bce"),
+        (EVEN_BEFORE, "ac458b8108a65bce"),
         (BLOBS, "715bca709bfcdccc"),
         ("uneven", "ab0bd1778b9d9f7f"),
         ("night-lights", "b9738a94040614bc"),
