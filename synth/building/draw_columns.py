@@ -51,14 +51,19 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
     return tree
 
 
-def _added(section: BaseModel, prefix: str = "") -> Iterator[str]:
-    """Yield the paths of what a recipe has that is not at its default, if that can be left out."""
+def _added(section: BaseModel, prefix: str = "", held: bool = False) -> Iterator[str]:
+    """Yield the paths of what a recipe has that is not at its default, if that can be left out.
+
+    held: whether the section is one of these; then all of it is, but for what can be left out.
+    """
     for name, info in type(section).model_fields.items():
         value, path = getattr(section, name), prefix + name
-        if any(isinstance(mark, Added) for mark in info.metadata) and value != info.default:
+        can_be_left_out = any(isinstance(mark, Added) for mark in info.metadata)
+        own = value != info.default if can_be_left_out else held
+        if own:
             yield path
         if isinstance(value, BaseModel):
-            yield from _added(value, f"{path}.")
+            yield from _added(value, f"{path}.", own)
 
 
 def _together(recipe: BaseModel) -> Iterator[str]:

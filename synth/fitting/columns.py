@@ -65,7 +65,7 @@ def clip_to_bounds(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Shared:
-    """What all pairs share.
+    """Parameters that all pairs share.
 
     toe: of the lows' curve. curve: float array (3, 12), the log of noise at `NODES` of light, over
     that of read and shot noise. share: float array (3), of the samples that have a tail.

@@ -64,7 +64,7 @@ class Fit:
     notes : tuple of str
         Facts that the lows cannot tell, and why there is no figure.
     residuals : tuple of Residual
-        What real lows have less those made of their own pairs' parameters, the surest first.
+        Differences of real lows from those made of their own pairs' parameters, the surest first.
     sheet : PIL.Image.Image or None
         Some real lows beside what is made of their normals, and close-ups of the same places.
     """

@@ -36,7 +36,7 @@ def test_captions_say_whose_noise_it_is():
     assert "read noise 0." in own
     assert "ISO" not in own
     assert "sony-a7s2 ISO 3200" in sensor
-    assert "EV, +0.4 EV per stop of brightness, " in own
+    assert "EV, +0.8 EV per stop of brightness, " in own
 
 
 def test_each_command_tells_once_that_a_sensor_was_chosen(tmp_path):
