@@ -117,7 +117,7 @@ def test_undo_redo_numbers_kinds_and_keys(studio):
     settled(studio)
     darker = picture_of(studio)
     assert darker.mean() < before.mean()
-    studio.until(lambda: "exposure.ev=normal(7, 1.35, 2, 9.5)" in page.inner_text("#command"))
+    studio.until(lambda: "exposure.ev=normal(7, 1.38, 1, 10)" in page.inner_text("#command"))
     control(studio, "exposure.ev: how it is drawn").select_option("fixed")
     settled(studio)
     assert control(studio, "exposure.ev, exactly").input_value() == "7"
