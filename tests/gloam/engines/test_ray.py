@@ -27,6 +27,7 @@ from ...trees import files_of
 
 pytest.importorskip("ray")
 pytestmark = [
+    pytest.mark.slow,
     # Ray's own: files and sockets that it leaves to the end of the process, and old names.
     pytest.mark.filterwarnings("ignore"),
 ]

@@ -50,6 +50,7 @@ def test_the_figure_is_given_with_the_pairs_that_were_learned_from():
     assert flat.expected(160) == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_parts_of_images_tell_together():
     whole, parts = features(0), np.stack([features(seed) for seed in range(5)], 1)
     others = np.stack([features(seed, 0.8) for seed in range(5, 10)], 1)

@@ -65,6 +65,7 @@ def test_without_a_gpu_one_is_told_so():
         render_batch([], [], "cuda")
 
 
+@pytest.mark.slow
 def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additions():
     """All that `fma` asks for, and roots, and none besides: fields and tables ask for none."""
     pytest.importorskip("nvidia.cuda_nvcc", reason="NVIDIA's compiler is not installed")

@@ -249,6 +249,7 @@ def test_a_batch_of_any_sizes_and_recipes_has_the_lows_of_its_images(photograph)
         assert (low == render(normal, drawn)).all(), drawn
 
 
+@pytest.mark.slow
 def test_frames_of_clips_are_lit_as_the_first_ones_are(photograph):
     recipe = load_recipe("even:0.5,uneven:0.5", ["mixture.uneven.video.flicker_ev=uniform(0, 1)"])
     keys, frames = [f"clip{i}" for i in range(6)], 3
@@ -264,6 +265,7 @@ def test_frames_of_clips_are_lit_as_the_first_ones_are(photograph):
         np.testing.assert_array_equal(lows[number * frames :][:frames], wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("floats", [False, True])
 @pytest.mark.parametrize("channels_last", [False, True])
 def test_windows_of_any_draws_are_those_of_the_whole_lows_flipped_and_turned(

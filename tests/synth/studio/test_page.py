@@ -15,7 +15,7 @@ from gloam.synth.studio.workbench import Photographs, Workbench
 from ...browser import NEEDED, Watched, accessible, browser
 from .test_workbench import encoded
 
-pytestmark = NEEDED
+pytestmark = [NEEDED, pytest.mark.slow]
 _PIXELS = """(id) => {
   const image = document.getElementById(id), canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
