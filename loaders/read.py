@@ -32,7 +32,7 @@ Encoded = list[Bytes] | Bytes
 """Encoded images: arrays, or the rows of one, of which each image takes as much as it needs."""
 _Item = TypeVar("_Item")
 _Begun = TypeVar("_Begun")
-_CHUNK = 32
+_CHUNK = 32  # images that a thread reads, one after the other
 _MOST = 1 << 28  # bytes of a file that is read beside others
 _LOOSE = 16  # times the bytes of images, what rows for them may take of the address space
 _AHEAD = 2  # steps that are read before they are decoded
@@ -69,9 +69,11 @@ class ReadPool:
         chunks = [items[i : i + self._chunk] for i in range(0, len(items), self._chunk)]
         return chain.from_iterable(self._pool.map(read, chunks))
 
-    def rows(self, ranges: Ranges, counts: Whole) -> Rows:
-        """Begin to read images into rows; see `Rows`."""
-        return Rows(ranges, counts, self._pool)
+    def rows(self, ranges: Ranges, counts: Whole) -> Rows | None:
+        """Begin to read images into `Rows`; None where they differ too much in size for that."""
+        sizes = ranges.size
+        fit = len(sizes) * int(sizes.max(initial=0)) < _LOOSE * int(sizes.sum())
+        return Rows(ranges, counts, self._pool) if fit else None
 
     def close(self) -> None:
         """End the threads."""
@@ -161,11 +163,6 @@ def _alike_everywhere(image: Bytes, whole: bool) -> bool:
     with suppress(ImageRefused):
         return check_size(image.data)
     return False
-
-
-def fit_rows(sizes: Whole) -> bool:
-    """Return whether images differ so little in size that rows of an array hold them well."""
-    return len(sizes) * int(sizes.max(initial=0)) < _LOOSE * int(sizes.sum())
 
 
 class Rows:
@@ -316,8 +313,7 @@ class EncodedSteps:
         for samples, ranges in parts:
             places = begins[samples][:, None] + np.arange(ranges.file.shape[1])
             columns[:, places] = ranges[1:]
-        whole = Ranges(paths, *columns)
-        return self._pool.rows(whole, counts) if fit_rows(whole.size) else None
+        return self._pool.rows(Ranges(paths, *columns), counts)
 
     def _read(self, step: Step) -> Iterator[list[Bytes]]:
         return self._pool.map(self._extents, list(step.positions))

@@ -37,7 +37,6 @@ _GREY = 0.18
 _BRIGHT = 64  # level: of daylight without normals, half of the samples are above it
 _MOST_GAIN = 4096.0
 _BLUR = 2.0
-_INVERSE = np.ascontiguousarray(COSINES.T)
 _NEAR = (-6, -5, -4, -3, 3, 4, 5, 6)  # of a quality: others that are compared with it
 _ITS_OWN = 0.8  # of their error: what was never a JPEG is at .98 to 1, one of quality 95 at .6
 _BLOCKS = 1500  # that are looked at
@@ -180,7 +179,7 @@ def quality_of_pixels(low: Pixels) -> int:
         high, wide = (luma.shape[0] - top) // BLOCK, (luma.shape[1] - left) // BLOCK
         part = luma[top : top + BLOCK * high, left : left + BLOCK * wide]
         blocks = part.reshape(high, BLOCK, wide, BLOCK).swapaxes(1, 2).reshape(-1, BLOCK, BLOCK)
-        some = COSINES @ blocks[:: -(-len(blocks) // _BLOCKS)] @ _INVERSE
+        some = COSINES @ blocks[:: -(-len(blocks) // _BLOCKS)] @ COSINES.T
         errors = np.zeros(102)
         for quality in range(34, 102):
             steps = quantisers(min(quality, 100))[0].reshape(BLOCK, BLOCK)

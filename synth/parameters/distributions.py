@@ -167,7 +167,6 @@ class Choice:
 
 
 Distribution = Constant | Uniform | LogUniform | Gaussian | Choice
-ZERO = Constant(0.0)
 UNIT = Uniform(0.0, 1.0)
 STANDARD = Gaussian(0.0, 1.0, -math.inf, math.inf)
 
