@@ -7,6 +7,7 @@ All of it is read from the code: docstrings, signatures, bounds of recipes, opti
 
 from __future__ import annotations
 
+import copy
 import inspect
 import textwrap
 from collections.abc import Iterator
@@ -110,11 +111,11 @@ def _commands() -> str:
 
 
 def _helps(one: click.Command, name: str, above: click.Context) -> Iterator[str]:
+    one = copy.copy(one)
+    one.add_help_option = False  # every command has it, spelt as the first call in a process said
     context = click.Context(one, info_name=name.rpartition(" ")[2], parent=above)
     context.max_content_width = context.terminal_width = 96
-    lines = one.get_help(context).splitlines()
-    kept = [line for line in lines if "--help " not in line]  # every command has it
-    yield f"## {name}\n\n{_block(chr(10).join(kept))}"
+    yield f"## {name}\n\n{_block(one.get_help(context))}"
     if isinstance(one, click.Group):
         for below in one.list_commands(context):
             held = one.get_command(context, below)
