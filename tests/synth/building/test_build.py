@@ -332,6 +332,8 @@ def command(folder: Path, root: Path, workers: int) -> list[str]:
     options = [
         "--source",
         f"folder={folder}",
+        "--recipe",
+        "uneven",
         "--val",
         "3",
         "--shard-size",
