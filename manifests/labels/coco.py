@@ -22,7 +22,7 @@ import numpy as np
 from ...errors import SetError, SourceError
 from ...storage.atomic import atomic_write
 from ...storage.stores import as_path
-from ...storage.untrusted import parse_json
+from ...storage.untrusted import naming, parse_json
 from ..sources.containers import list_container, read_beside, read_text
 from ..sources.matching import match, normalize_name
 from .photo_labels import Labels, LeftOut, Marked, encodable, labels_of, one_line, side_of
@@ -79,12 +79,9 @@ class Annotations:
                 path, f"has no {wanted}, neither inside nor beside it, so no labels"
             )
         for name, text in texts:
-            try:
+            what = f"{name} is not a COCO annotation file: "
+            with naming(path, ValueError, RecursionError, what=what, kind=SourceError):
                 self._take(encodable(name), _parsed(text), names)
-            except (ValueError, RecursionError) as error:
-                raise SourceError.at(
-                    path, f"{name} is not a COCO annotation file: {error}"
-                ) from error
         order = sorted(names, key=lambda key: (isinstance(key, str), key))
         self.classes = list(dict.fromkeys(names[number] for number in order))
         paths = {normalize_name(one): one for one in photographs}

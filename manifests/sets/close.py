@@ -28,14 +28,12 @@ from ...storage.parquet import read_table
 from ...storage.stores import map_concurrent
 from ...storage.untrusted import parse_json, read_regular
 from ..labels.coco import annotation_path, write_annotations
-from ..labels.label_table import CLASS_LIST, LABELS, read_about, read_left_out
+from ..labels.label_table import read_about, read_left_out
 from ..labels.photo_labels import BOXES, labels_of
 from ..selection.plan import SPARE, SPLITS, TEST
 from .info import (
     CANDIDATES,
     PAIRS,
-    PLAN,
-    RECIPE,
     REFUSED,
     WORK_FOLDER,
     BuildNote,
@@ -146,9 +144,7 @@ def finish_set(
         split: [receipts[unit] for unit in units] for split, units in groupby(receipts, split_of)
     }
 
-    files = [root / RECIPE, root / PLAN, root / CANDIDATES]
-    if note.labelled:
-        files += [root / LABELS, root / CLASS_LIST]
+    files = [root / name for name in note.planned_by]
     files.append(_write_pairs(root, layout, receipts, note.labelled, draw_fields, engine))
     if note.labelled:
         files += _write_annotations(root, layout, by_split, note.lows_only)

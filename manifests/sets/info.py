@@ -20,10 +20,11 @@ from ...storage.untrusted import (
     UnitName,
     first_finding,
     inside,
+    naming,
     read_file,
     shown,
-    unreadable,
 )
+from ..labels.label_table import CLASS_LIST, LABELS
 from ..recorded_request import RecordedRequest
 from .receipts import FileFacts, Grown, Sealed
 from .sample import FORMAT, parse_versioned
@@ -70,6 +71,11 @@ class BuildNote(Grown):
     def labelled(self) -> bool:
         """True if the set holds labels."""
         return bool(self.labels_sha256)
+
+    @property
+    def planned_by(self) -> tuple[str, ...]:
+        """Files of the set that say what its pairs are made of: plan, recipe, labels if it has."""
+        return (PLAN, CANDIDATES, RECIPE, *((LABELS, CLASS_LIST) if self.labelled else ()))
 
     @property
     def lows_only(self) -> bool:
@@ -223,10 +229,8 @@ def _unknown(error: ValidationError, path: Path) -> SetError:
 
 def facts_of(path: Path) -> FileFacts:
     """Measure the size and checksum of a file. Raises SetError when it cannot be read."""
-    try:
+    with naming(path):
         sha256, size = sha256_and_size(path)
-    except OSError as error:
-        raise unreadable(path, error) from error
     return FileFacts(sha256=sha256, bytes=size)
 
 

@@ -26,8 +26,8 @@ from ...storage.untrusted import (
     SetPath,
     Size,
     UnitName,
-    first_finding,
     inside,
+    naming,
     read_file,
     shown,
 )
@@ -150,10 +150,8 @@ def read_receipt(root: Path, unit: str) -> Receipt:
     path = receipt_path(root, unit)
     data = read_file(path)
     value = parse_versioned(data, path)
-    try:
+    with naming(path, ValidationError, what="damaged receipt: "):
         receipt = Receipt.model_validate(value, strict=True)
-    except ValidationError as error:
-        raise SetError.at(path, f"damaged receipt: {first_finding(error)}") from error
     bare = canonical_json(value | {"sha256": ""})
     sound = receipt.sha256 == sha256_bytes(bare) and canonical_json(value) == data
     if not sound or receipt.unit != unit:

@@ -25,7 +25,7 @@ from ...storage.untrusted import (
     Side,
     Size,
     Suffix,
-    first_finding,
+    naming,
     parse_json,
     shown,
 )
@@ -284,15 +284,11 @@ def parse_record(data: bytes, where: str, key: str | None = None) -> dict[str, A
 
     Raises SetError when they are not a record of this format, or that of another sample.
     """
-    try:
+    with naming(where, ValueError, what="not a sample's record: "):
         record = parse_json(data)
         if isinstance(record, dict) and "key" in record and type(record.get("format")) is int:
             check_format(record["format"], where)
         record = dict(_RECORD.validate_python(record, strict=True))
-    except ValidationError as error:
-        raise SetError.at(where, f"not a sample's record: {first_finding(error)}") from error
-    except ValueError as error:
-        raise SetError.at(where, f"not a sample's record: {error}") from error
     if key not in (None, record["key"]):
         raise SetError.at(where, f"is the record of {shown(record['key'])}")
     return record
@@ -303,10 +299,8 @@ def parse_versioned(data: bytes, path: Path) -> Any:
 
     Raises DamagedError when it is no JSON; SetError when `check_format` does.
     """
-    try:
+    with naming(path, ValueError, what="damaged: ", kind=DamagedError):
         value = parse_json(data)
-    except ValueError as error:
-        raise DamagedError.at(path, f"damaged: {error}") from error
     if isinstance(value, dict) and "format" in value:
         check_format(value["format"], path)
     return value

@@ -30,6 +30,7 @@ from .info import README, SET_FILE, WORK_FOLDER, SetInfo, read_set
 from .layouts.shard_tar import index_path, shard_path
 from .pair_set import PairSet, open_set
 from .receipts import UnitFile, read_receipt
+from .units import each_unit
 from .workspace import refuse_broken_link
 
 _PIECE = 1 << 22
@@ -37,18 +38,15 @@ _PIECE = 1 << 22
 _FOLDERS = ("shards", "receipts", "lists", *ANNOTATIONS.values())
 
 
-def files_of_set(pairs: PairSet, splits: tuple[str, ...] = SPLITS) -> list[UnitFile]:
-    """List every file of a set in the order in which it is copied.
+def _files_of_set(pairs: PairSet, split: str | None) -> list[UnitFile]:
+    """List every file of a set, or those for a split, in the order in which it is copied.
 
     Shards, their receipts, tables and lists, and set.json last, which checks itself: it has no
-    checksum here. Raises SetError when a receipt is
-    missing or damaged.
+    checksum here. Raises SetError when a receipt is missing or damaged.
     """
-    files: list[UnitFile] = []
-    for unit in pairs.units():
-        if unit.split in splits:
-            files += unit.receipt.files
-    others = set(SPLITS) - set(splits)
+    own = each_unit(lambda unit: unit.receipt.files, pairs.units(split))
+    files = [file for unit in own for file in unit]
+    others = set(SPLITS) - {split} if split else ()
     files += [
         UnitFile(path=path, **facts.model_dump())
         for path, facts in pairs.info.files.items()
@@ -99,10 +97,9 @@ def stage(
     """
     pairs, target = open_set(pairs), as_path(target)
     root, info = pairs.root, pairs.info
-    if target.resolve() == root.resolve():
-        raise SetError.at(target, "is the set itself")
+    pairs.check_folder(target)
     at = (progress or Silent()).at
-    files = files_of_set(pairs, (split,) if split else SPLITS)
+    files = _files_of_set(pairs, split)
     whole = sum(file.bytes for file in files)
     (progress or Silent()).stage("copying", whole)
     _check_target(target, info)

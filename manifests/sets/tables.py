@@ -12,9 +12,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...errors import DamagedError, SetError, first_line
+from ...errors import DamagedError
 from ...storage.parquet import read_table
-from ...storage.untrusted import KEY_LETTERS, LONGEST_KEY, SPLITS, inside, odd_name, shown
+from ...storage.untrusted import (
+    KEY_LETTERS,
+    LONGEST_KEY,
+    SPLITS,
+    inside,
+    naming,
+    odd_name,
+    shown,
+)
 from ..selection.plan import PLAN_SCHEMA
 from .info import CANDIDATES, PAIRS, PLAN, REFUSED
 
@@ -79,10 +87,8 @@ def read_checked(
 
     Raises SetError when it cannot be read, lacks a column, or has a key that gloam does not give.
     """
-    try:
+    with naming(path, OSError, ValueError, pa.ArrowException, what="cannot be read: "):
         table = read_table(path, columns)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise SetError.at(path, f"cannot be read: {error}") from error
     check_columns(path, table.schema, columns)
     if path.name in (PLAN, PAIRS) and any(
         table[name].null_count for name in _SCHEMAS[path.name].names if name in table.column_names
@@ -142,13 +148,9 @@ def unit_table(
         return _table(kept, split, shard, schema)
     except _UNFIT:
         for record in kept:
-            try:
+            what = "its record holds values that gloam does not write: "
+            with naming(record["key"], *_UNFIT, what=what):
                 _table([record], split, shard, schema)
-            except _UNFIT as error:
-                raise SetError(
-                    f"{record['key']}: its record holds values that gloam does not write:"
-                    f" {first_line(error)}"
-                ) from error
         raise
 
 

@@ -14,16 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from ...engines.local import begin_part, count
-from ...errors import ImageRefused, Reason, SetError, SourceError, first_line
+from ...errors import ImageRefused, Reason, SourceError, first_line
 from ...manifests.clips.listing import locates_clip
 from ...manifests.clips.load_clip import load_clip
-from ...manifests.images.normals import Normal, Undecoded, encode, load_normal, load_undecoded
+from ...manifests.images.normals import Normal, encode, load_normal
 from ...manifests.labels.label_table import read_unit
 from ...manifests.labels.photo_labels import record_of
 from ...manifests.recorded_request import OutputOptions
 from ...manifests.selection.candidates import ENDS_PROCESS, NO_MEMORY
 from ...manifests.sets.close import publish_unit
-from ...manifests.sets.pair_set import Unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.sample import (
     LOW,
@@ -37,6 +36,7 @@ from ...manifests.sets.sample import (
     origin_of,
 )
 from ...manifests.sets.stored_labels import members_of
+from ...manifests.sets.units import Unit
 from ...manifests.sources import Location, read
 from ..clips import each_low, frame_names, is_clip, named_frames
 from ..input_images import decode_image
@@ -132,7 +132,7 @@ def _samples(
         clip = locates_clip(planned.place)
         members: dict[str, Encoded] = {}
         if not live:
-            normals = [frame.pixels for frame in frames if isinstance(frame, Normal)]
+            normals = [frame.pixels for frame in frames if frame.pixels is not None]
             lows = each_low(normals, drawn) if clip else iter([maker.low(number, normals[0])])
             members = named_frames(LOW, [encode_low(low, job.output) for low in lows], clip)
         stored = [Encoded(frame.data, frame.suffix) for frame in frames]
@@ -143,14 +143,13 @@ def _samples(
         count()
 
 
-def _load(job: UnitJob, planned: PlannedPair) -> tuple[bytes, Sequence[Normal | Undecoded]]:
+def _load(job: UnitJob, planned: PlannedPair) -> tuple[bytes, Sequence[Normal]]:
     """Read a photograph, and make its normal; or the frames of a clip, which has no bytes."""
     limits = job.output.max_side, job.output.max_pixels
     if locates_clip(planned.place):
         return b"", load_clip(planned.place, *limits)
-    load = load_undecoded if job.output.low_codec == "none" else load_normal
     data = read(planned.place)
-    return data, [load(data, *limits)]
+    return data, [load_normal(data, *limits, decoded=job.output.low_codec != "none")]
 
 
 def _refuse(
@@ -186,86 +185,62 @@ _DRAWN = 16  # samples that are read, and their parameters drawn, at once
 
 
 @dataclass(frozen=True)
-class RemakeJob:
-    """One unit to be made from a unit of another set. Without a recipe its lows are kept.
+class Remake:
+    """What units of another set are made into. Without a recipe their lows are kept.
 
-    name and keys: what the new unit is called, and which pairs it has of the old one; None for all.
     form: of new draws, see `models.form_of`.
     """
 
-    name: str
-    unit: Unit
     root: Path
     fingerprint: str
     recipe: Recipe | None
     seed: int
     output: OutputOptions
     lows_only: bool = False
-    keys: frozenset[str] | None = None
     form: str = ""
 
-    def has(self, key: str) -> bool:
-        """Return True if the new unit has this pair of the old one."""
-        return self.keys is None or key in self.keys
 
-
-def remake_unit(job: RemakeJob) -> None:
-    """Make a unit and publish it."""
-    before = job.unit.receipt
-    refused = [one for one in before.refused if job.has(one.key)]
-    wanted = before.pairs if job.keys is None else len(job.keys) - len(refused)
-    publish_unit(
-        job.root,
-        job.output.layout,
-        job.name,
-        job.fingerprint,
-        _stored_samples(job, wanted),
-        refused,
-        left_out=[one for one in before.left_out if job.has(one.key)],
+def remake_unit(how: Remake, unit: Unit) -> None:
+    """Make a unit of one of another set, and publish it."""
+    refused, left_out = (
+        [one for one in noted if unit.has(one.key)]
+        for noted in (unit.receipt.refused, unit.receipt.left_out)
     )
+    samples = _remade_samples(how, unit)
+    layout = how.output.layout
+    publish_unit(how.root, layout, unit.into, how.fingerprint, samples, refused, left_out)
 
 
-def _stored_samples(job: RemakeJob, wanted: int) -> Iterator[Sample]:
-    """Make the unit's samples again.
-
-    Raises SetError when there is another number of them than its receipt says.
-    """
-    made, at_once = 0, 1
-    samples = (sample for sample in job.unit.pairs() if job.has(sample.key))
+def _remade_samples(how: Remake, unit: Unit) -> Iterator[Sample]:
+    """Make the unit's samples again. Raises SetError as `Unit.pairs`."""
+    at_once, samples = 1, unit.pairs()
     while some := list(islice(samples, at_once)):
-        draws, maker = _drawn(job, some)
+        draws, maker = _drawn(how, unit, some)
         for number, (sample, drawn) in enumerate(zip(some, draws, strict=True)):
-            yield _remade(job, sample, drawn, partial(maker.low, number))
-            made += 1
-            count()
+            yield _remade(how, unit, sample, drawn, partial(maker.low, number))
         # Some at once: between two photographs a CPU's caches forget how to draw. Clips are large.
         at_once = 1 if is_clip(some[0].record["members"]) else _DRAWN
-    if made != wanted:
-        raise SetError.at(
-            job.unit.root,
-            f"{job.unit.name} holds {made} pairs, its receipt says {wanted}; gloam verify it",
-        )
 
 
-def sample_with_low(unit: Unit) -> Iterator[Sample]:
-    """Yield the samples of a unit; those of a live set with the lows that their draws make.
+def pairs_with_lows(unit: Unit) -> Iterator[Sample]:
+    """Yield the pairs of a unit; those of a live set with the lows that their draws make.
 
     Raises SetError when one cannot be read.
     """
-    return _stored_samples(
-        RemakeJob(unit.name, unit, unit.root, "", None, 0, OutputOptions()), unit.count
-    )
+    return _remade_samples(Remake(unit.root, "", None, 0, OutputOptions()), unit)
 
 
-def _drawn(job: RemakeJob, samples: Sequence[Sample]) -> tuple[Sequence[Draw | None], LowMaker]:
+def _drawn(
+    how: Remake, unit: Unit, samples: Sequence[Sample]
+) -> tuple[Sequence[Draw | None], LowMaker]:
     """Return the draws that samples are made again by, None where kept, and the maker of lows."""
-    live = job.output.low_codec == "none"
-    if job.recipe is not None:
+    live = how.output.low_codec == "none"
+    if how.recipe is not None:
         keys = [sample.key for sample in samples]
-        columns = [*draw_columns(job.recipe, job.seed, keys, job.form)]
+        columns = [*draw_columns(how.recipe, how.seed, keys, how.form)]
         return records_in(columns), LowMaker.of_columns(() if live else columns)
     draws = [
-        None if live or any(map(is_low, sample.members)) else draw_of(job.unit, sample)
+        None if live or any(map(is_low, sample.members)) else draw_of(unit, sample)
         for sample in samples
     ]
     return draws, LowMaker(draws)
@@ -276,26 +251,22 @@ def draw_of(unit: Unit, sample: Sample) -> Draw:
     try:
         return parse_draw(sample.record["draw"])
     except ValueError as error:
-        raise SetError(
-            f"{unit.root}: {unit.name}: {sample.key}: the stored draw is damaged:"
-            f" {first_line(error)}",
-            path=unit.root,
-            key=sample.key,
-        ) from error
+        what = f"the stored draw is damaged: {first_line(error)}"
+        raise unit.fault(sample.key, what) from error
 
 
 def _remade(
-    job: RemakeJob, sample: Sample, drawn: Draw | None, low: Callable[..., Pixels]
+    how: Remake, unit: Unit, sample: Sample, drawn: Draw | None, low: Callable[..., Pixels]
 ) -> Sample:
     """Make a sample again, with the lows of its draw unless the set is live."""
     if drawn is not None:
         members = {name: one for name, one in sample.members.items() if not is_low(name)}
-        if job.output.low_codec != "none":
+        if how.output.low_codec != "none":
             clip = is_clip(members)
             names = frame_names(members, NORMAL) if clip else [NORMAL]
-            normals = [_normal(job, sample, name) for name in names]
+            normals = [_normal(unit, sample, name) for name in names]
             lows = each_low(normals, drawn) if clip else map(low, normals)
-            encoded = [encode_low(low, job.output) for low in lows]
+            encoded = [encode_low(low, how.output) for low in lows]
             members = named_frames(LOW, encoded, clip) | members
         sample = make_sample(
             sample.key,
@@ -304,20 +275,16 @@ def _remade(
             members,
             sample.record.get("labels"),
         )
-    if job.lows_only:  # normals stay in the set that they are from
+    if how.lows_only:  # normals stay in the set that they are from
         kept = {name: one for name, one in sample.members.items() if not is_normal(name)}
         sample = replace(sample, members=kept)
     return sample
 
 
-def _normal(job: RemakeJob, sample: Sample, name: str) -> Pixels:
+def _normal(unit: Unit, sample: Sample, name: str) -> Pixels:
     """Decode the stored normal, or a frame of it."""
     try:
         return sample.decoded(name, decode_image)
     except ImageRefused as refusal:
-        raise SetError(
-            f"{job.unit.root}: {job.unit.name}: {sample.key}.{name}: {refusal.detail}; gloam"
-            " build mends the set",
-            path=job.unit.root,
-            key=sample.key,
-        ) from refusal
+        what = f"{refusal.detail}; gloam build mends the set"
+        raise unit.fault(sample.key, what, name) from refusal

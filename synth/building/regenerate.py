@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import io
 import shutil
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...engines.engine import Engine, check_paths, run_jobs
+from ...engines.engine import Engine
 from ...engines.local import LocalEngine
 from ...engines.process import available_cores
 from ...errors import DamagedError, SetError
 from ...manifests.config import validate
-from ...manifests.labels.label_table import CLASS_LIST, LABELS, read_labels
+from ...manifests.labels.label_table import LABELS, read_labels
 from ...manifests.recorded_request import OutputOptions, RecordedRequest
 from ...manifests.selection.plan import PlanOptions, splits_of
 from ...manifests.sets.info import (
-    CANDIDATES,
     PLAN,
     RECIPE,
     BuildNote,
@@ -37,6 +38,7 @@ from ...manifests.sets.layouts.layout import split_of, unit_name, unit_number
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...manifests.sets.receipts import read_receipts
 from ...manifests.sets.tables import read_plan
+from ...manifests.sets.units import Unit, each_unit
 from ...manifests.sets.workspace import missing_units, refuse_changes, refuse_mixing, working_on
 from ...progress import Progress, progress_of
 from ...storage.atomic import atomic_write, sha256_bytes, write_bytes
@@ -46,16 +48,9 @@ from ..models import form_of
 from ..recipes.load import Recipe, load_recipe, recipe_yaml, recorded_recipe
 from ..recipes.overrides import Overrides, override_texts
 from .build import close_set
-from .make_unit import RemakeJob, remake_unit
+from .make_unit import Remake, remake_unit
 from .planning import parquet_bytes, units_of, warm_workers
 from .request import deciding_versions, in_form_of
-
-
-class SplitPart(NamedTuple):
-    """The pairs that a new unit takes of an old one, by the old one's name; None for all."""
-
-    unit: str
-    keys: frozenset[str] | None
 
 
 class SplitAgain(NamedTuple):
@@ -63,11 +58,12 @@ class SplitAgain(NamedTuple):
 
     labels: the new `labels.parquet`, its row groups being those of the new plan; b"" where there
     are no labels.
+    parts: which part of an old unit becomes which new one.
     """
 
     plan: bytes  # the new `plan.parquet`
     labels: bytes
-    parts: dict[str, SplitPart]  # dict of new unit to Part
+    parts: list[Unit]
 
 
 def regenerate(
@@ -200,22 +196,24 @@ def _remake(
     *,
     splits: SplitAgain | None = None,
 ) -> SetInfo:
-    check_paths(engine, origin.root, origin.normals, root)
-    if root.resolve() == origin.root.resolve():
-        raise SetError.at(root, "is the set itself; give another folder")
-    origin.check_normals()
+    origin.check_pass(engine, root)
     info = origin.info
     if recipe is not None:
         warm_workers(engine, request.output.low_codec)
     note = _note(info, request, recipe, lows_only, splits)
+    output, form = note.request.output, form_of(note.versions)
+    how = Remake(root, note.fingerprint, recipe, note.request.seed, output, note.lows_only, form)
+    whole = (replace(unit, into=unit.name) for unit in origin.units())
+    units = {unit.into: unit for unit in (whole if splits is None else splits.parts)}
     with working_on(root):
         _begin(origin.root, root, note, splits)
-        jobs = _jobs(origin, root, note, recipe, splits)
-        left = sum(len(job.keys or ()) or job.unit.count for job in jobs)
-        run_jobs(engine, remake_unit, jobs, progress, "building", total=len(origin), left=left)
+        missing = [units[name] for name in missing_units(root, output.layout, units, note)]
+        left = sum(len(unit.keys or ()) or unit.count for unit in missing)
+        progress.stage("building", len(origin))
+        job = partial(remake_unit, how)
+        each_unit(job, missing, engine, progress.at, len(origin) - left)
         own = recipe or recorded_recipe(request.recipe, f"recipe of {origin.root}")
-        receipts = read_receipts(root, list(info.units if splits is None else splits.parts))
-        return close_set(root, own, note, receipts, engine)
+        return close_set(root, own, note, read_receipts(root, list(units)), engine)
 
 
 def _note(
@@ -257,7 +255,7 @@ def _begin(origin: Path, root: Path, note: BuildNote, splits: SplitAgain | None)
         refuse_mixing(root, note)
     if begun is not None:
         refuse_changes(root, differences(begun.model_dump(), note.model_dump()))
-    copied = [PLAN, CANDIDATES, *((LABELS, CLASS_LIST) if note.labelled else ())]
+    copied = [name for name in note.planned_by if name != RECIPE]
     if splits is not None:
         for name, data in ((PLAN, splits.plan), (LABELS, splits.labels)):
             if name in copied:
@@ -276,19 +274,6 @@ def _begin(origin: Path, root: Path, note: BuildNote, splits: SplitAgain | None)
         write_note(root, note)
 
 
-def _jobs(
-    origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None, splits: SplitAgain | None
-) -> list[RemakeJob]:
-    output, units = note.request.output, {unit.name: unit for unit in origin.units()}
-    parts = {name: SplitPart(name, None) for name in units} if splits is None else splits.parts
-    common = root, note.fingerprint, recipe, note.request.seed, output, note.lows_only
-    form = form_of(note.versions)
-    return [
-        RemakeJob(name, units[parts[name].unit], *common, parts[name].keys, form)
-        for name in missing_units(root, output.layout, parts, note)
-    ]
-
-
 def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
     """Choose other validation and test pairs of a finished set.
 
@@ -305,7 +290,8 @@ def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
     old = read_plan(origin.root)
     keys = old["key"].to_pylist()
     splits = splits_of(keys, origin.info.build.request.plan.seed, val, test)
-    parts: dict[str, SplitPart] = {}
+    parts: list[Unit] = []
+    units = {unit.name: unit for unit in origin.units()}
     rows: dict[str, list[int]] = {}
     counts: dict[str, int] = {}
     for unit, own in units_of(old).items():
@@ -313,7 +299,8 @@ def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
             new = unit_name(split, counts.setdefault(split, 0))
             counts[split] += 1
             rows[new] = [row for row in own if splits[row] == split]
-            parts[new] = SplitPart(unit, frozenset(keys[row] for row in rows[new]))
+            part = frozenset(keys[row] for row in rows[new])
+            parts.append(replace(units[unit], keys=part, into=new))
     order = sorted(rows, key=lambda unit: (list(counts).index(split_of(unit)), unit_number(unit)))
     return SplitAgain(*_tables(origin, old, {unit: rows[unit] for unit in order}), parts)
 

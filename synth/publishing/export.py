@@ -21,13 +21,14 @@ from ...manifests.labels.photo_labels import BOXES
 from ...manifests.selection.plan import SPLITS
 from ...manifests.sets.info import WORK_FOLDER, SetInfo
 from ...manifests.sets.layouts.shard_tar import shard_path
-from ...manifests.sets.pair_set import PairSet, Unit, open_set, require_images
+from ...manifests.sets.pair_set import PairSet, open_set, require_images
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
+from ...manifests.sets.units import Unit
 from ...progress import Progress, Silent
 from ...storage.atomic import canonical_json, flush, sha256_bytes, write_bytes
 from ...storage.stores import as_path, place
 from ...storage.untrusted import inside
-from ..building.make_unit import sample_with_low
+from ..building.make_unit import pairs_with_lows
 from ..building.regenerate import export_layout
 from ..input_images import decode_image
 from ..kernels.png.file import encode_png
@@ -41,7 +42,7 @@ from .trainer_files import (
     write_yolo,
     yolo_lines,
 )
-from .unit_by_unit import Note, Written, counted, write_shard, write_units
+from .unit_by_unit import Note, Written, write_shard, write_units
 from .video_files import Codec, export_videos
 
 DRAWS = "draws"
@@ -206,13 +207,13 @@ def _check(origin: PairSet, root: Path, form: TrainerFormat) -> None:
 def _write_unit(form: TrainerFormat, unit: Unit, root: Path) -> Note:
     """Write the images of a unit; note their files and the samples' records."""
     if form.extra == "energon":
-        shard = write_shard(root, unit.name, counted(sample_with_low(unit)))
+        shard = write_shard(root, unit.name, pairs_with_lows(unit))
         write_index(root, unit.name)
         return {"sums": shard, "records": []}
     sums: dict[str, str] = {}
     records: list[dict[str, Any]] = []
     split = form.splits[unit.split]
-    for sample in counted(sample_with_low(unit)):
+    for sample in pairs_with_lows(unit):
         names = {"split": split, "key": sample.key, "class": _class_of(sample)}
         written = {}
         for member, pattern, codec in (
@@ -271,9 +272,8 @@ def _finish(form: TrainerFormat, classes: list[str], written: Written) -> None:
         write_coco(written, partial(_records, written), classes)
     elif form.extra == "yolo":
         write_yolo(written, classes)
-    for split, named in form.splits.items():
-        if not any(unit.split == split for unit in units):
-            continue
+    for split in written.splits:
+        named = form.splits[split]
         written.put(f"{DRAWS}/{split}.jsonl", map(canonical_json, _records(written, split)))
         if form.extra == "meta_info":
             lines = (f"{_line(one)}\n".encode() for one in _records(written, split))

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...engines.engine import Engine, check_paths, run_jobs
-from ...engines.local import count
+from ...engines.engine import Engine
 from ...errors import SetError, first_line
 from ...manifests.sets.info import PAIRS, SET_FILE, WORK_FOLDER, read_set
 from ...manifests.sets.layouts import layout_named
-from ...manifests.sets.pair_set import PairSet, Unit
+from ...manifests.sets.pair_set import PairSet
 from ...manifests.sets.problems import find_files
 from ...manifests.sets.sample import Sample
 from ...manifests.sets.tables import read_keys, read_plan
+from ...manifests.sets.units import Unit, each_unit
 from ...manifests.sets.workspace import refuse_broken_link
 from ...progress import Progress
 from ...storage.atomic import (
@@ -32,7 +33,7 @@ from ...storage.atomic import (
 )
 from ...storage.locks import exclusive
 from ...storage.stores import place
-from ...storage.untrusted import UNIT_FILE, inside, parse_json, read_regular, shown
+from ...storage.untrusted import SPLITS, UNIT_FILE, inside, parse_json, read_regular, shown
 
 MARK, SUMS = "gloam.json", "SHA256SUMS"
 FOLDER = "gloam"
@@ -53,6 +54,11 @@ class Written:
     root: Path
     units: list[Unit]
     sums: dict[str, str]  # SHA-256 of each file, by its path
+
+    @property
+    def splits(self) -> list[str]:
+        """Splits that have units, in order."""
+        return [split for split in SPLITS if any(unit.split == split for unit in self.units)]
 
     def notes(self, split: str | None = None) -> Iterator[Note]:
         """Yield the notes of the units, or of those of a split, in order."""
@@ -86,10 +92,7 @@ def write_units(
 
     Raises SetError when the folder holds something else, or a pair cannot be read.
     """
-    check_paths(engine, origin.root, origin.normals, root)
-    origin.check_normals()
-    if root.resolve() == origin.root.resolve():
-        raise SetError.at(root, "is the set itself; give another folder")
+    origin.check_pass(engine, root)
     mark = canonical_json(about | {"set": origin.info.sha256, "name": origin.name})
     if _done(root, mark):
         return
@@ -100,9 +103,9 @@ def write_units(
         write_bytes(work / MARK, mark)
         units = [unit for unit in origin.units() if unit.count]
         missing = [unit for unit in units if not _note(root, unit).is_file()]
-        jobs = ((unit, root, write) for unit in missing)
-        unmade = sum(unit.count for unit in missing)
-        run_jobs(engine, _run, jobs, progress, "writing", total=len(origin), left=unmade)
+        done = len(origin) - sum(unit.count for unit in missing)
+        progress.stage("writing", len(origin))
+        each_unit(partial(_write_unit, write, root), missing, engine, progress.at, done)
         _move_sorted(_drafts(root), root)
         written = Written(root, units, {})
         for note in written.notes():
@@ -114,8 +117,7 @@ def write_units(
     remove_tree(work)
 
 
-def _run(job: tuple[Unit, Path, Writer]) -> None:
-    unit, root, write = job
+def _write_unit(write: Writer, root: Path, unit: Unit) -> None:
     write_bytes(_note(root, unit), canonical_json(write(unit, _drafts(root))))
 
 
@@ -162,13 +164,6 @@ def _done(root: Path, mark: bytes) -> bool:
     refuse_broken_link(root)
     (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
     return False
-
-
-def counted(samples: Iterable[Sample]) -> Iterator[Sample]:
-    """Count samples as a job's progress."""
-    for sample in samples:
-        yield sample
-        count()
 
 
 def write_shard(root: Path, unit: str, samples: Iterable[Sample]) -> dict[str, str]:

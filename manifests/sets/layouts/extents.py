@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ....errors import SetError
 from ....storage.stores import as_path, read_local_range
-from ....storage.untrusted import KEY, open_regular, read_regular, shown, unreadable
+from ....storage.untrusted import KEY, open_regular, read_regular, reason_of, shown
 from ...images.opening import byte_limit
 
 
@@ -49,7 +49,7 @@ class Extent:
             else:
                 data = read_local_range(self.path, self.offset, self.size)
         except OSError as error:
-            raise unreadable(self.path, error) from error
+            raise SetError.at(self.path, reason_of(error)) from error
         if len(data) != self.size:
             raise SetError.at(
                 self.path, "ends inside an image; gloam verify the set, gloam build mends it"
@@ -132,7 +132,7 @@ class TarKeys:
                 with open_regular(name.path, buffering=0) as handle:
                     self._maps[name.path] = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ)
             except OSError as error:
-                raise unreadable(name.path, error) from error
+                raise SetError.at(name.path, reason_of(error)) from error
             except ValueError:  # it is empty
                 return _key(b"", name.path)
         return _key(self._maps[name.path][name.offset : name.offset + NAME], name.path)

@@ -27,10 +27,10 @@ from ....storage.untrusted import (
     KEY,
     MOST_BYTES,
     inside,
+    naming,
     odd_name,
     open_regular,
     read_regular,
-    unreadable,
 )
 from ..receipts import Receipt, read_receipt
 from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
@@ -67,15 +67,12 @@ class Shards:
     def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
         """Yield the records of a shard in order, found by its index, without reading its images."""
         path = shard_path(root, receipt.unit)
-        try:
-            with open_regular(path) as handle:
-                samples = read_index(index_path(root, receipt.unit), _size(path))
-                for sample in samples:
-                    handle.seek(sample[0].offset)
-                    name, data = sample[0].name, handle.read(sample[0].size)
-                    yield parse_record(data, f"{path}: {name}", name.partition(".")[0])
-        except OSError as error:
-            raise unreadable(path, error) from error
+        with naming(path), open_regular(path) as handle:
+            samples = read_index(index_path(root, receipt.unit), _size(path))
+            for sample in samples:
+                handle.seek(sample[0].offset)
+                name, data = sample[0].name, handle.read(sample[0].size)
+                yield parse_record(data, f"{path}: {name}", name.partition(".")[0])
 
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
         """Yield the samples of a shard in order, whole; see `read_samples`."""
