@@ -266,17 +266,11 @@ def _write_refused(
     reasons = candidates.column("reason").to_numpy(zero_copy_only=False)
     unsuitable = candidates.filter(pa.array((reasons != "") & (reasons != SPARE)))
     rows = [{**row, "stage": "selecting"} for row in unsuitable.to_pylist()]
-    rows += [
-        {**refused.model_dump(), "stage": "building"}
-        for receipt in receipts.values()
-        for refused in receipt.refused
-    ]
+    built = [one for receipt in receipts.values() for one in receipt.refused]
+    rows += [{**one.model_dump(), "stage": "building"} for one in built]
     rows += [{"key": "", "stage": LABELS_STAGE, **one} for one in left_out]
-    rows += [
-        {**one.model_dump(), "stage": LABELS_STAGE}
-        for receipt in receipts.values()
-        for one in receipt.left_out
-    ]
+    unlabelled = [one for receipt in receipts.values() for one in receipt.left_out]
+    rows += [{**one.model_dump(), "stage": LABELS_STAGE} for one in unlabelled]
     with atomic_write(root / REFUSED) as handle:
         pq.write_table(pa.Table.from_pylist(rows, schema=REFUSED_SCHEMA), handle)
     return root / REFUSED

@@ -13,18 +13,7 @@ from ...errors import SetError
 from ...storage.stores import as_path
 from ...storage.untrusted import inside, naming, read_regular
 from ..selection.plan import SPLITS
-from .info import (
-    CANDIDATES,
-    PAIRS,
-    PLAN,
-    RECIPE,
-    REFUSED,
-    SET_FILE,
-    WORK_FOLDER,
-    SetInfo,
-    check_normals,
-    read_set,
-)
+from . import info
 from .layouts.layout import split_of
 from .sample import Sample
 from .tables import read_checked
@@ -33,7 +22,9 @@ from .units import Unit
 if TYPE_CHECKING:
     from .web_pipeline import PairPipeline
 
-TABLES = {"pairs": PAIRS, "plan": PLAN, "candidates": CANDIDATES, "refused": REFUSED}
+TABLES = {
+    file.partition(".")[0]: file for file in (info.PAIRS, info.PLAN, info.CANDIDATES, info.REFUSED)
+}
 
 
 class PairSet:
@@ -68,13 +59,13 @@ class PairSet:
 
     def __init__(self, root: str | Path, normals: str | Path | PairSet | None = None) -> None:
         self.root = as_path(root)
-        self.info: SetInfo = read_set(self.root)
+        self.info: info.SetInfo = info.read_set(self.root)
         given = normals.root if isinstance(normals, PairSet) else normals
         self.normals = None if given is None else as_path(given)
         self.normal_layout = self.info.layout
         """Layout of its normals, here or in that other set."""
         if normals is not None:
-            self.normal_layout = check_normals(self.root, self.info, self.normals).layout
+            self.normal_layout = info.check_normals(self.root, self.info, self.normals).layout
 
     @property
     def name(self) -> str:
@@ -202,13 +193,13 @@ class PairSet:
     @property
     def recipe_yaml(self) -> str:
         """Recipe of the lows, with all values."""
-        path = inside(self.root, RECIPE)
+        path = inside(self.root, info.RECIPE)
         with naming(path, OSError, UnicodeDecodeError, what="cannot be read: "):
             return read_regular(path).decode("utf-8")
 
     def check_normals(self) -> None:
         """Raise SetError for a set of lows only that was opened without its normals."""
-        check_normals(self.root, self.info, self.normals)
+        info.check_normals(self.root, self.info, self.normals)
 
     def check_pass(self, engine: Engine, root: Path | None = None) -> None:
         """Check that an engine can read its pairs and, if one is given, write to another folder.
@@ -231,7 +222,7 @@ def is_set(path: Path | PairSet) -> bool:
     """Return whether a folder or an address is a set, or one that is not finished."""
     if isinstance(path, PairSet):
         return True
-    return (path / SET_FILE).is_file() or (path / WORK_FOLDER).is_dir()
+    return (path / info.SET_FILE).is_file() or (path / info.WORK_FOLDER).is_dir()
 
 
 def require_images(pairs: PairSet) -> PairSet:

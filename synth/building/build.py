@@ -407,6 +407,7 @@ def make_request(
     takes_everything = select is False or (select is None and not file.select and not profile)
     bounds = Path(profile) if profile else (Path(file.profile) if file.profile else None)
     exclude = given.pop("exclude", ()) or file.exclude
+    excluded = [exclude] if isinstance(exclude, str | Path) else exclude
     pictures.cache_clear()  # a folder may hold other ones by now
     windows = {name: given.pop(name) for name in _WINDOWS if name in given}
     if windows and not any(source.kind == CLIPS for source in chosen):
@@ -426,9 +427,7 @@ def make_request(
             "plan": validate(PlanOptions, plan, "options"),
             "recipe": load_recipe(file.recipe if recipe is None else recipe, changes),
             "output": validate(OutputOptions, output, "options"),
-            "not_like": (str(exclude),)
-            if isinstance(exclude, str | Path)
-            else tuple(map(str, exclude)),
+            "not_like": tuple(map(str, excluded)),
         },
         "options",
     )

@@ -57,17 +57,11 @@ _MEASURED, _SHOWN, _WIDTH = 300, 4, 260
 _GROUP = 100
 """Pairs of a row group: what the Hub's viewer reads at once."""
 _IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-_COLUMNS: list[tuple[str, pa.DataType, dict[str, Any]]] = [
-    ("key", pa.string(), {"dtype": "string", "_type": "Value"}),
-    (LOW, _IMAGE, {"_type": "Image"}),
-    (NORMAL, _IMAGE, {"_type": "Image"}),
-    ("source", pa.string(), {"dtype": "string", "_type": "Value"}),
-    ("path", pa.string(), {"dtype": "string", "_type": "Value"}),
-    ("width", pa.int32(), {"dtype": "int32", "_type": "Value"}),
-    ("height", pa.int32(), {"dtype": "int32", "_type": "Value"}),
-    ("draw", pa.string(), {"dtype": "string", "_type": "Value"}),
-    ("labels", pa.string(), {"dtype": "string", "_type": "Value"}),
-]
+_TEXT, _SIDE = pa.string(), pa.int32()
+_COLUMNS = {
+    **{"key": _TEXT, LOW: _IMAGE, NORMAL: _IMAGE, "source": _TEXT, "path": _TEXT},
+    **{"width": _SIDE, "height": _SIDE, "draw": _TEXT, "labels": _TEXT},
+}
 
 
 def publish(
@@ -331,9 +325,12 @@ def _types(
 
 def schema() -> pa.Schema:
     """Return the columns, with what `datasets` reads of their types."""
-    features = {name: feature for name, _, feature in _COLUMNS}
+    features = {
+        name: {"_type": "Image"} if kind == _IMAGE else {"dtype": str(kind), "_type": "Value"}
+        for name, kind in _COLUMNS.items()
+    }
     about = {"huggingface": json.dumps({"info": {"features": features}})}
-    return pa.schema([(name, kind) for name, kind, _ in _COLUMNS]).with_metadata(about)
+    return pa.schema(_COLUMNS.items()).with_metadata(about)
 
 
 def write_parquet(path: Path, samples: Iterable[Sample]) -> str:
@@ -359,12 +356,9 @@ def _parquet_row(sample: Sample) -> dict[str, Any]:
         name: {"bytes": image.data, "path": f"{sample.key}.{name}.{image.suffix}"}
         for name, image in ((LOW, sample.low), (NORMAL, sample.normal))
     }
-    return images | {
-        "key": sample.key,
-        "source": record["source"],
-        "path": record["path"],
-        "width": record["width"],
-        "height": record["height"],
+    known = {name: record[name] for name in ("key", "source", "path", "width", "height")}
+    texts = {
         "draw": json.dumps(record["draw"], sort_keys=True),
         "labels": json.dumps(record["labels"], sort_keys=True) if "labels" in record else "",
     }
+    return images | known | texts

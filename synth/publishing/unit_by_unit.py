@@ -20,17 +20,7 @@ from ...manifests.sets.tables import read_keys, read_plan
 from ...manifests.sets.units import Unit, each_unit
 from ...manifests.sets.workspace import refuse_broken_link
 from ...progress import Progress
-from ...storage.atomic import (
-    atomic_write,
-    canonical_json,
-    claim,
-    flush,
-    remove_files,
-    remove_temporaries,
-    remove_tree,
-    sha256_file,
-    write_bytes,
-)
+from ...storage import atomic
 from ...storage.locks import exclusive
 from ...storage.stores import place
 from ...storage.untrusted import SPLITS, UNIT_FILE, inside, parse_json, read_regular, shown
@@ -68,9 +58,9 @@ class Written:
 
     def put(self, name: str, lines: Iterable[bytes]) -> None:
         """Write a file that goes over several units."""
-        with atomic_write(self.root / name) as handle:
+        with atomic.atomic_write(self.root / name) as handle:
             handle.writelines(lines)
-        self.sums[name] = sha256_file(self.root / name)
+        self.sums[name] = atomic.sha256_file(self.root / name)
 
 
 def write_units(
@@ -93,14 +83,14 @@ def write_units(
     Raises SetError when the folder holds something else, or a pair cannot be read.
     """
     origin.check_pass(engine, root)
-    mark = canonical_json(about | {"set": origin.info.sha256, "name": origin.name})
+    mark = atomic.canonical_json(about | {"set": origin.info.sha256, "name": origin.name})
     if _done(root, mark):
         return
-    left = claim(root)
+    left = atomic.claim(root)
     work = root / WORK_FOLDER
     with exclusive(work / "lock"):
-        remove_files(left)
-        write_bytes(work / MARK, mark)
+        atomic.remove_files(left)
+        atomic.write_bytes(work / MARK, mark)
         units = [unit for unit in origin.units() if unit.count]
         missing = [unit for unit in units if not _note(root, unit).is_file()]
         done = len(origin) - sum(unit.count for unit in missing)
@@ -113,12 +103,12 @@ def write_units(
         finish(written)
         own = {name: one for name, one in written.sums.items() if not name.startswith(WORK_FOLDER)}
         written.put(SUMS, (f"{own[name]}  {name}\n".encode() for name in sorted(own)))
-        write_bytes(root / MARK, mark)
-    remove_tree(work)
+        atomic.write_bytes(root / MARK, mark)
+    atomic.remove_tree(work)
 
 
 def _write_unit(write: Writer, root: Path, unit: Unit) -> None:
-    write_bytes(_note(root, unit), canonical_json(write(unit, _drafts(root))))
+    atomic.write_bytes(_note(root, unit), atomic.canonical_json(write(unit, _drafts(root))))
 
 
 def _drafts(root: Path) -> Path:
@@ -134,7 +124,7 @@ def _move_sorted(drafts: Path, root: Path) -> None:
     """
     if drafts == root or not drafts.is_dir():
         return
-    remove_temporaries(drafts)
+    atomic.remove_temporaries(drafts)
     names = sorted(path.relative_to(drafts) for path in drafts.rglob("*") if path.is_file())
     folders = dict.fromkeys(root / name.parent for name in names)
     for folder in folders:
@@ -142,7 +132,7 @@ def _move_sorted(drafts: Path, root: Path) -> None:
     for name in names:
         os.replace(drafts / name, root / name)
     for folder in folders:
-        flush(folder)
+        atomic.flush(folder)
 
 
 def _note(root: Path, unit: Unit) -> Path:
@@ -157,7 +147,7 @@ def _done(root: Path, mark: bytes) -> bool:
                 raise SetError.at(root, "holds another export; choose another folder or empty it")
             if path.parent != root:
                 return False
-            remove_tree(root / WORK_FOLDER)  # a kill may have left it
+            atomic.remove_tree(root / WORK_FOLDER)  # a kill may have left it
             return True
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise SetError.at(root, "exists and is no export; choose another folder")
@@ -222,7 +212,7 @@ def _changed(root: Path, name: str, digest: str) -> Iterator[str]:
     if unit and unit[1]:
         sha256, odd = layout_named("shards").examine(root, unit[1], name)
     else:
-        sha256, odd = sha256_file(path), []
+        sha256, odd = atomic.sha256_file(path), []
     if sha256 != digest:
         yield f"{name}: was changed"
     else:
@@ -246,7 +236,7 @@ def _odd_notes(root: Path) -> Iterator[str]:
         read_keys(inside(folder, PAIRS))
         for name, facts in info.files.items():
             path = inside(folder, name)
-            if path.is_file() and sha256_file(path) != facts.sha256:
+            if path.is_file() and atomic.sha256_file(path) != facts.sha256:
                 yield f"{FOLDER}/{name}: is not that of {SET_FILE}"
     except SetError as error:
         yield str(error).removeprefix(f"{root}/")
