@@ -28,8 +28,9 @@ from ..sources.matching import match, normalize_name
 from .photo_labels import Labels, LeftOut, Marked, encodable, labels_of, one_line, side_of
 from .placement import runs_in
 
-_FOLDERS = "annotations", "captions"
-_KINDS = "instances", "captions"
+FOLDERS = {"instances": "annotations", "captions": "captions"}
+"""Folder of the files of each kind."""
+_KINDS = tuple(FOLDERS)
 _SHOWN = 40  # characters of a value that is told
 
 
@@ -74,7 +75,7 @@ class Annotations:
         names: dict[int | str, str] = {}
         texts = self._texts(listing)
         if not texts:
-            wanted = f"{_FOLDERS[0]}/{listing or 'instances_*'}.json"
+            wanted = f"annotations/{listing or 'instances_*'}.json"
             raise SourceError.at(
                 path, f"has no {wanted}, neither inside nor beside it, so no labels"
             )
@@ -115,12 +116,12 @@ class Annotations:
         inside = [
             entry
             for entry in list_container(root)
-            if PurePosixPath(entry.name).parent.name in _FOLDERS
+            if PurePosixPath(entry.name).parent.name in FOLDERS.values()
             and entry.name.lower().endswith(".json")
         ]
         beside = [
             path
-            for folder in _FOLDERS
+            for folder in FOLDERS.values()
             if (root.parent / folder).is_dir()
             for path in sorted((root.parent / folder).glob("*"))
             if path.suffix.lower() == ".json"
@@ -329,8 +330,6 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
-FOLDERS = {"instances": "annotations", "captions": "captions"}
-"""Folder of the files of each kind."""
 FIRST = 1
 """The id of the first class: number 0 is background to many detectors."""
 

@@ -43,7 +43,7 @@ _MEND = (
 
 @dataclass(frozen=True)
 class _Made:
-    """What a set's lows and, where it is live, its draws were made by."""
+    """Settings that a set's lows and, where it is live, its draws were made by."""
 
     output: OutputOptions
     recipe: Recipe | None

@@ -186,7 +186,7 @@ _DRAWN = 16  # samples that are read, and their parameters drawn, at once
 
 @dataclass(frozen=True)
 class Remake:
-    """What units of another set are made into. Without a recipe their lows are kept.
+    """Settings of units that are made of another set. Without a recipe their lows are kept.
 
     form: of new draws, see `models.form_of`.
     """
