@@ -235,6 +235,11 @@ def to_json(found: Any) -> str:
     return json.dumps(found.as_json() if hasattr(found, "as_json") else found, indent=2)
 
 
+json_flag = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON in place of the table."
+)
+
+
 def json_option(function: Callable[..., tuple[Any, Iterable[str]]]) -> Callable[..., str]:
     """Make --json of a command that returns what it found, and lines of text about it."""
 
@@ -243,8 +248,7 @@ def json_option(function: Callable[..., tuple[Any, Iterable[str]]]) -> Callable[
         found, lines = function(*args, **options)
         return to_json(found) if as_json else "\n".join(lines)
 
-    text = "Print JSON in place of the table."
-    return click.option("--json", "as_json", is_flag=True, help=text)(wrapped)
+    return json_flag(wrapped)
 
 
 def output_option(name: str, *suffixes: str, help: str, **more: Any) -> Callable[[F], F]:
