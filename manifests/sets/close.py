@@ -17,13 +17,7 @@ import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
 from ...engines.local import LocalEngine
-from ...storage.atomic import (
-    atomic_write,
-    remove_temporaries,
-    remove_tree,
-    sha256_bytes,
-    write_bytes,
-)
+from ...storage import atomic
 from ...storage.parquet import read_table
 from ...storage.stores import map_concurrent
 from ...storage.untrusted import parse_json, read_regular
@@ -96,8 +90,8 @@ def publish_unit(
 def keep_records(root: Path, receipt: Receipt, records: Sequence[bytes]) -> None:
     """Note a unit's records where a build works, so that closing it need not read them again."""
     data = b"".join(records)
-    seal = f"{receipt.sealed().sha256} {sha256_bytes(data)}\n".encode()
-    write_bytes(_records_path(root, receipt.unit), seal + data)
+    seal = f"{receipt.sealed().sha256} {atomic.sha256_bytes(data)}\n".encode()
+    atomic.write_bytes(_records_path(root, receipt.unit), seal + data)
 
 
 def read_kept_records(root: Path, receipt: Receipt) -> list[dict[str, Any]] | None:
@@ -106,7 +100,7 @@ def read_kept_records(root: Path, receipt: Receipt) -> list[dict[str, Any]] | No
         seal, _, data = read_regular(_records_path(root, receipt.unit)).partition(b"\n")
     except OSError:
         return None
-    if seal.split() != [receipt.sha256.encode(), sha256_bytes(data).encode()]:
+    if seal.split() != [receipt.sha256.encode(), atomic.sha256_bytes(data).encode()]:
         return None
     return [parse_json(record) for record in data.splitlines()]
 
@@ -171,9 +165,9 @@ def finish_set(
         units={unit: receipt.pairs for unit, receipt in receipts.items()},
         files={path.relative_to(root).as_posix(): one for path, one in facts.items()},
     ).sealed()
-    remove_temporaries(root)
+    atomic.remove_temporaries(root)
     write_set(root, info)
-    remove_tree(root / WORK_FOLDER)
+    atomic.remove_tree(root / WORK_FOLDER)
     return info
 
 
@@ -196,7 +190,7 @@ def _write_pairs(
     else:
         tables = map_concurrent(read, filled, root)
     path = root / PAIRS
-    with atomic_write(path) as handle, pq.ParquetWriter(handle, schema) as writer:
+    with atomic.atomic_write(path) as handle, pq.ParquetWriter(handle, schema) as writer:
         for table in tables:
             writer.write_table(table)
     return path
@@ -271,6 +265,6 @@ def _write_refused(
     rows += [{"key": "", "stage": LABELS_STAGE, **one} for one in left_out]
     unlabelled = [one for receipt in receipts.values() for one in receipt.left_out]
     rows += [{**one.model_dump(), "stage": LABELS_STAGE} for one in unlabelled]
-    with atomic_write(root / REFUSED) as handle:
+    with atomic.atomic_write(root / REFUSED) as handle:
         pq.write_table(pa.Table.from_pylist(rows, schema=REFUSED_SCHEMA), handle)
     return root / REFUSED

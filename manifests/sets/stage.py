@@ -13,14 +13,7 @@ from typing import Any
 from ...engines.engine import ignore_progress
 from ...errors import SetError
 from ...progress import Progress, Silent
-from ...storage.atomic import (
-    atomic_write,
-    claim,
-    is_temporary,
-    remove_files,
-    remove_tree,
-    sha256_file,
-)
+from ...storage import atomic
 from ...storage.locks import exclusive
 from ...storage.stores import as_path, map_concurrent
 from ...storage.untrusted import inside, open_regular
@@ -103,14 +96,14 @@ def stage(
     whole = sum(file.bytes for file in files)
     (progress or Silent()).stage("copying", whole)
     _check_target(target, info)
-    left = claim(target)
+    left = atomic.claim(target)
     with exclusive(target / WORK_FOLDER / "lock"):
         missing = list(_missing(target, files))
         needed = sum(file.bytes for file in missing)
         if not target.remote and needed > (free := shutil.disk_usage(target).free):
             what = f"the set needs {_size(needed)} more, {_size(free)} are free"
             raise SetError.at(target, what)
-        remove_files(left)
+        atomic.remove_files(left)
         done = whole - needed
         at(done)
         # What says that the copy is whole comes last, by itself.
@@ -121,7 +114,7 @@ def stage(
             at(done)
         if last is not None:
             at(done + _copy(root, target, last))
-    remove_tree(target / WORK_FOLDER)
+    atomic.remove_tree(target / WORK_FOLDER)
     return len(missing), len(files) - len(missing)
 
 
@@ -137,7 +130,9 @@ def _check_target(target: Path, info: SetInfo) -> None:
         strange = [
             path.name
             for path in target.iterdir()
-            if path.name not in own and not is_temporary(path.name) and path.suffix != ".lock"
+            if path.name not in own
+            and not atomic.is_temporary(path.name)
+            and path.suffix != ".lock"
         ]
         receipts = (target / "receipts").glob("*.json")
         if strange or any(path.name not in known for path in receipts):
@@ -150,7 +145,7 @@ def _missing(target: Path, files: list[UnitFile]) -> Iterator[UnitFile]:
     for file in files:
         path = inside(target, file.path)
         there = bool(file.sha256) and path.is_file() and path.stat().st_size == file.bytes
-        if not there or sha256_file(path) != file.sha256:
+        if not there or atomic.sha256_file(path) != file.sha256:
             yield file
 
 
@@ -184,7 +179,7 @@ def copy_checked(
     digest = hashlib.sha256()
     size = 0
     path = inside(root, file.path)
-    with open_regular(path) as source, atomic_write(inside(target, file.path)) as copy:
+    with open_regular(path) as source, atomic.atomic_write(inside(target, file.path)) as copy:
         while piece := source.read(_PIECE):
             digest.update(piece)
             size += len(piece)
@@ -218,7 +213,7 @@ class ShardCache:
         self._folder, self._limit, self._root, self._units = folder / identity, limit, root, units
         self._thread: threading.Thread | None = None
         self._stopped = threading.Event()
-        claim(self._folder, link=False)
+        atomic.claim(self._folder, link=False)
         self._done: set[str] = {unit for unit in units if self._both(unit)}
 
     def __getstate__(self) -> dict[str, Any]:
