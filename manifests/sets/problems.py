@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ...engines.engine import Counted, Engine, check_paths, ignore_progress
+from ...engines.local import count
 from ...engines.process import available_cores
 from ...errors import SetError, first_line
 from ...storage.atomic import sha256_file
@@ -210,6 +211,7 @@ def check_unit(unit: Unit, checksums: bool) -> tuple[Receipt | None, list[Proble
     Members whose bytes differ are named.
     """
     own, root = layout_named(unit.layout), unit.root
+    count()
     try:
         receipt = unit.receipt
     except SetError as error:
