@@ -53,17 +53,17 @@ from .planning import parquet_bytes, units_of, warm_workers
 from .request import deciding_versions, in_form_of
 
 
-class SplitAgain(NamedTuple):
-    """A set's pairs in other splits.
+class Parts(NamedTuple):
+    """Parts of a set's units, each of which becomes a unit; in other splits if there is a plan.
 
+    plan: the new `plan.parquet`; b"" where it stays.
     labels: the new `labels.parquet`, its row groups being those of the new plan; b"" where there
     are no labels.
-    parts: which part of an old unit becomes which new one.
     """
 
-    plan: bytes  # the new `plan.parquet`
-    labels: bytes
-    parts: list[Unit]
+    units: list[Unit]
+    plan: bytes = b""
+    labels: bytes = b""
 
 
 def regenerate(
@@ -139,7 +139,7 @@ def regenerate(
     if seed is not None:
         changed["low_seed"] = None if seed == known.plan.seed else seed
     plan = _other_splits(origin, val, test)
-    splits = None
+    parts = None
     if plan is not None:
         if lows_only:
             raise SetError.at(
@@ -148,13 +148,13 @@ def regenerate(
                 " --lows-only, or --val and --test",
             )
         changed["plan"] = plan.model_dump(exclude_unset=True)
-        splits = split_again(origin, plan.val or 0, plan.test)
+        parts = split_again(origin, plan.val or 0, plan.test)
     request = validate(RecordedRequest, known.model_dump() | changed, "options")
-    kept = splits is not None and recipe is None and not overrides and seed is None
+    kept = parts is not None and recipe is None and not overrides and seed is None
     with progress_of(progress) as shown:
         engine = engine or LocalEngine(workers or available_cores())
         recipe = None if kept else chosen
-        return _remake(origin, root, request, recipe, engine, shown, lows_only, splits=splits)
+        return _remake(origin, root, request, recipe, engine, shown, lows_only, parts)
 
 
 def _other_splits(origin: PairSet, val: int | None, test: int | None) -> PlanOptions | None:
@@ -193,20 +193,18 @@ def _remake(
     engine: Engine,
     progress: Progress,
     lows_only: bool = False,
-    *,
-    splits: SplitAgain | None = None,
+    parts: Parts | None = None,
 ) -> SetInfo:
     origin.check_pass(engine, root)
-    info = origin.info
+    parts = parts or Parts([replace(unit, into=unit.name) for unit in origin.units()])
     if recipe is not None:
         warm_workers(engine, request.output.low_codec)
-    note = _note(info, request, recipe, lows_only, splits)
+    note = _note(origin.info, request, recipe, lows_only, parts)
     output, form = note.request.output, form_of(note.versions)
     how = Remake(root, note.fingerprint, recipe, note.request.seed, output, note.lows_only, form)
-    whole = (replace(unit, into=unit.name) for unit in origin.units())
-    units = {unit.into: unit for unit in (whole if splits is None else splits.parts)}
+    units = {unit.into: unit for unit in parts.units}
     with working_on(root):
-        _begin(origin.root, root, note, splits)
+        _begin(origin.root, root, note, parts)
         missing = [units[name] for name in missing_units(root, output.layout, units, note)]
         left = sum(len(unit.keys or ()) or unit.count for unit in missing)
         progress.stage("building", len(origin))
@@ -217,11 +215,7 @@ def _remake(
 
 
 def _note(
-    info: SetInfo,
-    request: RecordedRequest,
-    recipe: Recipe | None,
-    lows_only: bool,
-    splits: SplitAgain | None,
+    info: SetInfo, request: RecordedRequest, recipe: Recipe | None, lows_only: bool, parts: Parts
 ) -> BuildNote:
     """Return what the new set is a function of; unchanged, the old set's own note."""
     changed = differences(info.build.request.model_dump(), request.model_dump())
@@ -237,16 +231,14 @@ def _note(
     origin: OriginSet = {"name": info.name, "sha256": info.sha256, "changed": changed}
     if lows_only:
         origin["lows_only"] = True
-    plan, labels = info.build.plan_sha256, info.build.labels_sha256
-    if splits is not None:
-        plan = sha256_bytes(splits.plan)
-        labels = sha256_bytes(splits.labels) if labels else ""
+    plan = sha256_bytes(parts.plan) if parts.plan else info.build.plan_sha256
+    labels = sha256_bytes(parts.labels) if parts.labels else info.build.labels_sha256
     return BuildNote(
         request=request, versions=versions, plan_sha256=plan, origin=origin, labels_sha256=labels
     )
 
 
-def _begin(origin: Path, root: Path, note: BuildNote, splits: SplitAgain | None) -> None:
+def _begin(origin: Path, root: Path, note: BuildNote, parts: Parts) -> None:
     """Write the plan, or see that it was this same call that began the folder."""
     try:
         begun = read_note(root)
@@ -255,26 +247,23 @@ def _begin(origin: Path, root: Path, note: BuildNote, splits: SplitAgain | None)
         refuse_mixing(root, note)
     if begun is not None:
         refuse_changes(root, differences(begun.model_dump(), note.model_dump()))
-    copied = [name for name in note.planned_by if name != RECIPE]
-    if splits is not None:
-        for name, data in ((PLAN, splits.plan), (LABELS, splits.labels)):
-            if name in copied:
-                copied.remove(name)
-                write_bytes(root / name, data)
-    for name in copied:
+    recipe = recorded_recipe(note.request.recipe, f"recipe of {origin}")
+    own = {RECIPE: recipe_yaml(recipe), PLAN: parts.plan, LABELS: parts.labels}
+    for name in note.planned_by:
+        if own.get(name):
+            write_bytes(root / name, own[name])
+            continue
         wanted = facts_of(inside(origin, name))
         if name == PLAN and wanted.sha256 != note.plan_sha256:
             raise SetError.at(origin / name, "damaged; gloam build with the set's options mends it")
         if not (root / name).is_file() or facts_of(root / name) != wanted:
             with opened(origin, name) as source, atomic_write(root / name) as copy:
                 shutil.copyfileobj(source, copy)
-    recipe = recorded_recipe(note.request.recipe, f"recipe of {origin}")
-    write_bytes(root / RECIPE, recipe_yaml(recipe))
     if begun is None:
         write_note(root, note)
 
 
-def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
+def split_again(origin: PairSet, val: int, test: int) -> Parts:
     """Choose other validation and test pairs of a finished set.
 
     They are those that a build with these numbers would choose. Each shard is cut into one of every
@@ -302,7 +291,7 @@ def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
             part = frozenset(keys[row] for row in rows[new])
             parts.append(replace(units[unit], keys=part, into=new))
     order = sorted(rows, key=lambda unit: (list(counts).index(split_of(unit)), unit_number(unit)))
-    return SplitAgain(*_tables(origin, old, {unit: rows[unit] for unit in order}), parts)
+    return Parts(parts, *_tables(origin, old, {unit: rows[unit] for unit in order}))
 
 
 def _tables(origin: PairSet, old: pa.Table, rows: dict[str, list[int]]) -> tuple[bytes, bytes]:
