@@ -6,7 +6,6 @@ the libraries that loaders and trainers read with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -31,24 +30,14 @@ from ..clips import frame_names, is_clip, named_frames, render_clip
 from ..input_images import decode_image
 from ..kernels.arrays import Pixels
 from ..models import MODEL, draw_many, form_of, has_lamps, parse_draw
-from ..recipes.load import Recipe, recorded_recipe
+from ..recipes.load import recorded_recipe
 from . import WARM
-from .make_unit import encode_low
+from .make_unit import Remake, encode_low
 
 _MEND = (
     "its bytes are as they were written, so the machine or the gloam that made it erred; build the"
     " set anew, in another folder"
 )
-
-
-@dataclass(frozen=True)
-class _Made:
-    """Settings that a set's lows and, where it is live, its draws were made by."""
-
-    output: OutputOptions
-    recipe: Recipe | None
-    seed: int
-    form: str
 
 
 def recheck_set(
@@ -76,8 +65,9 @@ def recheck_set(
     request = pairs.info.build.request
     # A live set holds draws alone: they are to be those of its recipe, seed and keys.
     recipe = recorded_recipe(request.recipe, f"recipe of {pairs.root}") if pairs.live else None
-    made = _Made(request.output, recipe, pairs.info.seed, form_of(pairs.info.build.versions))
-    results = each_unit(partial(_recheck_unit, made), pairs.units(), engine, at)
+    form = form_of(pairs.info.build.versions)
+    how = Remake(pairs.root, "", recipe, pairs.info.seed, request.output, form=form)
+    results = each_unit(partial(_recheck_unit, how), pairs.units(), engine, at)
     problems = [problem for found, _ in results for problem in found]
     for number, parts in enumerate(("", f" on more than {MOST_OF_AREA:.1%} of its area")):
         bright = [where for _, found in results for where in found[number]]
@@ -88,7 +78,7 @@ def recheck_set(
     return problems
 
 
-def _recheck_unit(how: _Made, unit: Unit) -> tuple[list[Problem], tuple[list[str], list[str]]]:
+def _recheck_unit(how: Remake, unit: Unit) -> tuple[list[Problem], tuple[list[str], list[str]]]:
     """Return what is wrong with a unit, and where lows are brighter than normals, or parts are."""
     problems: list[Problem] = []
     bright: tuple[list[str], list[str]] = [], []
@@ -108,7 +98,7 @@ def _recheck_unit(how: _Made, unit: Unit) -> tuple[list[Problem], tuple[list[str
     return problems, bright
 
 
-def _problem_of(pair: Sample, how: _Made, where: str, bright: tuple[list[str], list[str]]) -> str:
+def _problem_of(pair: Sample, how: Remake, where: str, bright: tuple[list[str], list[str]]) -> str:
     """Say what is wrong with a pair or a clip, if anything.
 
     bright: get `where` it is, if its low is the brighter one, or is in parts.
