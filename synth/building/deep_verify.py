@@ -32,7 +32,7 @@ from ..kernels.arrays import Pixels
 from ..models import MODEL, draw_many, form_of, has_lamps, parse_draw
 from ..recipes.load import recorded_recipe
 from . import WARM
-from .make_unit import Remake, encode_low
+from .make_unit import Making, encode_low
 
 _MEND = (
     "its bytes are as they were written, so the machine or the gloam that made it erred; build the"
@@ -66,7 +66,7 @@ def recheck_set(
     # A live set holds draws alone: they are to be those of its recipe, seed and keys.
     recipe = recorded_recipe(request.recipe, f"recipe of {pairs.root}") if pairs.live else None
     form = form_of(pairs.info.build.versions)
-    how = Remake(pairs.root, "", recipe, pairs.info.seed, request.output, form=form)
+    how = Making(pairs.root, "", recipe, pairs.info.seed, request.output, form=form)
     results = each_unit(partial(_recheck_unit, how), pairs.units(), engine, at)
     problems = [problem for found, _ in results for problem in found]
     for number, parts in enumerate(("", f" on more than {MOST_OF_AREA:.1%} of its area")):
@@ -78,7 +78,7 @@ def recheck_set(
     return problems
 
 
-def _recheck_unit(how: Remake, unit: Unit) -> tuple[list[Problem], tuple[list[str], list[str]]]:
+def _recheck_unit(how: Making, unit: Unit) -> tuple[list[Problem], tuple[list[str], list[str]]]:
     """Return what is wrong with a unit, and where lows are brighter than normals, or parts are."""
     problems: list[Problem] = []
     bright: tuple[list[str], list[str]] = [], []
@@ -98,7 +98,7 @@ def _recheck_unit(how: Remake, unit: Unit) -> tuple[list[Problem], tuple[list[st
     return problems, bright
 
 
-def _problem_of(pair: Sample, how: Remake, where: str, bright: tuple[list[str], list[str]]) -> str:
+def _problem_of(pair: Sample, how: Making, where: str, bright: tuple[list[str], list[str]]) -> str:
     """Say what is wrong with a pair or a clip, if anything.
 
     bright: get `where` it is, if its low is the brighter one, or is in parts.

@@ -57,18 +57,49 @@ class PlannedPair:
 
 
 @dataclass(frozen=True)
-class UnitJob:
-    """All that a worker needs to make one unit."""
+class Making:
+    """How units are made, of photographs or of another set.
+
+    root, fingerprint: of the set that gets them, and of its build.
+    recipe: draws are made by it; None keeps those of another set, and its lows.
+    form: of the draws, see `models.form_of`.
+    lows_only: whether normals stay in the set that they are from.
+    """
 
     root: Path
-    unit: str
     fingerprint: str
-    planned: tuple[PlannedPair, ...]
-    recipe: Recipe
+    recipe: Recipe | None
     seed: int
     output: OutputOptions
-    form: str
-    """Of the draws, see `models.form_of`."""
+    form: str = ""
+    lows_only: bool = False
+
+    @property
+    def live(self) -> bool:
+        """True if lows are not stored."""
+        return self.output.low_codec == "none"
+
+    def draw(self, keys: Sequence[str]) -> tuple[Sequence[Draw], LowMaker]:
+        """Make the draws of samples, and what makes their lows unless these are not stored."""
+        assert self.recipe is not None
+        columns = [*draw_columns(self.recipe, self.seed, keys, self.form)]
+        return records_in(columns), LowMaker.of_columns(() if self.live else columns)
+
+    def lows(
+        self, normals: Sequence[Pixels], drawn: Draw, low: Callable[[Pixels], Pixels], clip: bool
+    ) -> dict[str, Encoded]:
+        """Make the low of a sample by `low`, or those of a clip's frames: members, encoded."""
+        lows = each_low(normals, drawn) if clip else map(low, normals)
+        return named_frames(LOW, [encode_low(one, self.output) for one in lows], clip)
+
+
+@dataclass(frozen=True)
+class UnitJob:
+    """All that a worker needs to make one unit of photographs."""
+
+    how: Making
+    unit: str
+    planned: tuple[PlannedPair, ...]
     unmeasured: bool = False
     """Whether nobody has read the photographs before: those that cannot be read are refused
     then."""
@@ -94,21 +125,16 @@ def make_unit(job: UnitJob) -> Receipt:
     """
     refused: list[RefusedPair] = []
     left_out: list[RefusedPair] = []
-    samples = _samples(job, refused, left_out)
-    layout = job.output.layout
-    unit = job.root, layout, job.unit, job.fingerprint
-    return publish_unit(*unit, samples, refused, left_out=left_out)
+    how, samples = job.how, _samples(job, refused, left_out)
+    layout = how.output.layout
+    return publish_unit(how.root, layout, job.unit, how.fingerprint, samples, refused, left_out)
 
 
 def _samples(
     job: UnitJob, refused: list[RefusedPair], left_out: list[RefusedPair]
 ) -> Iterator[Sample]:
-    keys = [one.key for one in job.planned]
-    columns = [*draw_columns(job.recipe, job.seed, keys, job.form)]
-    draws = records_in(columns)
-    labels = None if job.labels is None else read_unit(job.root, job.labels)
-    live = job.output.low_codec == "none"
-    maker = LowMaker.of_columns(() if live else columns)
+    draws, maker = job.how.draw([one.key for one in job.planned])
+    labels = None if job.labels is None else read_unit(job.how.root, job.labels)
     for number, (planned, drawn) in enumerate(zip(job.planned, draws, strict=True)):
         begin_part(number)
         record: dict[str, Any] | None = None
@@ -131,10 +157,9 @@ def _samples(
             continue
         clip = locates_clip(planned.place)
         members: dict[str, Encoded] = {}
-        if not live:
+        if not job.how.live:
             normals = [frame.pixels for frame in frames if frame.pixels is not None]
-            lows = each_low(normals, drawn) if clip else iter([maker.low(number, normals[0])])
-            members = named_frames(LOW, [encode_low(low, job.output) for low in lows], clip)
+            members = job.how.lows(normals, drawn, partial(maker.low, number), clip)
         stored = [Encoded(frame.data, frame.suffix) for frame in frames]
         members |= named_frames(NORMAL, stored, clip) | marks
         converted = next((frame.converted for frame in frames if frame.converted), "")
@@ -145,11 +170,11 @@ def _samples(
 
 def _load(job: UnitJob, planned: PlannedPair) -> tuple[bytes, Sequence[Normal]]:
     """Read a photograph, and make its normal; or the frames of a clip, which has no bytes."""
-    limits = job.output.max_side, job.output.max_pixels
+    limits = job.how.output.max_side, job.how.output.max_pixels
     if locates_clip(planned.place):
         return b"", load_clip(planned.place, *limits)
     data = read(planned.place)
-    return data, [load_normal(data, *limits, decoded=job.output.low_codec != "none")]
+    return data, [load_normal(data, *limits, decoded=not job.how.live)]
 
 
 def _refuse(
@@ -184,24 +209,8 @@ def encode_low(low: Pixels, output: OutputOptions) -> Encoded:
 _DRAWN = 16  # samples that are read, and their parameters drawn, at once
 
 
-@dataclass(frozen=True)
-class Remake:
-    """Settings of units that are made of another set. Without a recipe their lows are kept.
-
-    form: of new draws, see `models.form_of`.
-    """
-
-    root: Path
-    fingerprint: str
-    recipe: Recipe | None
-    seed: int
-    output: OutputOptions
-    lows_only: bool = False
-    form: str = ""
-
-
-def remake_unit(how: Remake, unit: Unit) -> None:
-    """Make a unit of one of another set, and publish it."""
+def remake_unit(how: Making, unit: Unit) -> None:
+    """Make a unit of one of another set, or of a part of it, and publish it."""
     refused, left_out = (
         [one for one in noted if unit.has(one.key)]
         for noted in (unit.receipt.refused, unit.receipt.left_out)
@@ -211,7 +220,7 @@ def remake_unit(how: Remake, unit: Unit) -> None:
     publish_unit(how.root, layout, unit.into, how.fingerprint, samples, refused, left_out)
 
 
-def _remade_samples(how: Remake, unit: Unit) -> Iterator[Sample]:
+def _remade_samples(how: Making, unit: Unit) -> Iterator[Sample]:
     """Make the unit's samples again. Raises SetError as `Unit.pairs`."""
     at_once, samples = 1, unit.pairs()
     while some := list(islice(samples, at_once)):
@@ -227,20 +236,17 @@ def pairs_with_lows(unit: Unit) -> Iterator[Sample]:
 
     Raises SetError when one cannot be read.
     """
-    return _remade_samples(Remake(unit.root, "", None, 0, OutputOptions()), unit)
+    return _remade_samples(Making(unit.root, "", None, 0, OutputOptions()), unit)
 
 
 def _drawn(
-    how: Remake, unit: Unit, samples: Sequence[Sample]
+    how: Making, unit: Unit, samples: Sequence[Sample]
 ) -> tuple[Sequence[Draw | None], LowMaker]:
     """Return the draws that samples are made again by, None where kept, and the maker of lows."""
-    live = how.output.low_codec == "none"
     if how.recipe is not None:
-        keys = [sample.key for sample in samples]
-        columns = [*draw_columns(how.recipe, how.seed, keys, how.form)]
-        return records_in(columns), LowMaker.of_columns(() if live else columns)
+        return how.draw([sample.key for sample in samples])
     draws = [
-        None if live or any(map(is_low, sample.members)) else draw_of(unit, sample)
+        None if how.live or any(map(is_low, sample.members)) else draw_of(unit, sample)
         for sample in samples
     ]
     return draws, LowMaker(draws)
@@ -256,18 +262,16 @@ def draw_of(unit: Unit, sample: Sample) -> Draw:
 
 
 def _remade(
-    how: Remake, unit: Unit, sample: Sample, drawn: Draw | None, low: Callable[..., Pixels]
+    how: Making, unit: Unit, sample: Sample, drawn: Draw | None, low: Callable[..., Pixels]
 ) -> Sample:
     """Make a sample again, with the lows of its draw unless the set is live."""
     if drawn is not None:
         members = {name: one for name, one in sample.members.items() if not is_low(name)}
-        if how.output.low_codec != "none":
+        if not how.live:
             clip = is_clip(members)
             names = frame_names(members, NORMAL) if clip else [NORMAL]
             normals = [_normal(unit, sample, name) for name in names]
-            lows = each_low(normals, drawn) if clip else map(low, normals)
-            encoded = [encode_low(low, how.output) for low in lows]
-            members = named_frames(LOW, encoded, clip) | members
+            members = how.lows(normals, drawn, low, clip) | members
         sample = make_sample(
             sample.key,
             origin_of(sample.record),

@@ -34,7 +34,7 @@ from ..kernels.compiling.cache_folders import announce_compiling
 from ..models import form_of
 from ..recipes.load import recipe_yaml
 from . import LOADED, WARM
-from .make_unit import PlannedPair, UnitJob
+from .make_unit import Making, PlannedPair, UnitJob
 from .request import Request, deciding_versions, in_form_of
 
 
@@ -209,24 +209,17 @@ def jobs_of(
     found_at = listed.take(found)
     places = {unit: place for place, unit in enumerate(units_of(plan))} if note.labelled else {}
 
+    seed, form = note.request.seed, form_of(note.versions)
+    how = Making(run.root, note.fingerprint, request.recipe, seed, request.output, form)
+
     def made() -> Iterator[UnitJob]:
         begin = 0
         for unit, unit_rows in wanted.items():
             own = photographs.slice(begin, len(unit_rows))
             columns = (own[name].to_pylist() for name in ("key", "source", "path"))
             located = locations(found_at.slice(begin, len(unit_rows)))
-            yield UnitJob(
-                run.root,
-                unit,
-                note.fingerprint,
-                tuple(PlannedPair(*each) for each in zip(*columns, located, strict=True)),
-                request.recipe,
-                note.request.seed,
-                request.output,
-                form_of(note.versions),
-                unmeasured=request.takes_everything,
-                labels=places.get(unit),
-            )
+            pairs = tuple(PlannedPair(*each) for each in zip(*columns, located, strict=True))
+            yield UnitJob(how, unit, pairs, request.takes_everything, places.get(unit))
             begin += len(unit_rows)
 
     return made()

@@ -48,7 +48,7 @@ from ..models import form_of
 from ..recipes.load import Recipe, load_recipe, recipe_yaml, recorded_recipe
 from ..recipes.overrides import Overrides, override_texts
 from .build import close_set
-from .make_unit import Remake, remake_unit
+from .make_unit import Making, remake_unit
 from .planning import parquet_bytes, units_of, warm_workers
 from .request import deciding_versions, in_form_of
 
@@ -201,7 +201,7 @@ def _remake(
         warm_workers(engine, request.output.low_codec)
     note = _note(origin.info, request, recipe, lows_only, parts)
     output, form = note.request.output, form_of(note.versions)
-    how = Remake(root, note.fingerprint, recipe, note.request.seed, output, note.lows_only, form)
+    how = Making(root, note.fingerprint, recipe, note.request.seed, output, form, note.lows_only)
     units = {unit.into: unit for unit in parts.units}
     with working_on(root):
         _begin(origin.root, root, note, parts)
