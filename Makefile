@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE =
 demo: $(VENV)/.installed
 	$(BIN)/gloam build demo/set --source sample --no-select --val 2
 	$(BIN)/gloam verify demo/set --deep
-	$(BIN)/gloam preview --recipe even --recipe uneven --recipe night-lights --out demo/sheet.png
+	$(BIN)/gloam preview --recipe train-any --recipe even --recipe night-lights --out demo/sheet.png
 	@echo
 	@echo "The set is in demo/set. Look at demo/sheet.png: photographs, the lows that three recipes make of them,"
 	@echo "brightened, and close up. Next: . $(BIN)/activate, then gloam report demo/set --out demo/report.html"
@@ -39,8 +39,8 @@ check: $(VENV)/.tested
 
 pictures: $(VENV)/.tested
 	@mkdir -p docs/images
-	$(BIN)/gloam preview $(PHOTOS)/motorcycle_left.png $(PHOTOS)/coffee.png --recipe even \
-		--recipe uneven --recipe night-lights --width 220 --out docs/images/recipes.png
+	$(BIN)/gloam preview $(PHOTOS)/motorcycle_left.png $(PHOTOS)/coffee.png --recipe train-any \
+		--recipe even --recipe night-lights --width 220 --out docs/images/recipes.png
 	$(BIN)/gloam preview $(PHOTOS)/astronaut.png --recipe even --grid exposure.ev=2,4,6 camera.iso=400,1600,6400 \
 		--width 220 --out docs/images/exposure-iso.png
 

@@ -66,20 +66,12 @@ def crop_numbers(options: Options, epoch: int, keys: Sequence[str] | Keys) -> Fl
     """
     if not options.changes:
         return np.zeros((len(keys), 7))
+    seed = epoch_seed(options.seed, epoch, "forms")
     if isinstance(keys, Sequence):
-        return _numbers_from(options, _FewKeys(epoch_seed(options.seed, epoch, "forms"), keys))
-    return group_numbers(options, [(epoch, keys)])
-
-
-def group_numbers(options: Options, groups: Sequence[tuple[int, Keys]]) -> Floats:
-    """Draw the same for groups of pairs (epoch, keys), one after the other."""
-    if not options.changes:
-        return np.zeros((sum(len(keys) for _, keys in groups), 7))
+        return _numbers_from(options, _FewKeys(seed, keys))
     from ..synth.parameters.keyed_columns import KeyedColumns
 
-    seeds = [epoch_seed(options.seed, epoch, "forms") for epoch, _ in groups]
-    random = [KeyedColumns(seed, keys) for seed, (_, keys) in zip(seeds, groups, strict=True)]
-    return _numbers_from(options, KeyedColumns.concat(random))
+    return _numbers_from(options, KeyedColumns(seed, keys))
 
 
 def _numbers_from(options: Options, random: _FewKeys | KeyedColumns) -> Floats:

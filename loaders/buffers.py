@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch.utils.data import get_worker_info
 
 _KEPT = 4  # lows and normals of a batch, and of the one that is made ahead
+_ROOM = 4  # a piece is larger than is asked for by this part, for what comes next
 _AHEAD = 2  # batches beyond those made ahead: one is written, one read
 
 
@@ -74,30 +76,32 @@ def shared(shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:
 
 
 class ReusedMemory:
-    """A pool of host memory for float tensors, reused once no tensor refers to it.
+    """A pool of host memory for tensors, reused once none refers to it.
 
     The operating system clears fresh pages: for batches of values that takes a tenth of the time
-    that a core has for a pair.
+    that a core has for a pair, for encoded images longer than reading them.
+
+    kept: pieces that are kept while nobody has them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kept: int = _KEPT) -> None:
         self._free: list[torch.Tensor] = []
+        self._kept = kept
 
-    def empty(self, shape: torch.Size) -> torch.Tensor:
-        """Return a float32 tensor of a shape, whose values are any."""
-        count = shape.numel()
+    def empty(self, shape: Sequence[int], kind: torch.dtype = torch.float32) -> torch.Tensor:
+        """Return a tensor of a shape and type, whose values are any."""
+        size = math.prod(shape) * kind.itemsize
         while self._free:
             held = self._free.pop()
-            if held.numel() >= count:
+            if held.numel() >= size:
                 break
         else:
-            held = torch.empty(count)
-        view = held.numpy()[:count]
+            held = torch.empty(size + size // _ROOM, dtype=torch.uint8)
+        view = held.numpy()[:size]
         # A tensor of an array holds this very object for as long as any view of it lives.
-        weakref.finalize(view, _keep, self._free, held).atexit = False
-        return torch.from_numpy(view).view(shape)
+        weakref.finalize(view, self._keep, held).atexit = False
+        return torch.from_numpy(view).view(kind).view(*shape)
 
-
-def _keep(free: list[torch.Tensor], held: torch.Tensor) -> None:
-    if len(free) < _KEPT:
-        free.append(held)
+    def _keep(self, held: torch.Tensor) -> None:
+        if len(self._free) < self._kept:
+            self._free.append(held)

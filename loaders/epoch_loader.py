@@ -24,6 +24,7 @@ from .options import Options
 from .order import Order, Share, Step
 from .ranks import Rank, find_rank, has_ranks, in_process_group, set_running
 from .states import MOST_EPOCHS, STATE_VERSION, checked_epoch
+from .steps import groups_of
 from .stored_pairs import ReadyBatch, first_batch
 
 
@@ -333,7 +334,7 @@ class EpochLoader:
         if (classes := self.components[0].classes) is not None:
             import torch
 
-            numbers = torch.from_numpy(classes[[one.number for one in positions]])
+            numbers = torch.from_numpy(classes[positions.number])
             made = *made, numbers.to(made[0].device, non_blocking=True)
         if self.options.keys:
             made = *made, self.keys_of(rendered.step)
@@ -341,8 +342,12 @@ class EpochLoader:
 
     def keys_of(self, step: Step) -> list[str]:
         """Return the keys of a step's samples."""
-        contents = [one.contents for one in self.components]
-        return [contents[one.component].keys_of([one.number])[0] for one in step.positions]
+        keys = [""] * len(step.positions)
+        for group in groups_of(step):
+            own = self.components[group.component].contents.keys_of(group.numbers)
+            for row, key in zip(group.rows.tolist(), own, strict=True):
+                keys[row] = key
+        return keys
 
     def steps_ahead(self) -> Iterator[Step]:
         """Return all steps from this place on, epoch after epoch.
@@ -369,7 +374,7 @@ class EpochLoader:
         """Warn, once, where lows and normals may be taken for one another."""
         assert self._watch is not None
         step = self.order.step(self.epoch, self._batch - 1, self.share)
-        sources = [self.components[one.component].shown_source for one in step.positions]
+        sources = [self.components[i].shown_source for i in step.positions.component]
         said = self._watch.look(batch[:2], sources, last)
         if self._watch.over:
             self._watch = None

@@ -31,7 +31,7 @@ from ..manifests.real.rules import Match, match_files
 from ..manifests.selection.measures import SIDE
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.layouts import layout_named
-from ..manifests.sets.layouts.extents import Extent, Extents, Keys
+from ..manifests.sets.layouts.extents import Extent, Extents, Keys, TarKeys
 from ..manifests.sets.layouts.layout import Layout
 from ..manifests.sets.layouts.shard_tar import shard_path
 from ..manifests.sets.pair_set import PairSet, open_set
@@ -194,8 +194,8 @@ class Contents:
 
     def keys_of(self, numbers: Iterable[int]) -> list[str]:
         """Return the keys of samples, by their numbers."""
-        keys = self.pairs.keys
-        return [keys[int(number)] for number in numbers]
+        keys, own = self.pairs.keys, [int(number) for number in numbers]
+        return keys.of(own) if isinstance(keys, TarKeys) else [keys[number] for number in own]
 
     def _extents(
         self, root: Path, layout: Layout | None, names: tuple[str, ...]

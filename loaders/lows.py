@@ -96,7 +96,7 @@ def live_lows(
 ) -> LiveLows:
     """Say how a loader makes lows.
 
-    recipe: by default the set's own; "uneven" for lists.
+    recipe: by default the set's own; "train-any" for lists.
     draws: by default "fresh" for training, "set" for validation.
     seed: that of the loader.
 

@@ -173,7 +173,7 @@ class PairOptions(ImageOptions, total=False):
         lows, new noise in every epoch, or another recipe. `data` may then be a list of normals
         alone. By default so for sets that hold no lows (`gloam build --low-codec none`).
     recipe : Recipe, str, or dict of step to either
-        Recipe of live lows; by default the set's own, or "uneven" for lists. PairLoader takes a
+        Recipe of live lows; by default the set's own, or "train-any" for lists. PairLoader takes a
         schedule, too, {0: "train", 20000: "even"}.
     draws : str
         For live lows: "fresh" draws anew in every epoch, a function of (seed, epoch, key); "set"

@@ -15,6 +15,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from ..errors import ImageRefused
 from ..manifests.images.header import check_size
@@ -23,6 +24,7 @@ from ..manifests.images.npy import MAGIC
 from ..manifests.images.png import SIGNATURE
 from ..manifests.sets.layouts.extents import Extent
 from ..storage.stores import AT_ONCE
+from .buffers import ReusedMemory
 from .components import OpenComponent
 from .order import Position, Step, Whole
 from .stored_pairs import Ranges, encoded_alike, read_together
@@ -33,6 +35,8 @@ Encoded = list[Bytes] | Bytes
 _Item = TypeVar("_Item")
 _Begun = TypeVar("_Begun")
 _CHUNK = 32  # images that a thread reads, one after the other
+_ROWS = 128  # the same of rows, which wait for the interpreter's lock once for all
+_KEPT = 8  # arrays of rows that are kept: of steps that are read, decoded and rendered
 _MOST = 1 << 28  # bytes of a file that is read beside others
 _LOOSE = 16  # times the bytes of images, what rows for them may take of the address space
 _AHEAD = 2  # steps that are read before they are decoded
@@ -50,6 +54,7 @@ class ReadPool:
     def __init__(self, threads: int, remote: bool = False, chunk: int = _CHUNK) -> None:
         self._pool = ThreadPoolExecutor(max(threads, AT_ONCE) if remote else max(threads, 1))
         self._chunk = 1 if remote else chunk
+        self._memory = ReusedMemory(_KEPT)
 
     def map(
         self,
@@ -73,7 +78,7 @@ class ReadPool:
         """Begin to read images into `Rows`; None where they differ too much in size for that."""
         sizes = ranges.size
         fit = len(sizes) * int(sizes.max(initial=0)) < _LOOSE * int(sizes.sum())
-        return Rows(ranges, counts, self._pool) if fit else None
+        return Rows(ranges, counts, self._pool, self._memory) if fit else None
 
     def close(self) -> None:
         """End the threads."""
@@ -174,10 +179,11 @@ class Rows:
     counts: int64 array (N); how many of them each sample has.
     """
 
-    def __init__(self, ranges: Ranges, counts: Whole, pool: Executor) -> None:
+    def __init__(self, ranges: Ranges, counts: Whole, pool: Executor, memory: ReusedMemory) -> None:
         self.ranges, self.counts, sizes = ranges, counts, ranges.size
-        self.images = np.empty((len(sizes), max(int(sizes.max()), len(MAGIC))), np.uint8)
-        parts = [slice(i, i + _CHUNK) for i in range(0, len(sizes), _CHUNK)]
+        shape = len(sizes), max(int(sizes.max()), len(MAGIC))
+        self.images = memory.empty(shape, torch.uint8).numpy()
+        parts = [slice(i, i + _ROWS) for i in range(0, len(sizes), _ROWS)]
         self._tasks = [pool.submit(self._read, part) for part in parts]
 
     def read(self) -> bool:

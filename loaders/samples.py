@@ -258,6 +258,7 @@ class BatchTensors:
       `turned_shape`.
     members: images of each: low and normal.
     buffers: where they are written while one is free, else to memory of their own.
+    memory: which that is taken from.
 
     Raises LoaderError when they differ, and nothing is said that makes them alike.
     """
@@ -269,6 +270,7 @@ class BatchTensors:
         members: int = 2,
         buffers: SharedBufferPool | None = None,
         blank: float | None = None,
+        memory: ReusedMemory | None = None,
     ) -> None:
         if not options.pad:
             check_one_size(shapes)
@@ -280,10 +282,10 @@ class BatchTensors:
         kind = torch.uint8 if options.dtype == "uint8" else torch.float32
         wanted = (members, len(shapes), *form)
         self._buffer = None if buffers is None else buffers.take(wanted)
-        if buffers is None or self._buffer is None:
-            self._made = _memory(wanted, kind)
-        else:
+        if buffers is not None and self._buffer is not None:
             self._made = buffers.open(self._buffer)
+        else:
+            self._made = (memory.empty if memory else _memory)(wanted, kind)
         if padded:  # what lies beyond an image is level 0
             self._made.fill_(float(-self._shift * self._scale) if blank is None else blank)
         self._into = self._made.numpy().reshape(members, len(shapes), -1)

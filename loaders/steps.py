@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import LoaderError
-from ..synth.parameters.keyed_columns import Keys
-from .augment import crop_numbers, crops_of, group_numbers
+from .augment import Floats, crop_numbers, crops_of
 from .components import OpenComponent
 from .options import Options
 from .order import Step, Whole
@@ -111,7 +110,7 @@ def groups_of(step: Step) -> list[Group]:
 def draw_crops_of(
     decoded: DecodedStep,
     groups: Sequence[Group],
-    keys: Sequence[Sequence[str] | Keys],
+    numbers: Sequence[Floats],
     components: Sequence[OpenComponent],
     options: Options,
 ) -> tuple[Crops, Crops]:
@@ -119,21 +118,15 @@ def draw_crops_of(
 
     The frames of a sample have the same.
 
-    keys: those of each group's samples.
+    numbers: those that `augment.crop_numbers` draws for each group's samples.
 
     Raises LoaderError when the images of a sample differ in size.
     """
     check_sizes(decoded, components)
     frames = decoded.frames
-    rows = np.concatenate([group.rows for group in groups])
-    random = np.empty((len(rows), 7))
-    columns = [one for one in keys if isinstance(one, Keys)]
-    if len(columns) == len(keys):
-        epochs = [group.epoch for group in groups]
-        random[rows] = group_numbers(options, list(zip(epochs, columns, strict=True)))
-    else:
-        for group, own in zip(groups, keys, strict=True):
-            random[group.rows] = crop_numbers(options, group.epoch, own)
+    random = np.empty((len(decoded.step.positions), 7))
+    for group, own in zip(groups, numbers, strict=True):
+        random[group.rows] = own
     lows = crops_of(random, options, decoded.sizes[decoded.low[::frames]])
     normals = lows.copy()
     if decoded.step.positions.bright is not None:

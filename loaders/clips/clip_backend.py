@@ -59,9 +59,10 @@ class ClipBackend(DaliBackend):
         Raises LoaderError naming the clip and frame that cannot be read or decoded; DecodingFailed
         when it fails at what processes decode, and no others may go on.
         """
+        failed = DecodingFailed  # an interpreter that ends in mid-epoch has forgotten the name
         try:
             yield from super().batches(loader)
-        except DecodingFailed as failure:
+        except failed as failure:
             if not self._falls_back:
                 raise
             pyav = self.by_dali and self._groups is not None

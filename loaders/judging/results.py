@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import kendalltau, rankdata, spearmanr
 
 from ...errors import visible
 from ...synth.building.readme import escape_markdown
@@ -222,6 +221,8 @@ class Board(Tables):
 
     def ranks(self) -> dict[str, dict[str, float]]:
         """Return the rank of each output by its mean PSNR, 1 the best, by set."""
+        from scipy.stats import rankdata  # it takes half a second to load
+
         return {
             name: dict(zip(means, rankdata([-v for v in means.values()]).tolist(), strict=True))
             for name, means in self.means("PSNR").items()
@@ -233,6 +234,8 @@ class Board(Tables):
         Kendall's tau-b and Spearman's rho by PSNR, and by SSIM, from -1 to 1, and the number of
         outputs; nothing of fewer than three.
         """
+        from scipy.stats import kendalltau, spearmanr
+
         found = []
         for one, other in combinations(self.sets, 2):
             figures: list[float] = []

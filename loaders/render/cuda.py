@@ -20,7 +20,7 @@ from torch.utils.dlpack import from_dlpack
 
 from ...synth.models import model_of
 from ...synth.parameters.keyed_columns import Keys
-from ..augment import CropFlip
+from ..augment import CropFlip, Floats, crop_numbers
 from ..backend import converted
 from ..components import OpenComponent
 from ..dali.transform import AHEAD, StartedTransform, TransformPipeline
@@ -30,6 +30,7 @@ from ..mixture import at
 from ..options import Options
 from ..order import Whole
 from ..prefetch import CudaPrefetcher, StreamKeepAlive
+from ..read import BegunAhead
 from ..steps import DecodedStep, Decoder, Group, RenderedStep, draw_crops_of, groups_of
 from .cuda_lows import CudaLows
 from .cuda_tensors import DeviceImages, addresses
@@ -80,7 +81,7 @@ class CudaRenderer:
         self._pool = ThreadPoolExecutor(max(sizes[0].workers, 1))
         self._cameras: dict[Any, CudaLows] = {}
         self._keys: dict[int, list[str]] = {}
-        self._columns: dict[int, Keys] = {}
+        self._drawn: dict[Any, BegunAhead[Future[Floats]]] = {}
         self._transforms: dict[Any, TransformPipeline] = {}
         depth = max(decoder.ahead, _AHEAD)
         self._ahead = CudaPrefetcher(self._on_stream, depth, device_id)
@@ -124,8 +125,8 @@ class CudaRenderer:
         self._next = self._decoding.submit(self._decoder.next, stream)
         options, step = at(self._sizes, decoded.step.number), decoded.step
         groups = groups_of(step)
-        keys = [self._draws_of(group, step.number, options) for group in groups]
-        low_crops, crops = draw_crops_of(decoded, groups, keys, self._components, options)
+        random = [self._random(group, step.number, options) for group in groups]
+        low_crops, crops = draw_crops_of(decoded, groups, random, self._components, options)
         begun = _Started(decoded)
         begun.labels = labels_of(self._components[0], step.positions, crops, options, self._pool)
         rest: list[int] = []
@@ -261,18 +262,22 @@ class CudaRenderer:
             self._keys[component] = contents.keys_of(range(self._first, last))
         return self._keys[component]
 
-    def _draws_of(self, group: Group, step: int, options: Options) -> Any:
-        """Return the keys of a group's samples, as random numbers are drawn by."""
+    def _random(self, group: Group, step: int, options: Options) -> Floats:
+        """Return the random numbers that a group's crops are drawn by.
+
+        Those of all pairs in an epoch are drawn ahead, but where nothing else reads all keys.
+        """
         component = self._components[group.component]
-        live = component.lows(step)
-        camera = None if live is None else self._camera(group.component, live, options)
-        if camera is not None:
-            return camera.draws.keys.take(group.numbers - self._first)
-        if len(self._components) == 1:  # whose keys need not be read all
-            return self._components[0].contents.keys_of(group.numbers)
-        if group.component not in self._columns:
-            self._columns[group.component] = Keys(self._all_keys(group.component))
-        return self._columns[group.component].take(group.numbers)
+        one = len(self._components) == 1 and self._last is None
+        if one and component.lows(step) is None:
+            return crop_numbers(options, group.epoch, Keys(self._keys_of(group)))
+        which = group.component, options.size
+        if which not in self._drawn:
+            keys = Keys(self._all_keys(group.component))
+            draw = partial(crop_numbers, options, keys=keys)
+            self._drawn[which] = BegunAhead(partial(self._pool.submit, draw), 1)
+        drawn: Floats = self._drawn[which].of(group.epoch).result()
+        return drawn[group.numbers - self._first]
 
     def _camera(self, component: int, live: LiveLows, options: Options) -> CudaLows | None:
         """Return what makes a component's lows; None where its recipe is not the camera's."""

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from ...synth.kernels.arrays import Pixels
 from ...synth.models import DrawColumns
-from ..augment import CropFlip
+from ..augment import CropFlip, crop_numbers
+from ..buffers import ReusedMemory
 from ..components import OpenComponent
 from ..extras import (
     InfoFunction,
@@ -27,6 +28,7 @@ from ..extras import (
 from ..labels import batch_labels, move_mask
 from ..mixture import at
 from ..options import Options
+from ..order import Positions
 from ..samples import BatchTensors, sized, turned_shape
 from ..steps import DecodedStep, Decoder, Fit, Group, RenderedStep, draw_crops_of, groups_of
 
@@ -58,6 +60,7 @@ class HostRenderer:
         self._decoder, self._components, self._sizes = decoder, components, sizes
         self._fit, self._resizer, self._blank = fit, resizer, blank
         self._pool = ThreadPoolExecutor(max(sizes[0].workers, 1))
+        self._memory = ReusedMemory()
         self._begun: deque[Callable[[], RenderedStep]] = deque()
 
     def next(self) -> RenderedStep:
@@ -77,7 +80,10 @@ class HostRenderer:
         frames = decoded.frames
         groups = groups_of(step)
         keys = [self._components[one.component].contents.keys_of(one.numbers) for one in groups]
-        low_crops, crops = draw_crops_of(decoded, groups, keys, self._components, options)
+        random = [
+            crop_numbers(options, group.epoch, own) for group, own in zip(groups, keys, strict=True)
+        ]
+        low_crops, crops = draw_crops_of(decoded, groups, random, self._components, options)
         asked = options.model_copy(update={"extras": options.maps})
         lows, info_of = self._makers(decoded, groups, keys, asked)
         resized = self._resized(decoded, (low_crops, crops), lows, options)
@@ -100,7 +106,7 @@ class HostRenderer:
 
         drawn = [CropFlip(*crop) for crop in crops.tolist()]
         shapes = [options.size or turned_shape((one.height, one.width), one) for one in drawn]
-        batch = BatchTensors(options, shapes, 2 - single, blank=self._blank)
+        batch = BatchTensors(options, shapes, 2 - single, blank=self._blank, memory=self._memory)
 
         def made_one(i: int) -> SampleInfo | None:
             batch.place(i, made(i, drawn[i]), drawn[i])
@@ -171,7 +177,7 @@ class HostRenderer:
 
 def labels_of(
     component: OpenComponent,
-    positions: Sequence[Any],
+    positions: Positions,
     crops: npt.NDArray[Any],
     options: Options,
     pool: Executor,
@@ -180,7 +186,7 @@ def labels_of(
     columns = component.labels
     if columns is None:
         return lambda: None
-    numbers = [one.number for one in positions]
+    numbers = positions.number.tolist()
     masks: list[Future[Any]] = []
     if columns.masks is not None:
         nearest = component.contents.nearest

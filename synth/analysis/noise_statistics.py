@@ -11,7 +11,7 @@ from itertools import pairwise
 import cv2
 import numpy as np
 
-from ..kernels.arrays import FloatImage, Mask, Pixels
+from ..kernels.arrays import FloatArray, FloatImage, Mask, Pixels
 from .pair_statistics import correlation, flattest
 
 LEVELS = (0, 1, 2, 3, 4, 6, 10, 16, 32, 64, 256)
@@ -22,6 +22,7 @@ _SMOOTHEST = 0.4  # of the pixels: enough that most levels of a picture have som
 _SATURATED = 250  # from here on a normal hides structure that its low has
 _BLUR = 2.0
 _BLOCK = 8  # pixels, of JPEG
+_WIDEST = 2  # columns that neighbours are apart
 _NEIGHBOURS = {
     "row": ("along rows", [(0, 1)]),
     "column": ("along columns", [(1, 0)]),
@@ -88,12 +89,16 @@ def noise_statistics(low: Pixels, smooth: Mask) -> dict[str, float]:
         image.reshape(-1, 3)[places].T for image in (residual, blurred, values)
     )
     measured = {"correlation_rb": correlation(noise[0], noise[2]), "blocks": _blocks(values)}
-    kept = np.where(smooth[:, :, None], residual, np.float32(0))
-    lags = _lags(kept, smooth)
+    height, width = smooth.shape
+    planes = np.zeros((3, height, width + _WIDEST))
+    planes[..., :width] = np.where(smooth, residual.transpose(2, 0, 1), 0)
+    variances = [float(np.vdot(one, one)) / max(smooth.sum(), 1) for one in planes]
+    lags = _lags(planes, variances, smooth)
     for number, channel in enumerate(CHANNELS):
         measured |= {f"lag_{name}_{channel}": found[number] for name, found in lags.items()}
-        measured[f"rows_{channel}"] = _offsets(kept[..., number], smooth)
-        measured[f"columns_{channel}"] = _offsets(kept[..., number].T, smooth.T)
+        kept, variance = planes[number, :, :width], variances[number]
+        measured[f"rows_{channel}"] = _offsets(kept, variance, smooth)
+        measured[f"columns_{channel}"] = _offsets(kept.T, variance, smooth.T)
         measured |= _by_level(noise[number], levels[number], samples[number], channel)
     return measured
 
@@ -126,10 +131,12 @@ def _by_level(
     }
 
 
-def _lags(noise: FloatImage, smooth: Mask) -> dict[str, list[float]]:
-    """Return the correlations (3) of neighbours where both are smooth; noise is 0 elsewhere."""
+def _lags(noise: FloatArray, variances: list[float], smooth: Mask) -> dict[str, list[float]]:
+    """Return the correlations (3) of neighbours where both are smooth; noise is 0 elsewhere.
+
+    noise: float64 array (3, H, W + _WIDEST), so that what is one step on never is in another row.
+    """
     height, width = smooth.shape
-    variance = np.einsum("hwc,hwc->c", noise, noise, dtype=np.float64) / max(smooth.sum(), 1)
     found = {}
     for name, (_, steps) in _NEIGHBOURS.items():
         products, count = np.zeros(3), 0
@@ -137,13 +144,15 @@ def _lags(noise: FloatImage, smooth: Mask) -> dict[str, list[float]]:
             here = (slice(0, height - down), slice(max(0, -across), width - max(0, across)))
             there = (slice(down, height), slice(max(0, across), width + min(0, across)))
             count += int(np.count_nonzero(smooth[here] & smooth[there]))
-            products += np.einsum("hwc,hwc->c", noise[here], noise[there], dtype=np.float64)
+            on = down * noise.shape[2] + across
+            flat = noise.reshape(3, -1)
+            products += [np.dot(one[: max(len(one) - on, 0)], one[on:]) for one in flat]
         with np.errstate(invalid="ignore", divide="ignore"):
-            found[name] = (products / count / variance).tolist()
+            found[name] = (products / count / variances).tolist()
     return found
 
 
-def _offsets(noise: FloatImage, smooth: Mask) -> float:
+def _offsets(noise: FloatArray, variance: float, smooth: Mask) -> float:
     """Return the deviation of rows' own offsets over the noise's, negative below what chance gives.
 
     Chance gives means of rows a variance; that of offsets is what they have beyond it. The blur
@@ -151,10 +160,9 @@ def _offsets(noise: FloatImage, smooth: Mask) -> float:
     """
     count = smooth.sum(axis=1)
     rows = count >= 32
-    variance = float(np.einsum("hw,hw->", noise, noise, dtype=np.float64)) / max(count.sum(), 1)
     if rows.sum() < 16 or not variance:
         return float("nan")
-    means = noise.sum(axis=1, dtype=np.float64)[rows] / count[rows]
+    means = noise.sum(axis=1)[rows] / count[rows]
     beyond = float(np.mean(means * means * (0.940 / variance) - 0.742 / count[rows])) / 0.742
     return float(np.sign(beyond) * np.sqrt(abs(beyond)))
 

@@ -70,9 +70,10 @@ def pair_statistics(
         raise ValueError(
             f"low is {low.shape[1]} x {low.shape[0]}, normal {normal.shape[1]} x {normal.shape[0]}"
         )
-    grid, lit_grid = log_grid(low), log_grid(normal)
+    sums, lit_sums = luminance_sums(low), luminance_sums(normal)
+    grid, lit_grid = log_grid(sums), log_grid(lit_sums)
     found = {
-        "exposure_ev": exposure_ev(low, normal),
+        "exposure_ev": _exposure(sums, lit_sums),
         "field_ev": float(np.std(grid - lit_grid)),
         "normal_grid_ev": float(np.std(lit_grid)),
     }
@@ -88,43 +89,39 @@ def low_statistics(low: Pixels, grid: FloatArray | None = None) -> dict[str, flo
     """Measure statistics that need no normal, for folders of real lows; grid: its `log_grid`."""
     return {
         "mean": float(np.mean(cv2.mean(low)[:3])) / 255,
-        "low_grid_ev": float(np.std(log_grid(low) if grid is None else grid)),
+        "low_grid_ev": float(np.std(log_grid(luminance_sums(low)) if grid is None else grid)),
         "zeros": 1 - np.count_nonzero(low) / low.size,
     }
 
 
 def exposure_ev(low: Pixels, normal: Pixels) -> float:
     """Return by how many stops a low's luminance is below its normal's, on average."""
-    dark, bright = (max(_mean_luminance(image), _FAINTEST) for image in (low, normal))
+    return _exposure(luminance_sums(low), luminance_sums(normal))
+
+
+def _exposure(low: FloatArray, normal: FloatArray) -> float:
+    dark, bright = (max(one[0].sum() / one[1].sum(), _FAINTEST) for one in (low, normal))
     return float(np.log2(bright / dark))
 
 
-def luminance(pixels: Pixels) -> FloatArray:
-    """Return the linear luminance (H, W) in [0, 1] of sRGB pixels (IEC 61966-2-1)."""
-    light: FloatArray = _LUMINANCE[0][pixels[..., 0]]
-    for channel in (1, 2):
-        light += _LUMINANCE[channel][pixels[..., channel]]
-    return light
+def luminance_sums(pixels: Pixels) -> FloatArray:
+    """Return the linear luminance of 4 x 4 parts of an image, summed, and their pixels (2, 4, 4).
+
+    pixels: uint8 array (H, W, 3), sRGB (IEC 61966-2-1), whose white is 1.
+    """
+    rows, columns = (np.linspace(0, side, GRID + 1).astype(int) for side in pixels.shape[:2])
+    sums = np.zeros((2, GRID, GRID))
+    for i, (a, b) in enumerate(pairwise(rows)):
+        for j, (c, d) in enumerate(pairwise(columns)):
+            part = pixels[a : max(b, a + 1), c : max(d, c + 1)]
+            counts = [cv2.calcHist([part], [k], None, [256], [0, 256]).ravel() for k in range(3)]
+            sums[:, i, j] = (counts * _LUMINANCE).sum(), part.shape[0] * part.shape[1]
+    return sums
 
 
-def _mean_luminance(pixels: Pixels) -> float:
-    parts = (luminance(pixels[rows]).sum() for rows, _, _ in _strips(pixels.shape))
-    return float(sum(parts)) / (pixels.shape[0] * pixels.shape[1])
-
-
-def log_grid(pixels: Pixels) -> FloatArray:
-    """Return log2 of the mean luminance of 4 x 4 parts of an image (H, W, 3)."""
-    height, width = pixels.shape[:2]
-    rows = np.linspace(0, height, GRID + 1).astype(int)
-    columns = np.linspace(0, width, GRID + 1).astype(int)
-    means = [
-        [
-            _mean_luminance(pixels[a : max(b, a + 1), c : max(d, c + 1)])
-            for c, d in pairwise(columns)
-        ]
-        for a, b in pairwise(rows)
-    ]
-    return np.log2(np.maximum(np.array(means), _FAINTEST))
+def log_grid(sums: FloatArray) -> FloatArray:
+    """Return log2 of the mean luminance of parts of an image, of their `luminance_sums`."""
+    return np.log2(np.maximum(sums[0] / sums[1], _FAINTEST))
 
 
 def _strips(shape: tuple[int, ...], around: int = 0) -> Iterator[tuple[slice, slice, slice]]:
@@ -167,9 +164,9 @@ def noise(low: Pixels, flat: Mask) -> dict[str, float]:
     colours, neighbours = _Moments(3), _Moments(2)
     for rows, wider, own in _strips(flat.shape, _REACH):
         rest, here = residual(low[wider].astype(np.float32))[own], flat[rows]
-        colours.add(rest[here])
+        colours.add(rest[here].T)
         both = here[:, :-1] & here[:, 1:]
-        neighbours.add(np.stack([rest[:, :-1, 1][both], rest[:, 1:, 1][both]], 1))
+        neighbours.add(np.stack([rest[:, :-1, 1][both], rest[:, 1:, 1][both]]))
     red, green, blue = colours.deviations()
     return {
         "noise_r": red,
@@ -189,11 +186,11 @@ class _Moments:
         self._products = np.zeros((columns, columns))
 
     def add(self, samples: FloatImage) -> None:
-        """Add samples (N, columns)."""
-        values = samples.astype(np.float64)
-        self._count += len(values)
-        self._sum += values.sum(axis=0)
-        self._products += values.T @ values
+        """Add samples (columns, N)."""
+        values = np.ascontiguousarray(samples, np.float64)
+        self._count += values.shape[1]
+        self._sum += values.sum(axis=1)
+        self._products += values @ values.T
 
     def _covariance(self) -> FloatArray:
         """Return it (columns, columns); what is no more than rounding is 0."""

@@ -61,10 +61,12 @@ def brighter_area(low: Pixels, normal: Pixels) -> float:
     dark, bright = (
         cv2.blur(cv2.transform(image, _MEAN), (_BLURRED, _BLURRED)) for image in (low, normal)
     )
-    clipped = (normal.max(axis=2) >= _CLIPPED).astype(np.uint8)
-    around = cv2.dilate(clipped, np.ones((2 * _AROUND + 1, 2 * _AROUND + 1), np.uint8))
-    above = dark.astype(np.int16) - bright > _ABOVE
-    return float((above & (around == 0)).mean())
+    above = cv2.subtract(dark, bright) > _ABOVE
+    if not above.any():
+        return 0.0
+    unclipped = cv2.inRange(normal, (0, 0, 0), (_CLIPPED - 1,) * 3)
+    around = cv2.erode(unclipped, np.ones((2 * _AROUND + 1, 2 * _AROUND + 1), np.uint8))
+    return float((above & (around > 0)).mean())
 
 
 def are_swapped(means: Any) -> bool:

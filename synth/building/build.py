@@ -322,7 +322,7 @@ def build(
         Number of pairs in all (default: every suitable photograph), for validation (default: a
         hundredth, at least one; an existing set keeps its own) and for testing (default: 0).
     recipe : Recipe or str, optional
-        A shipped recipe's name, a YAML file, or a loaded recipe ("uneven").
+        A shipped recipe's name, a YAML file, or a loaded recipe ("train-any").
     overrides : dict, str or iterable of str
         Single values of the recipe to change, such as `{"camera.iso": 3200}` or `camera.iso=3200`.
     seed : int, optional

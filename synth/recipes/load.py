@@ -34,7 +34,7 @@ from .overrides import (
 from .recipe_files import read_values, shipped_names, shipped_values, with_files
 
 Recipe = Annotated[CameraRecipe | PowerLawRecipe | MixtureRecipe, Field(discriminator="model")]
-DEFAULT = "uneven"
+DEFAULT = "train-any"
 
 
 def shipped_recipes() -> dict[str, str]:

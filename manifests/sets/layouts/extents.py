@@ -124,18 +124,32 @@ class TarKeys:
         return Extent(member.path, member.offset - BLOCK, NAME)
 
     def __getitem__(self, number: int) -> str:
-        name = self.extent(number)
-        if name.path[2:5] == "://":
-            return key_in(name)
-        if name.path not in self._maps:
+        return self.of([number])[0]
+
+    def of(self, numbers: npt.ArrayLike) -> list[str]:
+        """Return the keys of some samples."""
+        tars, begins, _ = self.members.ranges(np.asarray(numbers, np.int64)).tolist()
+        paths = self.members.paths
+        return [
+            _key(self._name(paths[tar], begin - BLOCK), paths[tar])
+            for tar, begin in zip(tars, begins, strict=True)
+        ]
+
+    def _name(self, path: str, offset: int) -> bytes:
+        """Return the name in a header; nothing where a tar ends before it."""
+        held = self._maps.get(path)
+        if held is None:
+            if path[2:5] == "://":
+                return Extent(path, offset, NAME).read()
             try:
-                with open_regular(name.path, buffering=0) as handle:
-                    self._maps[name.path] = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ)
+                with open_regular(path, buffering=0) as handle:
+                    held = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ)
             except OSError as error:
-                raise SetError.at(name.path, reason_of(error)) from error
+                raise SetError.at(path, reason_of(error)) from error
             except ValueError:  # it is empty
-                return _key(b"", name.path)
-        return _key(self._maps[name.path][name.offset : name.offset + NAME], name.path)
+                return b""
+            self._maps[path] = held
+        return held[offset : offset + NAME]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TarKeys, (self.members,)

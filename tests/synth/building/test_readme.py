@@ -40,6 +40,13 @@ def plain(photographs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+def held(value):
+    """A draw without nulls: one schema has the sections of all recipes of a mixture."""
+    if isinstance(value, dict):
+        return {key: held(one) for key, one in value.items() if one is not None}
+    return [held(one) for one in value] if isinstance(value, list) else value
+
+
 def loaded(root: Path, cache: Path, streaming: bool = False):
     return datasets.load_dataset(str(root), streaming=streaming, cache_dir=str(cache))
 
@@ -57,7 +64,7 @@ def test_shards_are_read_whole(which, streaming, request, tmp_path):
             assert np.array_equal(np.asarray(row["low.png"]), pair.decoded("low"))
             normal = row[f"normal.{pair.normal.suffix}"].convert("RGB")
             assert np.array_equal(np.asarray(normal), pair.decoded("normal"))
-            assert row["json"]["draw"] == pair.record["draw"]
+            assert held(row["json"]["draw"]) == held(pair.record["draw"])
             seen.add(pair.key)
     assert seen == pairs.keys()
 
