@@ -83,7 +83,7 @@ def check_frames(frames: list[Normal], cuts: bool = False) -> None:
     if len(sizes) > 1:
         raise ImageRefused(Reason.UNSUPPORTED, f"frames of different sizes: {sizes[0]}, {sizes[1]}")
     if not cuts:
-        refuse_cut([frame.pixels for frame in frames if frame.pixels is not None])
+        refuse_cut([frame.pixels for frame in frames])
 
 
 def is_cut(before: Pixels, after: Pixels) -> bool:

@@ -37,14 +37,14 @@ class Normal:
     suffix: "jpg" or "png".
     size: (height, width).
     converted: why the photograph was encoded anew, "" when `data` is the photograph byte for byte.
-    pixels: uint8 array (H, W, 3); `data` decoded: RGB. None where it was not at full size.
+    pixels: uint8 array (H, W, 3); `data` decoded: RGB. Empty where it was not at full size.
     """
 
     data: bytes
     suffix: str
     size: tuple[int, int]
     converted: str
-    pixels: Pixels | None
+    pixels: Pixels
 
 
 def load_normal(
@@ -72,7 +72,7 @@ def load_normal(
         size = header.height, header.width
         if jpeg and not decoded:
             decode_small(data, header, 1)
-            return Normal(data, suffix, size, "", None)
+            return Normal(data, suffix, size, "", np.empty((0, 0, 3), np.uint8))
         return Normal(data, suffix, size, "", decode(data, suffix, max_pixels))
     if jpeg and not header.convert:
         pixels = decode(data, "jpg", max_pixels)

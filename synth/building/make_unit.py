@@ -158,7 +158,7 @@ def _samples(
         clip = locates_clip(planned.place)
         members: dict[str, Encoded] = {}
         if not job.how.live:
-            normals = [frame.pixels for frame in frames if frame.pixels is not None]
+            normals = [frame.pixels for frame in frames]
             members = job.how.lows(normals, drawn, partial(maker.low, number), clip)
         stored = [Encoded(frame.data, frame.suffix) for frame in frames]
         members |= named_frames(NORMAL, stored, clip) | marks
