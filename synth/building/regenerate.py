@@ -125,8 +125,7 @@ def regenerate(
     origin, root = open_set(origin), as_path(root)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     overrides = override_texts(overrides)
-    info = origin.info
-    known = info.build.request
+    known = origin.info.build.request
     chosen = load_recipe(
         recipe or recorded_recipe(known.recipe, f"recipe of {origin.root}"), overrides
     )
