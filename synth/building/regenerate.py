@@ -153,7 +153,7 @@ def regenerate(
     with progress_of(progress) as shown:
         engine = engine or LocalEngine(workers or available_cores())
         recipe = None if kept else chosen
-        return _remake(origin, root, request, recipe, engine, shown, lows_only, parts)
+        return _remake(origin, root, request, recipe, engine, shown, lows_only, parts=parts)
 
 
 def _other_splits(origin: PairSet, val: int | None, test: int | None) -> PlanOptions | None:
@@ -192,6 +192,7 @@ def _remake(
     engine: Engine,
     progress: Progress,
     lows_only: bool = False,
+    *,
     parts: Parts | None = None,
 ) -> SetInfo:
     origin.check_pass(engine, root)
