@@ -29,7 +29,7 @@ def publish(origin: Path, root: Path, *, citation: Path | None, **options: Any) 
 
     After an interruption, run the same command again to continue.
     """
-    cited = citation.read_text("utf-8").strip() if citation else ""
+    cited = citation.read_text("utf-8", "surrogateescape").strip() if citation else ""
     publish_set(origin, root, citation=cited, **options)
     lacking = " and ".join(f"--{name}" for name in ("url", "date") if not options[name])
     asked = f"\ncroissant.json does not say it all: Croissant asks for {lacking}" if lacking else ""

@@ -42,21 +42,21 @@ class BrightnessWatch:
         """Look at a batch, and return warnings.
 
         images: low and normal, tensors (N, ...), in values.
-        sources: of each pair: its set or list, as messages name it; "" where a low and its normal
-          have nothing in common.
+        sources: of each pair: its set or list, as messages name it.
         last: whether it is the epoch's last one.
         """
         self._left -= 1
         parts = [one.reshape(len(one), -1)[:, ::_STEP].float().mean(1) for one in images]
         means = np.stack([one.cpu().numpy() for one in parts], axis=1).astype(np.float64)
         for name, own in zip(sources, means / self._scale + self._shift, strict=False):
-            if name:
-                self._means.setdefault(name, []).append(own)
+            self._means.setdefault(name, []).append(own)
         over = last or not self._left
         least = _FEWEST if over else _ENOUGH
         known = [name for name, own in self._means.items() if len(own) >= least]
-        made = [
-            swapped_warning(name, self._means[name]) for name in known if name not in self._said
+        made = [  # sorted, as an unpaired low has nothing in common with the normal beside it
+            swapped_warning(name, np.sort(self._means[name], axis=0))
+            for name in known
+            if name not in self._said
         ]
         self._said |= set(known)
         if over or len(self._said) >= self._sources:

@@ -51,9 +51,7 @@ class OpenComponent:
 
     @property
     def shown_source(self) -> str:
-        """The set or list that pairs are of, as messages name it; "" of unpaired pictures."""
-        if self.bright is not None:
-            return ""
+        """The set or list that pairs are of, as messages name it."""
         if self.name:
             return f"component {self.name}"
         name, given = self.contents.name, self.contents.given

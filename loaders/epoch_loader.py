@@ -128,9 +128,8 @@ class EpochLoader:
         self._closed = False
         self._process: int | None = None  # whose threads or processes make batches
         said = not self._of_pairs or isinstance(self.contents.given, SaidSwapped)
-        sources = len(self.components) + sum(one.bright is not None for one in self.components)
         levels = self._asked.levels_to_values
-        self._watch = None if said else BrightnessWatch(levels, sources)
+        self._watch = None if said else BrightnessWatch(levels, len(self.components))
         self._check_share(self.share)
         converter(self._asked)  # refuses a framework whose library is missing
 

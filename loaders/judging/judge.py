@@ -325,10 +325,10 @@ def _named_apart(named: Sequence[tuple[str, Path]]) -> list[tuple[str, Path]]:
     return made
 
 
-def _keys(paths: Sequence[str]) -> list[str]:
-    """Return the shortest end of each path, without suffix, that no other one has."""
+def _keys(paths: Sequence[str], least: int = 1) -> list[str]:
+    """Return the shortest end of each path, of so many names, without suffix, that none shares."""
     parts = [normalize_name(str(Path(path).with_suffix(""))).split("/") for path in paths]
-    for depth in range(1, max(map(len, parts)) + 1):
+    for depth in range(least, max(least, *map(len, parts)) + 1):
         keys = ["/".join(one[-depth:]) for one in parts]
         if len(set(keys)) == len(keys):
             return keys
@@ -343,9 +343,10 @@ def _outputs(
     They are called as the lows are, or as the normals, if there is one low of each.
     """
     files = image_files(folder)
-    normals = [normal for _, normal in pairs]
-    by_normal = _keys(normals) if len(set(normals)) == len(normals) else []
-    for names in (keys, by_normal):
+    lows, normals = zip(*pairs, strict=True)
+    depth = 1 + max(name.count("/") for name in files)  # of folders in folders, as lows may have
+    sides = [lows, normals] if len(set(normals)) == len(normals) else [lows]
+    for names in (keys, *(_keys(side, least) for side in sides[::-1] for least in (1, depth))):
         found = [files[name] for name in names if name in files]
         if names and len(found) == len(pairs):
             return found, len(files) - len(found)

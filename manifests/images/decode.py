@@ -29,7 +29,6 @@ from .opening import (
     Pixels,
     byte_limit,
     check_pixels,
-    most_apart,
     open_lazily,
     orientation,
     to_8_bit,
@@ -37,7 +36,6 @@ from .opening import (
 )
 
 _NEAR = 1.0  # levels on average by which libraries' JPEG decoding may differ
-_ROUNDING = 3  # levels
 _OF_8_BITS = (
     *("1", "L", "P", "RGB", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"),
     *("RGBA", "LA", "PA", "La", "RGBa"),
@@ -106,39 +104,38 @@ def decode_at_depth(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:
 
     Returns uint8 or uint16 array (H, W, 3): the levels, or what they were rounded from.
 
-    Raises ImageRefused as `decode_as_rgb`, and "unsupported" where the two differ.
+    Raises ImageRefused as `decode_as_rgb`.
     """
     if data.startswith(MAGIC):
         return read_npy(data)
-    pixels = decode_as_rgb(data, colours=False)
-    deep, turn = None, 1
-    if not is_deep(data):
-        return pixels
+    turn, deep = 1, None
     with _refusing():
-        if data.startswith(png.SIGNATURE):
+        if is_deep(data) and data.startswith(png.SIGNATURE):
             chunks = png.read_png(data)
+            check_pixels(chunks.width, chunks.height)
             deep, turn = png.decode_deep_png(data, chunks), chunks.orientation
-        else:
-            deep = tiff.decode_deep_tiff(data, tiff.read_tiff(data))
-    if deep is None:
-        return pixels
-    samples = upright(_deep_over_white(deep), turn)
-    if samples.shape != pixels.shape or most_apart(pixels, to_8_bit(samples)) > _ROUNDING:
-        raise ImageRefused(Reason.UNSUPPORTED, "16-bit samples that decoders show differently")
-    return samples
+        elif is_deep(data):
+            tags = tiff.read_tiff(data)
+            check_pixels(tags.width, tags.height)
+            deep = tiff.decode_deep_tiff(data, tags)
+        if deep is not None:
+            return upright(_deep_over_white(deep), turn)
+    return decode_as_rgb(data, colours=False)
 
 
 def _deep_over_white(samples: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
     """Bring samples (H, W, C), grey or RGB and what is opaque, over white: (H, W, 3)."""
     colours = samples[:, :, : 3 if samples.shape[2] > 2 else 1]
+    if samples.shape[2] == 3:
+        return colours
     made = np.empty((*samples.shape[:2], 3), np.uint16)
-    if samples.shape[2] in (2, 4):
-        over = colours, samples[:, :, -1:]
-        for row, own, opaque in zip(made, *over, strict=True):  # of 64 bits, a row at a time
-            light, dark = opaque.astype(np.uint64), 65535 - opaque.astype(np.uint64)
-            row[...] = (own * light + 65535 * dark + 32767) // 65535
-    else:
+    if samples.shape[2] == 1:
         made[...] = colours
+        return made
+    over = colours, samples[:, :, -1:]
+    for row, own, opaque in zip(made, *over, strict=True):  # of 32 bits, a row at a time
+        light = opaque.astype(np.uint32)
+        row[...] = (own * light + 65535 * (65535 - light) + 32767) // 65535
     return made
 
 

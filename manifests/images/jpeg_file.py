@@ -86,6 +86,8 @@ def read_jpeg(data: bytes) -> JpegHeader:
                     f"a JPEG of frame {marker:X}, {content[0]} bits and {components} components;"
                     " those read are baseline or progressive, of 8 bits and 1, 3 or 4",
                 )
+            if not width * height:
+                raise ImageRefused(Reason.UNSUPPORTED, "a JPEG whose size follows its pixels")
         elif marker == _SOS:
             scans += 1
             if scans > MAX_SCANS:

@@ -87,13 +87,14 @@ def decode_deep_tiff(data: bytes, header: TiffHeader) -> npt.NDArray[np.uint16] 
     C is 1 to 4: grey or RGB, and what is opaque of those where it says so. None of one of which no
     decoder here has more than 8 bits. Raises as `decode_tiff`.
     """
-    found = _decoded(data, header)
-    if isinstance(found, Image.Image) or found.dtype != np.uint16:
+    found = None if header.page.bitspersample == 8 else _decoded(data, header)
+    if found is None or isinstance(found, Image.Image) or found.dtype != np.uint16:
         return None
     mode, samples = _kept(found, header.page)
     if mode.endswith("a"):  # alpha is multiplied in: what is left of white is added
-        white = samples[:, :, :-1].astype(np.uint32) + (65535 - samples[:, :, -1:])
-        return np.minimum(white, 65535).astype(np.uint16)
+        for own in samples:
+            own[:, :-1] = np.minimum(own[:, :-1] + (np.uint32(65535) - own[:, -1:]), 65535)
+        return samples[:, :, :-1]
     return samples
 
 

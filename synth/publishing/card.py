@@ -74,14 +74,14 @@ def body(
     counts = ", ".join(f"{n:,} {split}" for split, n in info.counts.items() if split != "refused")
     sources = "\n".join(
         f"- {code(source.name)} ({escape_markdown(source.kind)}): "
-        + _TERMS.get(source.kind, "photographs of the publisher's; their terms are theirs")
+        + _TERMS.get(source.kind, "photographs of which gloam knows no terms")
         for source in info.build.request.sources
     )
     numbers = [unit_number(unit) for unit in info.units if split_of(unit) == TRAIN]
     parts = [
         f"# {escape_markdown(info.name)}",
-        "Paired low-light / normal-light images: each low is made from its normal by a model of a"
-        f" camera in the dark, with gloam. {counts} pairs; recipe {code(info.recipe)}, seed"
+        "Paired low-light / normal-light images: each low is made from its normal by a recipe, with"
+        f" gloam. {counts} pairs; recipe {code(info.recipe)}, seed"
         f" {info.seed}; set `{info.sha256[:16]}`.",
         f"![pairs of the set]({picture})" if picture else "",
         "\n".join(remarks),

@@ -30,7 +30,7 @@ from ...manifests.sets.units import Unit
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, sha256_file
 from ...storage.stores import as_path
-from ...storage.untrusted import opened
+from ...storage.untrusted import opened, shown
 from ..analysis.contact_sheet import Tile, describe_draw, sheet, tiles_of
 from ..analysis.set_statistics import measure_set
 from ..building.draw_columns import draw_fields, with_all_columns
@@ -120,6 +120,10 @@ def publish(
         raise ConfigError(f"--date {date}: {error}; write YYYY-MM-DD", value=date) from error
     if url and not re.fullmatch(r"https?://[^\s/]\S*", url):
         raise ConfigError(f"--url {url}: write a whole address, https://...", value=url)
+    about = {"license": license, "citation": citation, "url": url, "date": date}
+    for name, value in about.items():
+        if value != value.encode(errors="ignore").decode():
+            raise ConfigError(f"--{name}: {shown(value)} is no text in UTF-8", value=value)
     origin, root = require_images(open_set(origin)), as_path(root)
     if root.remote:
         raise ConfigError(f"{root}: publish into a folder of this machine, then upload it")
@@ -129,7 +133,6 @@ def publish(
     suffixes = _suffixes(origin)
     recipe = recorded_recipe(origin.info.build.request.recipe, f"recipe of {origin.root}")
     paths = [field.name for field in draw_fields(recipe)]
-    about = {"license": license, "citation": citation, "url": url, "date": date}
     write_units(
         origin,
         root,
@@ -221,7 +224,7 @@ def _finish(
     described = {
         "description": f"Low-light / normal-light pairs, recipe {info.recipe}, made by gloam.",
         "license": about["license"],
-        "rai:dataCollection": "Lows are synthesised from the normals by a model of a camera.",
+        "rai:dataCollection": "Lows are synthesised from the normals by the recipe.",
         "rai:dataCollectionType": "Synthetic data",
         "rai:dataPreprocessingProtocol": "Each low is a function of its normal and its draw.",
         "rai:dataUseCases": "Training and testing of low-light image enhancement.",

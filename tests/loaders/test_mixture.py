@@ -164,6 +164,7 @@ def test_epochs_end_with_the_longest_or_shortest_component(shards):
     assert len(shortest) in range(3 * 14 - 2, 3 * 14 + 3)
 
 
+@pytest.mark.filterwarnings("ignore:.*brighter")  # photographs stand for the dark pictures
 def test_identity_gives_the_normal_twice_and_unpaired_pictures_nothing_in_common(photos):
     lit = mix({"lit": {"data": PAIRS, "weight": 1, "identity": True}})
     for low, normal in TorchLoader(lit, augment=True, **PLAIN):

@@ -273,6 +273,17 @@ def test_several_sets_make_one_table_with_ranks_and_their_agreement(pairs, tmp_p
         judge(methods, on=[on[0], on[0]], perceptual=False)
 
 
+def test_outputs_lie_in_folders_as_their_lows_do(pairs, tmp_path):
+    for side in ("low", "high"):
+        for file in (pairs / "eval15" / side).iterdir():
+            path = tmp_path / side / f"scene {file.stem}" / file.name
+            path.parent.mkdir(parents=True)
+            path.write_bytes(file.read_bytes())
+    normal = tmp_path / "high"
+    found = judge(normal, low=tmp_path / "low", normal=normal, perceptual=False, workers=1)
+    assert found.values["high"][:, 0].min() == metrics.MOST
+
+
 def test_what_cannot_be_judged_is_named(pairs, tmp_path):
     on = f"lol-v1={pairs}"
     (tmp_path / "small").mkdir()

@@ -56,6 +56,13 @@ def test_a_jpeg_of_12_bits_is_unsupported(photograph: Any, encoded: Any) -> None
     assert refused.value.reason == "unsupported"
 
 
+def test_a_jpeg_that_tells_its_height_late_is_unsupported(photograph: Any, encoded: Any) -> None:
+    data = encoded(photograph(1), "JPEG")
+    place = data.index(b"\xff\xc0") + 5
+    with pytest.raises(ImageRefused, match="size follows its pixels"):
+        load_normal(data[:place] + b"\0\0" + data[place + 2 :])
+
+
 def jfif(data: bytes, version: bytes) -> bytes:
     place = data.index(b"JFIF\0") + 5
     return data[:place] + version + data[place + 2 :]

@@ -178,6 +178,13 @@ def test_swapped_pairs_are_warned_of_when_they_are_listed_and_loaded(folders):
             list(chain(loader, loader))
         assert len(said) == 1
         assert ("component wrong" in str(said[0].message)) == (given is not swapped)
+    lists = list(zip(*pairs, strict=True))
+    options |= {"unpaired": True}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        list(gloam.TorchLoader((lists[0], lists[1]), **options))
+    with pytest.warns(GloamWarning, match="brighter"):
+        list(gloam.TorchLoader((lists[1], lists[0]), **options))
 
 
 def test_parts_of_lows_that_are_brighter_are_measured():

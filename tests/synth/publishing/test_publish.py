@@ -185,7 +185,7 @@ def test_the_card_s_head_is_what_the_hub_reads(mixed, published):
         with Image.open(published / "pairs.png") as picture:
             assert picture.width > 500
     assert "| noise G, of 255 |" in text
-    for kind in ("PASCAL VOC", "COCO", "publisher's"):
+    for kind in ("PASCAL VOC", "COCO", "knows no terms"):
         assert kind in text
 
 
@@ -290,6 +290,8 @@ def test_what_cannot_be_published_is_said(mixed, tmp_path):
         publish(mixed, tmp_path / "a", date="yesterday")
     with pytest.raises(ConfigError, match=r"--url here: write a whole address, https://"):
         publish(mixed, tmp_path / "a", url="here")
+    with pytest.raises(ConfigError, match=r"--citation: 'M.* is no text in UTF-8"):
+        publish(mixed.root, tmp_path / "a", citation=b"M\xfcller".decode(errors="surrogateescape"))
     with pytest.raises(ConfigError, match="then upload it"):
         publish(mixed, "s3://bucket/set")
 
