@@ -13,7 +13,7 @@ from ..errors import ConfigError
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import open_set
-from .common import PATH, json_option, to_json
+from .common import PATH, json_option
 
 
 @click.command()
@@ -45,8 +45,8 @@ from .common import PATH, json_option, to_json
     help="Number of processes of the plain DataLoader; may be repeated.  [default: all cores]",
 )
 def bench(
-    root: Path, *, workers: tuple[int, ...], frames: int | None, as_json: bool, **options: Any
-) -> str:
+    root: Path, *, workers: tuple[int, ...], frames: int | None, **options: Any
+) -> tuple[Any, list[str]]:
     """Measure how many pairs a second every way of loading SET gives on this machine.
 
     For a set it measures stored lows, live lows and resident pairs, and compares them with a plain
@@ -76,8 +76,6 @@ def bench(
         result = bench_images(asked)
     else:
         result = measure(asked)
-    if as_json:
-        return to_json(result)
     machine = result.machine
     of = f" of {machine['frames']} frames" if what == "clips" else ""
     lines = [
@@ -90,4 +88,4 @@ def bench(
             measured += f", {speed.pairs_a_second * machine['frames']:,.0f} frames"
         shown = speed.note or f"{measured}, first batch after {speed.first_batch_s:.2f} s"
         lines.append(f"{speed.name:34} {shown}")
-    return "\n".join([*lines, result.advice])
+    return result, [*lines, result.advice]

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..synth.brackets.brackets import brackets as make_pairs
-from .common import FOLDER, count_of, json_option, option_of, options_of, to_json, write_png
+from .common import FOLDER, count_of, json_option, option_of, options_of, write_png
 from .workers import working
 
 
@@ -22,7 +22,7 @@ from .workers import working
 )
 @json_option
 @working(engine=False)
-def brackets(folder: Path, *, out: Path, as_json: bool, **options: Any) -> str:
+def brackets(folder: Path, *, out: Path, **options: Any) -> tuple[Any, list[str]]:
     """Make real pairs of the exposure brackets in DIR, for fit, mix and judge.
 
     Take them from a tripod, with your camera's bracketing: three frames and more, from dark to
@@ -32,13 +32,9 @@ def brackets(folder: Path, *, out: Path, as_json: bool, **options: Any) -> str:
     """
     found = make_pairs(folder, out, **options)
     write_png(out / "brackets.png", found.sheet())
-    if as_json:
-        return to_json(found)
     number = len({one.bracket for one in found.uses if one.role != "left out"})
-    return "\n".join(
-        [
-            f"{count_of(len(found.pairs), 'pair')} of {count_of(number, 'bracket')} in {out}",
-            *(f"left out: {count_of(n, 'frame')}: {why}" for why, n in found.left_out().items()),
-            f"what became of each frame: {out / 'brackets.csv'}; look at {out / 'brackets.png'}",
-        ]
-    )
+    return found, [
+        f"{count_of(len(found.pairs), 'pair')} of {count_of(number, 'bracket')} in {out}",
+        *(f"left out: {count_of(n, 'frame')}: {why}" for why, n in found.left_out().items()),
+        f"what became of each frame: {out / 'brackets.csv'}; look at {out / 'brackets.png'}",
+    ]

@@ -10,15 +10,15 @@ from ..progress import Bars
 from ..storage.atomic import write_bytes
 from ..synth.calibrating.calibrate import calibrate as calibrate_camera
 from ..synth.calibrating.calibrate import draw_calibration
-from .common import FOLDER, PATH, check_output, option_of
+from .common import FOLDER, option_of, output_option
 
 
 @click.command()
 @click.argument("raws", metavar="RAWS", type=FOLDER)
 @option_of(calibrate_camera, "name", "Name of the camera.", show_default="what the files say")
-@click.option("--out", type=PATH, default="camera.yaml", help="Write the camera to this YAML file.")
-@click.option(
-    "--figure", type=PATH, help="Also draw photon transfer and read noise, PNG; needs matplotlib."
+@output_option("--out", ".yaml", default="camera.yaml", help="Write the camera to this YAML file.")
+@output_option(
+    "--figure", ".png", help="Also draw photon transfer and read noise, PNG; needs matplotlib."
 )
 def calibrate(raws: Path, out: Path, name: str, figure: Path | None) -> str:
     """Measure a camera's gain and noise from raw dark frames and flat fields.
@@ -27,8 +27,6 @@ def calibrate(raws: Path, out: Path, name: str, figure: Path | None) -> str:
     exposures, from dark to nearly white, of a defocused, evenly lit surface; the files are told
     apart by their contents. Needs: pip install 'gloam[raw]'
     """
-    check_output("--out", out, ".yaml")
-    check_output("--figure", figure, ".png")
     with Bars() as bars:
         found = calibrate_camera(raws, name, progress=bars)
     write_bytes(out, found.yaml())

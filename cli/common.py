@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from inspect import Parameter, signature
 from pathlib import Path
 from types import UnionType
@@ -231,9 +232,31 @@ seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, help
 
 def to_json(found: Any) -> str:
     """Write what a command found, for programs."""
-    return json.dumps(found.as_json(), indent=2)
+    return json.dumps(found.as_json() if hasattr(found, "as_json") else found, indent=2)
 
 
-json_option = click.option(
+json_flag = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON in place of the table."
 )
+
+
+def json_option(function: Callable[..., tuple[Any, Iterable[str]]]) -> Callable[..., str]:
+    """Make --json of a command that returns what it found, and lines of text about it."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, as_json: bool, **options: Any) -> str:
+        found, lines = function(*args, **options)
+        return to_json(found) if as_json else "\n".join(lines)
+
+    return json_flag(wrapped)
+
+
+def output_option(name: str, *suffixes: str, help: str, **more: Any) -> Callable[[F], F]:
+    """Make an option that names a file to write, which `check_output` looks at first."""
+
+    def checked(context: click.Context, option: click.Parameter, given: Any) -> Any:
+        for path in given if isinstance(given, tuple) else (given,):
+            check_output(name, path, *suffixes)
+        return given
+
+    return click.option(name, type=PATH, callback=checked, help=help, **more)

@@ -7,12 +7,12 @@ import sys
 import click
 
 from ..loaders.doctor import doctor as diagnose
-from .common import json_option, to_json
+from .common import json_flag, to_json
 from .ending import USER_ERROR
 
 
 @click.command()
-@json_option
+@json_flag
 def doctor(as_json: bool) -> None:
     """Check this machine: versions, GPU, DALI, decoders, kernels, limits, and known lows.
 

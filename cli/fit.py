@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -11,15 +10,15 @@ import click
 
 from ..storage.atomic import write_bytes
 from ..synth.fitting.fit import fit as fit_recipe
-from .common import PATH, brighter_lows_option, check_output, options_of, paths
+from .common import brighter_lows_option, options_of, output_option, paths, write_png
 from .workers import working
 
 
 @click.command()
 @paths(lows="LOW_DIR", normals="[NORMAL_DIR]")
-@click.option(
+@output_option(
     "--out",
-    type=PATH,
+    ".yaml",
     default="fitted.yaml",
     help="Write the recipe to this YAML file; one that exists is replaced.",
 )
@@ -39,12 +38,9 @@ def fit(lows: Path, normals: Path | None, *, out: Path, **options: Any) -> str:
     classifier tells the recipe's lows from the real ones, and what could not be fitted. Beside the
     recipe it draws a sheet of real and made lows, FILE.png.
     """
-    check_output("--out", out, ".yaml")
     found = fit_recipe(lows, normals, **options)
     write_bytes(out, found.yaml(out.stem).encode("utf-8", "backslashreplace"))
     if found.sheet is not None:
-        picture = io.BytesIO()
-        found.sheet.save(picture, "PNG")
-        write_bytes(out.with_suffix(".png"), picture.getvalue())
+        write_png(out.with_suffix(".png"), found.sheet)
     look = f"{out}: look at it with gloam preview --recipe {quote(str(out))}"
     return "\n".join([*found.lines(), look])

@@ -10,14 +10,7 @@ import click
 from ..loaders.judging.judge import judge as judge_outputs
 from ..loaders.judging.page import render_page
 from ..storage.atomic import write_bytes
-from .common import (
-    PATH,
-    brighter_lows_option,
-    check_output,
-    json_option,
-    options_of,
-    to_json,
-)
+from .common import brighter_lows_option, json_option, options_of, output_option
 from .workers import working
 
 _WRITERS = (".html", ".md", ".csv")
@@ -39,10 +32,10 @@ _WRITERS = (".html", ".md", ".csv")
     normal="Folder of the normals of --low.",
     match="Pair low and normal by the capture groups of this regular expression.",
 )
-@click.option(
+@output_option(
     "--out",
+    *_WRITERS,
     multiple=True,
-    type=PATH,
     metavar="FILE",
     help="Also write a page (.html), the tables (.md), or each picture's figures (.csv).",
 )
@@ -55,7 +48,9 @@ _WRITERS = (".html", ".md", ".csv")
 @brighter_lows_option
 @json_option
 @working(engine=False)
-def judge(outputs: tuple[str, ...], *, out: tuple[Path, ...], as_json: bool, **options: Any) -> str:
+def judge(
+    outputs: tuple[str, ...], *, out: tuple[Path, ...], **options: Any
+) -> tuple[Any, list[str]]:
     """Measure PSNR and SSIM of folders of OUTPUTS, with intervals, beside the low and a blind gain.
 
     The blind gain is the low brightened by one factor until its mean is .45, whatever the normal:
@@ -63,12 +58,8 @@ def judge(outputs: tuple[str, ...], *, out: tuple[Path, ...], as_json: bool, **o
     are compared with the first, picture by picture. Several sets make one table, with ranks and how
     far the sets agree on them; a set that a method has no outputs for is an empty cell.
     """
-    for path in out:
-        check_output("--out", path, *_WRITERS)
     found = judge_outputs(outputs, **options)
     made = {".html": lambda: render_page(found), ".md": found.markdown, ".csv": found.csv}
     for path in out:
         write_bytes(path, made[path.suffix.lower()]().encode("utf-8", "backslashreplace"))
-    if as_json:
-        return to_json(found)
-    return "\n".join([found.text(), *(f"written: {path}" for path in out)])
+    return found, [found.text(), *(f"written: {path}" for path in out)]

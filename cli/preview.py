@@ -11,9 +11,9 @@ from ..synth.analysis.contact_sheet import preview as make_sheet
 from ..synth.recipes.load import DEFAULT
 from .common import (
     PATH,
-    check_output,
     option_of,
     options_of,
+    output_option,
     overrides_option,
     recipe_names,
     seed_option,
@@ -45,7 +45,7 @@ from .common import (
 )
 @seed_option
 @option_of(make_sheet, "width", "Width of each picture, pixels.", type=click.IntRange(64, 2000))
-@click.option("--out", type=PATH, default="sheet.png", help="Write the sheet to this PNG.")
+@output_option("--out", ".png", default="sheet.png", help="Write the sheet to this PNG.")
 def preview(photos: tuple[Path, ...], recipes: tuple[str, ...], out: Path, **options: Any) -> str:
     """Make a contact sheet of every PHOTO and recipe.
 
@@ -56,7 +56,6 @@ def preview(photos: tuple[Path, ...], recipes: tuple[str, ...], out: Path, **opt
     The draw depends on the seed and the file's name. A set draws by the seed and the pair's key, so
     its low of the same photograph differs; gloam.darken(image, recipe, seed=, key=) makes either.
     """
-    check_output("--out", out, ".png")
     pictures = make_sheet(photos, recipes or DEFAULT, **options)
     write_png(out, pictures)
     return f"{out}: {pictures.width} x {pictures.height} pixels"

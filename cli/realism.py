@@ -7,20 +7,18 @@ from typing import Any
 
 import click
 
-from ..errors import ConfigError
+from ..errors import needed
 from ..storage.atomic import write_bytes
 from ..synth.realism.realism import realism as find_realism
 from .common import (
-    PATH,
     brighter_lows_option,
-    check_output,
     json_option,
     options_of,
+    output_option,
     overrides_option,
     paths,
     recipe_option,
     seed_option,
-    to_json,
 )
 from .workers import working
 
@@ -44,15 +42,15 @@ from .workers import working
 @seed_option
 @brighter_lows_option
 @json_option
-@click.option(
+@output_option(
     "--figure",
-    type=PATH,
+    ".png",
     help="Also draw the result, with the patches that are easiest to tell, to this PNG.",
 )
 @working(engine=False)
 def realism(
-    lows: Path, normals: Path | None, *, as_json: bool, figure: Path | None, **options: Any
-) -> str:
+    lows: Path, normals: Path | None, *, figure: Path | None, **options: Any
+) -> tuple[Any, list[str]]:
     """Measure how well a classifier tells a recipe's lows from real ones, and by what.
 
     REAL_LOW holds real low-light photographs, REAL_NORMAL their normals (equal names), which the
@@ -63,19 +61,8 @@ def realism(
     pip install 'gloam[realism]'
     """
     if figure is not None:
-        check_output("--figure", figure, ".png")
-        _plotting()  # before minutes of measuring
+        plotted = needed("gloam.synth.realism.figure", "--figure needs matplotlib", "figures")
     found = find_realism(lows, normals, **options)
     if figure is not None:
-        write_bytes(figure, _plotting().realism_figure(found))
-    if as_json:
-        return to_json(found)
-    return "\n".join([*found.lines(), *([] if figure is None else [f"figure: {figure}"])])
-
-
-def _plotting() -> Any:
-    try:
-        from ..synth.realism import figure
-    except ImportError as error:
-        raise ConfigError("--figure needs matplotlib: pip install 'gloam[figures]'") from error
-    return figure
+        write_bytes(figure, plotted.realism_figure(found))
+    return found, [*found.lines(), *([] if figure is None else [f"figure: {figure}"])]

@@ -10,7 +10,7 @@ import click
 from ..errors import ConfigError
 from ..synth.reporting.checks import Check
 from ..synth.reporting.report import report as write_report
-from .common import EXISTING, brighter_lows_option, check_output, options_of, paths
+from .common import EXISTING, brighter_lows_option, options_of, output_option, paths
 from .workers import working
 
 
@@ -30,7 +30,7 @@ from .workers import working
     help="Compare with this reference, which gloam stats --save-reference wrote; or tell the lows"
     " from those of this folder of real lows, or of low/ and normal/. May be repeated.",
 )
-@options_of(write_report, out="Write the page to this file.")
+@output_option("--out", default="report.html", help="Write the page to this file.")
 @working()
 def report(first: Path, second: Path | None, out: Path, **options: Any) -> str:
     """Write a page about a set: facts, checks, statistics, pictures.
@@ -39,7 +39,6 @@ def report(first: Path, second: Path | None, out: Path, **options: Any) -> str:
     folders of images with equal names. For a mixture (a YAML file) the page measures pairs as
     training gets them, with medians of each component.
     """
-    check_output("--out", out)
     if first.suffix in (".yaml", ".yml"):
         checks = _of_mixture(first, second, out, options)
     else:

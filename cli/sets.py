@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from typing import Any
 
 import click
 
@@ -16,7 +16,7 @@ _WIDTH, _INDENT = 100, " " * 18
 @click.command()
 @click.argument("name", required=False)
 @json_option
-def sets(name: str | None, as_json: bool) -> None:
+def sets(name: str | None) -> tuple[Any, list[str]]:
     """List the known real sets, or show one: its authors, splits and folder layout.
 
     gloam.real(NAME, FOLDER, SPLIT) lists their pairs for the loaders.
@@ -25,20 +25,17 @@ def sets(name: str | None, as_json: bool) -> None:
     if name is not None:
         load_rules(name)  # refuses a name that no set has
         found = [one for one in found if one["name"] == name]
-    if as_json:
-        click.echo(json.dumps(found, indent=2))
-        return
+    lines = []
     for one in found:
-        splits = ", ".join(one["splits"])
-        click.echo(f"{one['name']:18}{one['title']}: {splits}")
-        click.echo(click.wrap_text(one["holds"], _WIDTH, _INDENT, _INDENT))
-        if name is None:
-            continue
-        for key in ("paper", "terms", "url", "source"):
-            click.echo(f"{key:18}{one[key]}")
-        for number, path in enumerate(one["looks"]):
-            click.echo(f"{'' if number else 'looks like':18}{path}")
+        lines.append(f"{one['name']:18}{one['title']}: {', '.join(one['splits'])}")
+        lines.append(click.wrap_text(one["holds"], _WIDTH, _INDENT, _INDENT))
+        if name is not None:
+            lines += (f"{key:18}{one[key]}" for key in ("paper", "terms", "url", "source"))
+            lines += (
+                f"{'' if number else 'looks like':18}{path}"
+                for number, path in enumerate(one["looks"])
+            )
+            lines.append(f"""{"load it":18}gloam.real("{name}", FOLDER, "{one["splits"][0]}")""")
     if name is None:
-        click.echo("gloam sets NAME: its paper, terms, where it is offered, how its folder looks")
-    else:
-        click.echo(f"""{"load it":18}gloam.real("{name}", FOLDER, "{found[0]["splits"][0]}")""")
+        lines.append("gloam sets NAME: its paper, terms, where it is offered, how its folder looks")
+    return found, lines

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,10 @@ from ..synth.analysis.set_statistics import stats as measure
 from ..synth.analysis.wrong_pairs import damage_line, mismatch_line
 from .common import (
     EXISTING,
-    PATH,
     brighter_lows_option,
-    check_output,
     json_option,
     options_of,
+    output_option,
     paths,
 )
 from .workers import working
@@ -39,36 +37,32 @@ from .workers import working
 @brighter_lows_option
 @click.option("--full", is_flag=True, help="Also print noise and tone by level and channel.")
 @json_option
-@click.option(
+@output_option(
     "--save-reference",
-    "save",
-    type=PATH,
+    ".yaml",
     help="Also write the statistics to this YAML file, as a reference for --beside.",
 )
 @working()
 def stats(
     lows: Path,
     normals: Path | None,
-    as_json: bool,
     *,
-    save: Path | None,
+    save_reference: Path | None,
     beside: tuple[Path, ...],
     full: bool,
     **options: Any,
-) -> str:
+) -> tuple[Any, list[str]]:
     """Measure how dark, uneven and noisy the pairs of a set are, and compare with LOL and DICM.
 
     Give a set, or two folders of images with equal names. LOW_DIR alone gives what can be measured
     without normals. For a set of lows only, give the set that holds its normals as well.
     """
-    check_output("--save-reference", save, ".yaml")
     references = {**reference_statistics(), **dict(read_reference(path) for path in beside)}
     measured = measure(lows, normals, **options)
-    if save is not None:  # before what may be cut off by whoever reads it
-        write_bytes(save, reference_yaml(measured, save.stem))
-    if as_json:
-        return json.dumps({**measured.as_json(), "reference": references}, indent=2)
-    return "\n".join(_lines(measured, references, ALL_LABELS if full else LABELS))
+    if save_reference is not None:  # before what may be cut off by whoever reads it
+        write_bytes(save_reference, reference_yaml(measured, save_reference.stem))
+    lines = _lines(measured, references, ALL_LABELS if full else LABELS)
+    return {**measured.as_json(), "reference": references}, lines
 
 
 def _lines(

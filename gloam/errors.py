@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from importlib import import_module
 from typing import Any, Self
 
 _SCHEME = r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*:/+"
@@ -185,3 +186,16 @@ def visible(text: object) -> str:
 def first_line(error: BaseException) -> str:
     """Return the first 200 characters of an exception's first line, or its type's name."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]
+
+
+def needed(module: str, what: str, extra: str) -> Any:
+    """Import a module that comes with an extra of gloam.
+
+    what: what needs it, by the name that people know it by: "video files need PyAV".
+
+    Raises ConfigError when it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ConfigError(f"{what}: pip install 'gloam[{extra}]'") from error

@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from ..errors import ConfigError, visible
-from ..storage.untrusted import read_regular
+from ..storage.untrusted import naming, read_regular
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -149,14 +149,10 @@ def load_yaml(path: Path) -> dict[str, Any]:
 
     Raises ConfigError when the file cannot be read, is too large, is not YAML, or is not a mapping.
     """
-    try:
-        text = read_regular(path, _LARGEST).decode("utf-8")
-    except OSError as error:
-        raise ConfigError.at(path, error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError.at(path, f"not YAML: {error}") from error
-    except ValueError as error:  # a name that no file can have
-        raise ConfigError.at(path, str(error)) from error
+    with naming(path, OSError, ValueError, kind=ConfigError):  # of a name that no file can have
+        data = read_regular(path, _LARGEST)
+    with naming(path, ValueError, what="not YAML: ", kind=ConfigError):
+        text = data.decode("utf-8")
     return parse_yaml(text, path)
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from ..errors import ConfigError
-from ..progress import Progress
 from ..storage.stores import in_store
 
 J = TypeVar("J")
@@ -65,20 +64,3 @@ def check_paths(engine: Engine, *paths: Path | str | None) -> None:
                 " as s3://bucket/set",
                 value=str(path),
             )
-
-
-def run_jobs(
-    engine: Engine,
-    function: Callable[[J], object],
-    jobs: Iterable[J],
-    progress: Progress,
-    stage: str,
-    *,
-    total: int,
-    left: int,
-) -> None:
-    """Run jobs whose results nobody wants; `left` of `total` things are still to be counted."""
-    progress.stage(stage, total)
-    progress.at(total - left)
-    for _ in engine.map(function, jobs, lambda counted: progress.at(total - left + counted)):
-        pass

@@ -6,10 +6,14 @@ kernels are compiled. `stop` comes after the last of them: nothing is forked whi
 
 import gc
 import os
+import signal
 import threading
 
 _PERIOD_S = 0.25
 _imported = threading.Event()
+# Ctrl-C reaches the server too, and is none of its business; multiprocessing sees to it only when
+# all is imported.
+_handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _watch(program: int) -> None:
@@ -28,3 +32,4 @@ def stop() -> None:
     """End the thread."""
     _imported.set()
     _thread.join()
+    signal.signal(signal.SIGINT, _handler)

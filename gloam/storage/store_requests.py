@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Any, TypeVar
 
-from ..errors import ConfigError, SetError, StoreError, first_line, visible, without_secrets
+from ..errors import ConfigError, SetError, StoreError, first_line, needed, visible, without_secrets
 
 PATIENCE = "GLOAM_STORE_PATIENCE"
 """A variable of the environment: for how many seconds a request is repeated that fails (120)."""
@@ -59,13 +59,7 @@ def take_environment(variables: dict[str, str]) -> None:
 
 def obstore() -> Any:
     """Return the module that makes requests. Raises ConfigError when it is not installed."""
-    try:
-        import obstore as module
-    except ImportError as error:
-        raise ConfigError(
-            "s3://, gs:// and az:// need obstore: pip install 'gloam[cloud]'"
-        ) from error
-    return module
+    return needed("obstore", "s3://, gs:// and az:// need obstore", "cloud")
 
 
 def client(scheme: str, bucket: str) -> Any:

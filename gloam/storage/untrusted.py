@@ -24,7 +24,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
 from pydantic_core import from_json
 
-from ..errors import ConfigError, SetError
+from ..errors import ConfigError, GloamError, SetError, first_line
 from .stores import place, read_local
 
 SPLITS = ("train", "val", "test")
@@ -179,10 +179,8 @@ def opened(root: Path, name: str) -> Iterator[BufferedReader]:
     Raises SetError when it lies outside the set, is missing, or is no regular file.
     """
     path = inside(root, name)
-    try:
+    with naming(path):
         handle = open_regular(path)
-    except OSError as error:
-        raise unreadable(path, error) from error
     with handle:
         yield handle
 
@@ -204,15 +202,36 @@ def read_regular(path: Path | str, most: int = _MOST_IN_MEMORY) -> bytes:
 
 def read_file(path: Path, most: int = _MOST_IN_MEMORY) -> bytes:
     """Read a whole file of a set; raises SetError when `read_regular` raises."""
-    try:
+    with naming(path):
         return read_regular(path, most)
-    except OSError as error:
-        raise unreadable(path, error) from error
 
 
-def unreadable(path: Path | str, error: OSError) -> SetError:
-    """Return the error for a file of a set that cannot be read."""
-    return SetError.at(path, error.strerror or str(error))
+@contextmanager
+def naming(
+    path: object, *errors: type[Exception], what: str = "", kind: type[GloamError] = SetError
+) -> Iterator[None]:
+    """Raise errors of the block, OSError by default, as gloam's: with a file, what it is, and why.
+
+    Examples
+    --------
+    >>> with naming("list.txt", ValueError, what="not a number: "):
+    ...     int("seven")
+    Traceback (most recent call last):
+    ...
+    gloam.errors.SetError: list.txt: not a number: invalid literal for int() with base 10: 'seven'
+    """
+    caught = errors or (OSError,)
+    try:
+        yield
+    except caught as error:
+        raise kind.at(path, f"{what}{reason_of(error)}") from error
+
+
+def reason_of(error: Exception) -> str:
+    """Return why something failed: the system's words, a model's first finding, or a first line."""
+    if isinstance(error, ValidationError):
+        return first_finding(error)
+    return (isinstance(error, OSError) and error.strerror) or first_line(error)
 
 
 def parse_json(data: bytes | str) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 import numpy as np
 from PIL import Image
 
-from ...errors import ConfigError, ImageRefused, Reason, first_line
+from ...errors import ImageRefused, Reason, first_line, needed
 from ...storage.untrusted import open_regular
 from ..images.colour import HIGH_RANGE, cicp_profile, to_srgb
 from ..images.opening import Pixels, check_pixels, pixel_limit
@@ -148,7 +148,7 @@ def _decoded(
 ) -> Iterator[tuple[int, Pixels]]:
     """Yield the time and the pixels of each frame that is wanted; they last until the next one."""
     wanted = set(times)
-    reformatter = _av().video.reformatter.VideoReformatter()  # frames share its tables
+    reformatter = pyav().video.reformatter.VideoReformatter()  # frames share its tables
     with open_video(location, max_pixels) as (container, stream):
         told = _Signal.of(stream.codec_context)
         for start in (int(times[0]), 0):  # from the beginning where an index leads astray
@@ -265,7 +265,7 @@ _profile = lru_cache(maxsize=64)(cicp_profile)
 @lru_cache(maxsize=1)
 def _high_range_data() -> frozenset[Any]:
     """Return the kinds of side data that only frames of a high dynamic range have."""
-    kinds = _av().sidedata.sidedata.Type
+    kinds = pyav().sidedata.sidedata.Type
     names = "MASTERING_DISPLAY_METADATA CONTENT_LIGHT_LEVEL DYNAMIC_HDR_PLUS DOVI_METADATA"
     return frozenset(getattr(kinds, name) for name in names.split())
 
@@ -294,7 +294,7 @@ def _orientation(frame: Any) -> tuple[bool, tuple[slice, slice]]:
     Returns (bool, (slice, slice)): whether rows become columns; and then, which way rows and
     columns go.
     """
-    kind = _av().sidedata.sidedata.Type.DISPLAYMATRIX
+    kind = pyav().sidedata.sidedata.Type.DISPLAYMATRIX
     matrix = frame.side_data.get(kind)
     if matrix is None:
         return False, (slice(None), slice(None))
@@ -359,7 +359,7 @@ def open_video(location: Location, max_pixels: int | None = None) -> Iterator[tu
     if not location.size:
         raise ImageRefused(Reason.EMPTY, "the file has no bytes")
     with _bytes_of(location) as file, opened(file, max_pixels) as container:
-        kinds = _av().stream.Disposition
+        kinds = pyav().stream.Disposition
         pictures = kinds.attached_pic | kinds.timed_thumbnails
         stream = next((s for s in container.streams.video if not s.disposition & pictures), None)
         if stream is None:
@@ -396,7 +396,7 @@ def opened(file: BinaryIO, max_pixels: int | None = None) -> Any:
     Raises ImageRefused: "not an image", when it is not, or too damaged to tell.
     """
     try:
-        return _av().open(
+        return pyav().open(
             file,
             options=_OPTIONS | {"max_pixels": _coded(max_pixels)},
             metadata_errors="replace",
@@ -424,14 +424,12 @@ def as_far_as_sound(found: Sequence[object]) -> Iterator[None]:
 
 def errors() -> tuple[type[BaseException], ...]:
     """Return what PyAV raises of damaged videos."""
-    return (_av().FFmpegError, ValueError, OSError)
+    return (pyav().FFmpegError, ValueError, OSError)
 
 
-def _av() -> Any:
-    try:
-        import av
-    except ImportError as error:
-        raise ConfigError("video files need PyAV: pip install 'gloam[video]'") from error
+def pyav() -> Any:
+    """Return PyAV, silent. Raises ConfigError when it is not installed."""
+    av = needed("av", "video files need PyAV", "video")
     # What a damaged stream makes FFmpeg say is raised too, where it matters.
     av.logging.set_level(av.logging.PANIC)
     return av

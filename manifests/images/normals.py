@@ -35,61 +35,32 @@ class Normal:
 
     data: the encoded image.
     suffix: "jpg" or "png".
-    pixels: uint8 array (H, W, 3); `data` decoded: RGB.
-    converted: why the photograph was encoded anew, "" when `data` is the photograph byte for byte.
-    """
-
-    data: bytes
-    suffix: str
-    pixels: Pixels
-    converted: str
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Height and width."""
-        return self.pixels.shape[0], self.pixels.shape[1]
-
-
-@dataclass(frozen=True)
-class Undecoded:
-    """A normal that was not decoded at full size; see `Normal`.
-
     size: (height, width).
+    converted: why the photograph was encoded anew, "" when `data` is the photograph byte for byte.
+    pixels: uint8 array (H, W, 3); `data` decoded: RGB. Empty where it was not at full size.
     """
 
     data: bytes
     suffix: str
     size: tuple[int, int]
     converted: str
+    pixels: Pixels
 
 
-def load_undecoded(
-    data: bytes, max_side: int | None = None, max_pixels: int | None = None
-) -> Undecoded:
-    """Turn a photograph's bytes into the normal of a pair whose low is made when it is read.
-
-    It refuses what `load_normal` refuses: the whole stream is read, if only to a small image.
-
-    data, max_side, max_pixels: see `load_normal`.
-
-    Raises ImageRefused when the photograph cannot be used; its `reason` says why.
-    """
-    header = read_header(data, max_pixels)
-    shrink = max_side is not None and max(header.width, header.height) > max_side
-    if header.format == "JPEG" and not header.convert and not shrink:
-        decode_small(data, header, 1)
-        return Undecoded(data, "jpg", (header.height, header.width), "")
-    normal = load_normal(data, max_side, max_pixels)
-    return Undecoded(normal.data, normal.suffix, normal.size, normal.converted)
-
-
-def load_normal(data: bytes, max_side: int | None = None, max_pixels: int | None = None) -> Normal:
+def load_normal(
+    data: bytes,
+    max_side: int | None = None,
+    max_pixels: int | None = None,
+    decoded: bool = True,
+) -> Normal:
     """Turn a photograph's bytes into the normal of a pair.
 
     data: a JPEG, PNG, TIFF, BMP or WebP file.
     max_side: shrink larger images to this longer side, by Pillow's Lanczos filter, whose
       fixed-point arithmetic does not depend on the CPU.
     max_pixels: refuse images with more; see `opening.check_pixels`.
+    decoded: whether its pixels are wanted. Else of JPEGs that are kept the whole stream is read,
+      if only to a small image, so that the same ones are refused.
 
     Raises ImageRefused when the photograph cannot be used; its `reason` says why.
     """
@@ -98,7 +69,11 @@ def load_normal(data: bytes, max_side: int | None = None, max_pixels: int | None
     shrink = max_side is not None and max(header.width, header.height) > max_side
     suffix = "jpg" if jpeg else "png"
     if not header.convert and not shrink:
-        return Normal(data, suffix, decode(data, suffix, max_pixels), "")
+        size = header.height, header.width
+        if jpeg and not decoded:
+            decode_small(data, header, 1)
+            return Normal(data, suffix, size, "", np.empty((0, 0, 3), np.uint8))
+        return Normal(data, suffix, size, "", decode(data, suffix, max_pixels))
     if jpeg and not header.convert:
         pixels = decode(data, "jpg", max_pixels)
     else:
@@ -110,7 +85,7 @@ def load_normal(data: bytes, max_side: int | None = None, max_pixels: int | None
     # The low is made from the stored normal as decoded, which JPEG has changed a little.
     if jpeg:
         pixels = decode(encoded, suffix, max_pixels)
-    return Normal(encoded, suffix, pixels, reason)
+    return Normal(encoded, suffix, pixels.shape[:2], reason, pixels)
 
 
 def encode_normal(pixels: Pixels, max_side: int | None, reason: str) -> Normal:
@@ -123,7 +98,8 @@ def encode_normal(pixels: Pixels, max_side: int | None, reason: str) -> Normal:
     if max_side is not None and max(pixels.shape[:2]) > max_side:
         pixels = _shrink(pixels, max_side)
     encoded = encode(pixels, "jpg", NORMAL_QUALITY, "444")
-    return Normal(encoded, "jpg", decode(encoded, "jpg", pixels.size), reason)
+    decoded = decode(encoded, "jpg", pixels.size)
+    return Normal(encoded, "jpg", pixels.shape[:2], reason, decoded)
 
 
 def _shrink(pixels: Pixels, max_side: int) -> Pixels:

@@ -22,14 +22,15 @@ import numpy as np
 from ...errors import SetError, SourceError
 from ...storage.atomic import atomic_write
 from ...storage.stores import as_path
-from ...storage.untrusted import parse_json
+from ...storage.untrusted import naming, parse_json
 from ..sources.containers import list_container, read_beside, read_text
 from ..sources.matching import match, normalize_name
 from .photo_labels import Labels, LeftOut, Marked, encodable, labels_of, one_line, side_of
 from .placement import runs_in
 
-_FOLDERS = "annotations", "captions"
-_KINDS = "instances", "captions"
+FOLDERS = {"instances": "annotations", "captions": "captions"}
+"""Folder of the files of each kind."""
+_KINDS = tuple(FOLDERS)
 _SHOWN = 40  # characters of a value that is told
 
 
@@ -74,17 +75,14 @@ class Annotations:
         names: dict[int | str, str] = {}
         texts = self._texts(listing)
         if not texts:
-            wanted = f"{_FOLDERS[0]}/{listing or 'instances_*'}.json"
+            wanted = f"annotations/{listing or 'instances_*'}.json"
             raise SourceError.at(
                 path, f"has no {wanted}, neither inside nor beside it, so no labels"
             )
         for name, text in texts:
-            try:
+            what = f"{name} is not a COCO annotation file: "
+            with naming(path, ValueError, RecursionError, what=what, kind=SourceError):
                 self._take(encodable(name), _parsed(text), names)
-            except (ValueError, RecursionError) as error:
-                raise SourceError.at(
-                    path, f"{name} is not a COCO annotation file: {error}"
-                ) from error
         order = sorted(names, key=lambda key: (isinstance(key, str), key))
         self.classes = list(dict.fromkeys(names[number] for number in order))
         paths = {normalize_name(one): one for one in photographs}
@@ -118,12 +116,12 @@ class Annotations:
         inside = [
             entry
             for entry in list_container(root)
-            if PurePosixPath(entry.name).parent.name in _FOLDERS
+            if PurePosixPath(entry.name).parent.name in FOLDERS.values()
             and entry.name.lower().endswith(".json")
         ]
         beside = [
             path
-            for folder in _FOLDERS
+            for folder in FOLDERS.values()
             if (root.parent / folder).is_dir()
             for path in sorted((root.parent / folder).glob("*"))
             if path.suffix.lower() == ".json"
@@ -332,8 +330,6 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
-FOLDERS = {"instances": "annotations", "captions": "captions"}
-"""Folder of the files of each kind."""
 FIRST = 1
 """The id of the first class: number 0 is background to many detectors."""
 

@@ -17,12 +17,12 @@ from typing import Literal, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
-from ...errors import ConfigError, SetError, SourceError, first_line
+from ...errors import ConfigError, SetError, SourceError
 from ...storage.parquet import read_row_group, read_schema, read_table
-from ...storage.untrusted import first_finding, inside, parse_json, shown
+from ...storage.untrusted import inside, naming, parse_json, shown
 from ..images.normals import encode_grey
 from ..sources import Source
 from . import voc
@@ -205,13 +205,12 @@ class UnitLabels:
             return replace(placed, mask=b""), left_out
 
     def _known(self, key: str) -> Labels:
-        try:
+        odd = ValueError, LookupError, TypeError, AttributeError
+        with naming(f"{LABELS}: {key}", *odd, what="damaged: "):
             labels = from_json(*self._rows[key])
             unknown = {labels.name, *(one.name for one in labels.marked)} - {"", *self.classes}
             if unknown:
                 raise ValueError(f"no class is called {shown(min(unknown))}")
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise SetError(f"{LABELS}: {key}: damaged: {first_line(error)}") from error
         return labels
 
 
@@ -245,21 +244,15 @@ def read_left_out(root: Path) -> list[dict[str, str]]:
     if not number.isdigit():
         raise SetError.at(root / LABELS, "cannot be read: its row group is not a number")
     found = _read(root, partial(read_row_group, number=int(number)))["labels"].to_pylist()
-    try:
+    with naming(root / LABELS, ValueError, what="cannot be read: "):
         return _LEFT_OUT.validate_python(list(map(parse_json, found)))
-    except ValidationError as error:
-        raise SetError.at(root / LABELS, f"cannot be read: {first_finding(error)}") from error
-    except ValueError as error:
-        raise SetError.at(root / LABELS, f"cannot be read: {first_line(error)}") from error
 
 
 def _read(root: Path, read: Callable[[Path], T]) -> T:
     """Read something of the table. Raises SetError when it cannot be read, or is another table."""
     path = inside(root, LABELS)
-    try:
+    with naming(path, OSError, ValueError, LookupError, pa.ArrowException, what="cannot be read: "):
         found = read(path)
-    except (OSError, ValueError, LookupError, pa.ArrowException) as error:
-        raise SetError.at(path, f"cannot be read: {first_line(error)}") from error
     schema = found.schema if isinstance(found, pa.Table) else found
     if not schema.equals(_SCHEMA) or schema.metadata is None:
         raise SetError.at(path, "is not a table of labels")
@@ -267,9 +260,7 @@ def _read(root: Path, read: Callable[[Path], T]) -> T:
 
 
 def _about(root: Path, schema: pa.Schema) -> tuple[list[str], tuple[str, ...]]:
-    try:
+    with naming(root / LABELS, ValueError, LookupError, what="cannot be read: "):
         known = {name: parse_json(schema.metadata[name.encode()]) for name in ("classes", "roles")}
         about = _ABOUT.validate_python(known, strict=True)
-    except (ValueError, LookupError) as error:
-        raise SetError.at(root / LABELS, f"cannot be read: {first_line(error)}") from error
     return about["classes"], tuple(about["roles"])

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from ...errors import SetError
-from ...storage.untrusted import first_finding, parse_json
+from ...storage.untrusted import parse_json
 from .placement import Placement
 
 CLASS, BOXES, CLASSES, MASK = "cls", "boxes", "classes", "mask"
@@ -121,10 +121,7 @@ _LABELS = TypeAdapter(Labels)
 
 def from_json(text: str, mask: bytes = b"") -> Labels:
     """Read what `Labels.as_json` wrote, and add the mask."""
-    try:
-        return _LABELS.validate_python({**parse_json(text), "mask": mask})
-    except ValidationError as error:
-        raise ValueError(first_finding(error)) from error
+    return _LABELS.validate_python({**parse_json(text), "mask": mask})
 
 
 def _placed(one: Marked, placement: Placement) -> Marked:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from ...errors import ConfigError, GloamWarning, SourceError
 from ...storage.stores import as_path
-from ...storage.untrusted import read_regular
 from ..labels.photo_labels import Marked
+from ..sources.containers import read_beside
 from ..sources.folders import files_below
 from ..sources.matching import Matches, match, normalize_name, strip_suffix
 from .rules import (
@@ -308,10 +308,7 @@ def _which(rule: Rule) -> str:
 
 
 def _lines(path: Path) -> list[str]:
-    try:
-        return re.split("\r\n?|\n", read_regular(path).decode("utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: cannot be read: {error}", path=path) from error
+    return re.split("\r\n?|\n", read_beside(path))
 
 
 def _filled(rules: SetRules, found: list[_Found], tree: _Tree, name: str, split: str) -> RealSet:

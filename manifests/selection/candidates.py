@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -64,12 +65,9 @@ def list_candidates(
     Returns columns source, key, path, container, member, offset, size, stamp (see `Location`).
     Raises SourceError when a source is missing, broken, or not what its kind says.
     """
-    names: list[str] = []
-    origins: list[str] = []
-    paths: list[str] = []
-    where: list[tuple[str | int, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     for source in sources:
-        before = len(paths)
+        before = len(rows)
         over: Counter[str] = Counter()
         windows = Windows(source.frames, source.stride, source.step)
         images = (
@@ -78,21 +76,16 @@ def list_candidates(
             else list_source(source.kind, source.path, source.listing, over)
         )
         for image in images:
-            origins.append(source.name)
-            names.append(image.name)
-            paths.append(image.path)
-            at = image.location
-            where.append((at.container, at.member, at.offset, at.size, at.stamp))
-            if len(paths) % 1000 == 0:
-                progress(len(paths))
+            rows.append((source.name, image.name, image.path, *vars(image.location).values()))
+            if len(rows) % 1000 == 0:
+                progress(len(rows))
         if passed is not None and over:
             passed[source.name] = over
-        _check_unique(source, paths[before:])
-    progress(len(paths))
-    located = dict(zip(_LOCATION, map(list, zip(*where, strict=True)), strict=True))
-    return pa.table(
-        {"source": origins, "key": make_keys(origins, names, paths), "path": paths} | located
-    )
+        _check_unique(source, [path for _, _, path, *_ in rows[before:]])
+    progress(len(rows))
+    origins, names, paths, *located = map(list, zip(*rows, strict=True))
+    first = {"source": origins, "key": make_keys(origins, names, paths), "path": paths}
+    return pa.table(first | dict(zip(_LOCATION, located, strict=True)))
 
 
 def _check_unique(source: Source, paths: list[str]) -> None:

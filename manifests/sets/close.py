@@ -17,25 +17,17 @@ import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
 from ...engines.local import LocalEngine
-from ...storage.atomic import (
-    atomic_write,
-    remove_temporaries,
-    remove_tree,
-    sha256_bytes,
-    write_bytes,
-)
+from ...storage import atomic
 from ...storage.parquet import read_table
 from ...storage.stores import map_concurrent
 from ...storage.untrusted import parse_json, read_regular
 from ..labels.coco import annotation_path, write_annotations
-from ..labels.label_table import CLASS_LIST, LABELS, read_about, read_left_out
+from ..labels.label_table import read_about, read_left_out
 from ..labels.photo_labels import BOXES, labels_of
 from ..selection.plan import SPARE, SPLITS, TEST
 from .info import (
     CANDIDATES,
     PAIRS,
-    PLAN,
-    RECIPE,
     REFUSED,
     WORK_FOLDER,
     BuildNote,
@@ -98,8 +90,8 @@ def publish_unit(
 def keep_records(root: Path, receipt: Receipt, records: Sequence[bytes]) -> None:
     """Note a unit's records where a build works, so that closing it need not read them again."""
     data = b"".join(records)
-    seal = f"{receipt.sealed().sha256} {sha256_bytes(data)}\n".encode()
-    write_bytes(_records_path(root, receipt.unit), seal + data)
+    seal = f"{receipt.sealed().sha256} {atomic.sha256_bytes(data)}\n".encode()
+    atomic.write_bytes(_records_path(root, receipt.unit), seal + data)
 
 
 def read_kept_records(root: Path, receipt: Receipt) -> list[dict[str, Any]] | None:
@@ -108,7 +100,7 @@ def read_kept_records(root: Path, receipt: Receipt) -> list[dict[str, Any]] | No
         seal, _, data = read_regular(_records_path(root, receipt.unit)).partition(b"\n")
     except OSError:
         return None
-    if seal.split() != [receipt.sha256.encode(), sha256_bytes(data).encode()]:
+    if seal.split() != [receipt.sha256.encode(), atomic.sha256_bytes(data).encode()]:
         return None
     return [parse_json(record) for record in data.splitlines()]
 
@@ -146,9 +138,7 @@ def finish_set(
         split: [receipts[unit] for unit in units] for split, units in groupby(receipts, split_of)
     }
 
-    files = [root / RECIPE, root / PLAN, root / CANDIDATES]
-    if note.labelled:
-        files += [root / LABELS, root / CLASS_LIST]
+    files = [root / name for name in note.planned_by]
     files.append(_write_pairs(root, layout, receipts, note.labelled, draw_fields, engine))
     if note.labelled:
         files += _write_annotations(root, layout, by_split, note.lows_only)
@@ -175,9 +165,9 @@ def finish_set(
         units={unit: receipt.pairs for unit, receipt in receipts.items()},
         files={path.relative_to(root).as_posix(): one for path, one in facts.items()},
     ).sealed()
-    remove_temporaries(root)
+    atomic.remove_temporaries(root)
     write_set(root, info)
-    remove_tree(root / WORK_FOLDER)
+    atomic.remove_tree(root / WORK_FOLDER)
     return info
 
 
@@ -200,7 +190,7 @@ def _write_pairs(
     else:
         tables = map_concurrent(read, filled, root)
     path = root / PAIRS
-    with atomic_write(path) as handle, pq.ParquetWriter(handle, schema) as writer:
+    with atomic.atomic_write(path) as handle, pq.ParquetWriter(handle, schema) as writer:
         for table in tables:
             writer.write_table(table)
     return path
@@ -270,17 +260,11 @@ def _write_refused(
     reasons = candidates.column("reason").to_numpy(zero_copy_only=False)
     unsuitable = candidates.filter(pa.array((reasons != "") & (reasons != SPARE)))
     rows = [{**row, "stage": "selecting"} for row in unsuitable.to_pylist()]
-    rows += [
-        {**refused.model_dump(), "stage": "building"}
-        for receipt in receipts.values()
-        for refused in receipt.refused
-    ]
+    built = [one for receipt in receipts.values() for one in receipt.refused]
+    rows += [{**one.model_dump(), "stage": "building"} for one in built]
     rows += [{"key": "", "stage": LABELS_STAGE, **one} for one in left_out]
-    rows += [
-        {**one.model_dump(), "stage": LABELS_STAGE}
-        for receipt in receipts.values()
-        for one in receipt.left_out
-    ]
-    with atomic_write(root / REFUSED) as handle:
+    unlabelled = [one for receipt in receipts.values() for one in receipt.left_out]
+    rows += [{**one.model_dump(), "stage": LABELS_STAGE} for one in unlabelled]
+    with atomic.atomic_write(root / REFUSED) as handle:
         pq.write_table(pa.Table.from_pylist(rows, schema=REFUSED_SCHEMA), handle)
     return root / REFUSED

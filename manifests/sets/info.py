@@ -10,20 +10,9 @@ from pydantic import ValidationError, model_validator
 from typing_extensions import TypedDict
 
 from ...errors import DamagedError, SetError, visible
+from ...storage import untrusted
 from ...storage.atomic import canonical_json, sha256_and_size, sha256_bytes, write_bytes
-from ...storage.untrusted import (
-    SPLITS,
-    Count,
-    Digest,
-    LayoutName,
-    SetPath,
-    UnitName,
-    first_finding,
-    inside,
-    read_file,
-    shown,
-    unreadable,
-)
+from ..labels.label_table import CLASS_LIST, LABELS
 from ..recorded_request import RecordedRequest
 from .receipts import FileFacts, Grown, Sealed
 from .sample import FORMAT, parse_versioned
@@ -42,7 +31,7 @@ class OriginSet(TypedDict):
     """The set that another one was made from, and what was changed."""
 
     name: str
-    sha256: Digest
+    sha256: untrusted.Digest
     changed: list[str]
     lows_only: NotRequired[bool]
     """True if the normals stayed there."""
@@ -62,14 +51,19 @@ class BuildNote(Grown):
     format: int = FORMAT
     request: RecordedRequest
     versions: dict[str, str]
-    plan_sha256: Digest
+    plan_sha256: untrusted.Digest
     origin: OriginSet | None = None
-    labels_sha256: Digest = ""
+    labels_sha256: untrusted.Digest = ""
 
     @property
     def labelled(self) -> bool:
         """True if the set holds labels."""
         return bool(self.labels_sha256)
+
+    @property
+    def planned_by(self) -> tuple[str, ...]:
+        """Files of the set that say what its pairs are made of: plan, recipe, labels if it has."""
+        return (PLAN, CANDIDATES, RECIPE, *((LABELS, CLASS_LIST) if self.labelled else ()))
 
     @property
     def lows_only(self) -> bool:
@@ -98,28 +92,28 @@ class SetInfo(Sealed):
 
     format: int = FORMAT
     name: str
-    layout: LayoutName
+    layout: untrusted.LayoutName
     seed: int
     recipe: str
-    counts: dict[str, Count]
-    fingerprint: Digest
+    counts: dict[str, untrusted.Count]
+    fingerprint: untrusted.Digest
     build: BuildNote
     libraries: dict[str, str]
-    units: dict[UnitName, Count]
-    files: dict[SetPath, FileFacts]
-    sha256: Digest = ""
+    units: dict[untrusted.UnitName, untrusted.Count]
+    files: dict[untrusted.SetPath, FileFacts]
+    sha256: untrusted.Digest = ""
 
     @model_validator(mode="after")
     def _counts_its_units(self) -> SetInfo:
         """Refuse counts that are not the sums of what units hold."""
-        sums = dict.fromkeys(SPLITS, 0)
+        sums = dict.fromkeys(untrusted.SPLITS, 0)
         for unit, pairs in self.units.items():
             sums[unit.rpartition("-")[0]] += pairs
         for split in {*self.counts, *(split for split, pairs in sums.items() if pairs)}:
             if split != "refused" and sums.get(split) != self.counts.get(split):
                 raise ValueError(
-                    f"counts {self.counts.get(split, 0)} pairs in {shown(split)}, its units"
-                    f" {sums.get(split, 0)}"
+                    f"counts {self.counts.get(split, 0)} pairs in {untrusted.shown(split)},"
+                    f" its units {sums.get(split, 0)}"
                 )
         return self
 
@@ -139,7 +133,7 @@ def read_set(root: Path) -> SetInfo:
     Raises SetError when the set is not there, not finished, of a newer format, or its `set.json` is
     not as it was written.
     """
-    path = inside(root, SET_FILE)
+    path = untrusted.inside(root, SET_FILE)
     if not path.is_file():
         if (root / WORK_FOLDER).is_dir():
             raise SetError.at(root, "the set is not finished; run its gloam build command again")
@@ -150,7 +144,7 @@ def read_set(root: Path) -> SetInfo:
             else ""
         )
         raise SetError.at(root, f"not a gloam set (it has no {SET_FILE}){pairs}")
-    data = read_file(path)
+    data = untrusted.read_file(path)
     value = parse_versioned(data, path)
     try:
         info = SetInfo.model_validate(value)
@@ -206,7 +200,7 @@ def read_note(root: Path) -> BuildNote | None:
     path = note_path(root)
     if path.is_file():
         try:
-            return BuildNote.model_validate(parse_versioned(read_file(path), path))
+            return BuildNote.model_validate(parse_versioned(untrusted.read_file(path), path))
         except ValidationError as error:
             raise _unknown(error, path) from error
     return read_set(root).build if (root / SET_FILE).is_file() else None
@@ -216,17 +210,15 @@ def _unknown(error: ValidationError, path: Path) -> SetError:
     """Say that a file is damaged or, where its request has options of others, of another gloam."""
     first = error.errors()[0]
     if first["type"] == "extra_forbidden" and "request" in first["loc"]:
-        option = shown(".".join(map(str, first["loc"])))[1:-1]
+        option = untrusted.shown(".".join(map(str, first["loc"])))[1:-1]
         return SetError.at(path, f"is of another gloam: {option} is unknown to this one")
-    return DamagedError.at(path, f"damaged: {first_finding(error)}")
+    return DamagedError.at(path, f"damaged: {untrusted.first_finding(error)}")
 
 
 def facts_of(path: Path) -> FileFacts:
     """Measure the size and checksum of a file. Raises SetError when it cannot be read."""
-    try:
+    with untrusted.naming(path):
         sha256, size = sha256_and_size(path)
-    except OSError as error:
-        raise unreadable(path, error) from error
     return FileFacts(sha256=sha256, bytes=size)
 
 
@@ -255,7 +247,7 @@ def _shown(value: Any) -> str:
     try:
         text = json.dumps(value)
     except ValueError:  # a number of thousands of digits
-        text = shown(value)
+        text = untrusted.shown(value)
     if len(text) <= 60:
         return text
     if isinstance(value, dict | list):  # not cut in the middle

@@ -3,103 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ...engines.engine import Engine, check_paths
 from ...errors import SetError
-from ...storage.atomic import sha256_bytes
 from ...storage.stores import as_path
-from ...storage.untrusted import inside, read_regular
+from ...storage.untrusted import inside, naming, read_regular
 from ..selection.plan import SPLITS
-from .info import (
-    CANDIDATES,
-    PAIRS,
-    PLAN,
-    RECIPE,
-    REFUSED,
-    SET_FILE,
-    WORK_FOLDER,
-    SetInfo,
-    check_normals,
-    read_set,
-)
-from .layouts import layout_named
+from . import info
 from .layouts.layout import split_of
-from .receipts import Receipt, read_receipt
-from .sample import Sample, is_normal
+from .sample import Sample
 from .tables import read_checked
+from .units import Unit
 
 if TYPE_CHECKING:
     from .web_pipeline import PairPipeline
 
-TABLES = {"pairs": PAIRS, "plan": PLAN, "candidates": CANDIDATES, "refused": REFUSED}
-
-
-@dataclass(frozen=True)
-class Unit:
-    """The pairs of one shard, in either layout: small, so that a job can take it along.
-
-    root: folder of the set.
-    layout: "shards" or "files".
-    name: such as `train-000000`.
-    count: pairs.
-    normal_root: the set that holds the normals of a set of lows only.
-    """
-
-    root: Path
-    layout: str
-    name: str
-    count: int
-    normal_root: Path | None = None
-    normal_layout: str = ""
-
-    @property
-    def split(self) -> str:
-        """Split of the unit."""
-        return split_of(self.name)
-
-    @cached_property
-    def receipt(self) -> Receipt:
-        """Receipt: sizes and checksums of the unit's files."""
-        return read_receipt(self.root, self.name)
-
-    def records(self) -> Iterator[dict[str, Any]]:
-        """Yield the records of its pairs, in order, without their images."""
-        if self.count:
-            yield from layout_named(self.layout).records(self.root, self.receipt)
-
-    def pairs(self) -> Iterator[Sample]:
-        """Yield its pairs, in order, whole.
-
-        Raises SetError when a pair cannot be read, or a normal is not the one that its low was made
-        from.
-        """
-        if not self.count:
-            return
-        own = layout_named(self.layout).samples(self.root, self.receipt)
-        if self.normal_root is None:
-            yield from own
-            return
-        receipt = read_receipt(self.normal_root, self.name)
-        others = layout_named(self.normal_layout).samples(self.normal_root, receipt)
-        # A number that differs is found by verify.
-        for pair, other in zip(own, others, strict=False):
-            normals = {name: one for name, one in other.members.items() if is_normal(name)}
-            known = pair.record["members"]
-            if other.key != pair.key or any(
-                name not in known or sha256_bytes(one.data) != known[name]["sha256"]
-                for name, one in normals.items()
-            ):
-                raise SetError.at(
-                    self.normal_root,
-                    f"{self.name}: {other.key}: its normal is not the one that"
-                    f" {pair.key} was made from",
-                )
-            yield replace(pair, members={**pair.members, **normals})
+TABLES = {
+    file.partition(".")[0]: file for file in (info.PAIRS, info.PLAN, info.CANDIDATES, info.REFUSED)
+}
 
 
 class PairSet:
@@ -134,13 +59,13 @@ class PairSet:
 
     def __init__(self, root: str | Path, normals: str | Path | PairSet | None = None) -> None:
         self.root = as_path(root)
-        self.info: SetInfo = read_set(self.root)
+        self.info: info.SetInfo = info.read_set(self.root)
         given = normals.root if isinstance(normals, PairSet) else normals
         self.normals = None if given is None else as_path(given)
         self.normal_layout = self.info.layout
         """Layout of its normals, here or in that other set."""
         if normals is not None:
-            self.normal_layout = check_normals(self.root, self.info, self.normals).layout
+            self.normal_layout = info.check_normals(self.root, self.info, self.normals).layout
 
     @property
     def name(self) -> str:
@@ -268,22 +193,36 @@ class PairSet:
     @property
     def recipe_yaml(self) -> str:
         """Recipe of the lows, with all values."""
-        path = inside(self.root, RECIPE)
-        try:
+        path = inside(self.root, info.RECIPE)
+        with naming(path, OSError, UnicodeDecodeError, what="cannot be read: "):
             return read_regular(path).decode("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise SetError.at(path, f"cannot be read: {error}") from error
 
     def check_normals(self) -> None:
         """Raise SetError for a set of lows only that was opened without its normals."""
-        check_normals(self.root, self.info, self.normals)
+        info.check_normals(self.root, self.info, self.normals)
+
+    def check_pass(self, engine: Engine, root: Path | None = None) -> None:
+        """Check that an engine can read its pairs and, if one is given, write to another folder.
+
+        Raises SetError when its normals are missing, or the folder is its own; ConfigError when a
+        path is relative, and jobs run elsewhere.
+        """
+        check_paths(engine, self.root, self.normals, root)
+        if root is not None:
+            self.check_folder(root)
+        self.check_normals()
+
+    def check_folder(self, root: Path) -> None:
+        """Raise SetError for a folder to write that is the set's own."""
+        if root.resolve() == self.root.resolve():
+            raise SetError.at(root, "is the set itself; give another folder")
 
 
 def is_set(path: Path | PairSet) -> bool:
     """Return whether a folder or an address is a set, or one that is not finished."""
     if isinstance(path, PairSet):
         return True
-    return (path / SET_FILE).is_file() or (path / WORK_FOLDER).is_dir()
+    return (path / info.SET_FILE).is_file() or (path / info.WORK_FOLDER).is_dir()
 
 
 def require_images(pairs: PairSet) -> PairSet:

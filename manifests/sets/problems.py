@@ -11,22 +11,24 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ...engines.engine import Engine, check_paths, ignore_progress
+from ...engines.engine import Counted, Engine, check_paths, ignore_progress
+from ...engines.local import count
 from ...engines.process import available_cores
 from ...errors import SetError, first_line
 from ...storage.atomic import sha256_file
 from ...storage.parquet import read_schema
-from ...storage.stores import in_store, map_concurrent, place
-from ...storage.untrusted import inside, unreadable
+from ...storage.stores import in_store, place
+from ...storage.untrusted import inside, naming
 from ..labels.label_table import LABELS, read_about, read_left_out
 from .info import EDITABLE, PAIRS, PLAN, SET_FILE, WORK_FOLDER, SetInfo
 from .layouts import layout_named
 from .layouts.layout import LISTS, read_list
 from .layouts.shard_tar import Examined
 from .pair_set import PairSet, open_set
-from .receipts import FileFacts, Receipt, read_receipt
+from .receipts import FileFacts, Receipt
 from .stored_labels import read_label_arrays
 from .tables import check_columns, read_keys, read_plan
+from .units import Unit, each_unit
 
 _MOST_SAID = 20  # odd names and numbers of one file
 
@@ -74,7 +76,7 @@ class Problem:
 def verify_set(
     pairs: PairSet | str | Path,
     quick: bool = False,
-    at: Callable[[int], None] = ignore_progress,
+    at: Counted = ignore_progress,
     strict: bool = False,
     *,
     engine: Engine | None = None,
@@ -90,23 +92,7 @@ def verify_set(
     """
     pairs = open_set(pairs)
     root, info = pairs.root, pairs.info
-    problems: list[Problem] = []
-    for name, facts in info.files.items():
-        examine = None if quick else partial(_examine, root, name)
-        problems += _check_file(root, name, facts, examine)
-    check = partial(check_unit, root, info.layout, checksums=not quick)
-    units = list(info.units)
-    if engine is not None and engine.remote:
-        check_paths(engine, root)
-        results = engine.map(check, units)
-    else:
-        # Hashing lets go of the interpreter's lock.
-        results = map_concurrent(check, units, root, 1 if quick else available_cores())
-    receipts: dict[str, Receipt | None] = {}
-    for unit, (receipt, found) in zip(units, results, strict=True):
-        receipts[unit] = receipt
-        problems += found
-        at(len(receipts))
+    problems, receipts = _examine_set(pairs, not quick, at, engine)
     damaged = {problem.where for problem in problems}
     if not damaged & {PLAN, PAIRS}:
         problems += _counts(root, info, receipts)
@@ -123,24 +109,40 @@ def look_over(pairs: PairSet) -> list[Problem]:
     Sizes, receipts, and of shards on this machine their indexes, and whether some members are where
     these say.
     """
-    root, info = pairs.root, pairs.info
-    own = layout_named(info.layout)
-    problems = [
-        problem
-        for name, facts in info.files.items()
-        for problem in _check_file(root, name, facts, None)
-    ]
-    check = partial(check_unit, root, info.layout, checksums=False)
-    looked = map_concurrent(check, list(info.units), root, 1)
-    for unit, (receipt, found) in zip(info.units, looked, strict=True):
-        problems += found
-        if receipt is None or found or not receipt.pairs or in_store(root):
+    problems, receipts = _examine_set(pairs, checksums=False)
+    damaged = {unit_of(problem.where) for problem in problems}
+    for unit, receipt in receipts.items():
+        if receipt is None or unit in damaged or not receipt.pairs or in_store(pairs.root):
             continue
         try:
-            problems += [Problem(where, what) for where, what in own.glance(root, receipt)]
+            found = layout_named(pairs.layout).glance(pairs.root, receipt)
+            problems += [Problem(where, what) for where, what in found]
         except (OSError, SetError, ValueError) as error:
             problems.append(Problem(unit, f"cannot be read: {first_line(error)}"))
     return problems
+
+
+def _examine_set(
+    pairs: PairSet,
+    checksums: bool,
+    at: Counted = ignore_progress,
+    engine: Engine | None = None,
+) -> tuple[list[Problem], dict[str, Receipt | None]]:
+    """Report what is wrong with each file of a set, and return the receipts that are sound."""
+    root, units = pairs.root, pairs.units()
+    problems: list[Problem] = []
+    for name, facts in pairs.info.files.items():
+        examine = partial(_examine, root, name) if checksums else None
+        problems += _check_file(root, name, facts, examine)
+    remote = engine if engine is not None and engine.remote else None
+    if remote is not None:
+        check_paths(remote, root)
+    # Hashing lets go of the interpreter's lock.
+    threads = available_cores() if checksums else 1
+    check = partial(check_unit, checksums=checksums)
+    results = each_unit(check, units, remote, at, threads=threads)
+    problems += [problem for _, found in results for problem in found]
+    return problems, {unit.name: one for unit, (one, _) in zip(units, results, strict=True)}
 
 
 def unit_of(where: str) -> str:
@@ -203,25 +205,24 @@ def _check_file(
         yield Problem(name, str(error).removeprefix(f"{root}: "), kind=Kind.FORGED)
 
 
-def check_unit(
-    root: Path, layout: str, unit: str, checksums: bool
-) -> tuple[Receipt | None, list[Problem]]:
+def check_unit(unit: Unit, checksums: bool) -> tuple[Receipt | None, list[Problem]]:
     """Read a unit's receipt, if it is sound, and report what is wrong with it or with the files.
 
     Members whose bytes differ are named.
     """
-    own = layout_named(layout)
+    own, root = layout_named(unit.layout), unit.root
+    count()
     try:
-        receipt = read_receipt(root, unit)
+        receipt = unit.receipt
     except SetError as error:
-        return None, [Problem(f"receipts/{unit}.json", error.what, kind=Kind.RECEIPT)]
+        return None, [Problem(f"receipts/{unit.name}.json", error.what, kind=Kind.RECEIPT)]
     problems = []
     for file in receipt.files:
         name = file.path
-        examine = partial(own.examine, root, unit, name) if checksums else None
+        examine = partial(own.examine, root, unit.name, name) if checksums else None
         found = list(_check_file(root, name, file, examine))
         if found and found[0].kind is Kind.CHANGED:
-            damage = own.damage(root, unit, name)
+            damage = own.damage(root, unit.name, name)
             found = [Problem(f"{name}: {member}", what) for member, what in damage] or found
         problems += found
     return receipt, problems
@@ -279,10 +280,8 @@ def _strangers(
 
 def find_files(root: Path) -> Iterator[str]:
     """Yield what lies in a set's folder, but for its work folder: files, links, pipes."""
-    try:
+    with naming(root):  # of an object whose name has `..`
         names = place(root).facts()
-    except OSError as error:  # an object whose name has `..`
-        raise unreadable(root, error) from error
     if names is not None:
         yield from (name for name in names if name.partition("/")[0] != WORK_FOLDER)
         return

@@ -16,21 +16,9 @@ from pydantic import (
 )
 
 from ...errors import SetError
+from ...storage import untrusted
 from ...storage.atomic import canonical_json, sha256_bytes, write_bytes
 from ...storage.stores import map_concurrent, place
-from ...storage.untrusted import (
-    UNIT_FILE,
-    Count,
-    Digest,
-    Key,
-    SetPath,
-    Size,
-    UnitName,
-    first_finding,
-    inside,
-    read_file,
-    shown,
-)
 from ..config import Frozen
 from .sample import parse_versioned
 
@@ -52,7 +40,7 @@ class Grown(Frozen):
 class RefusedPair(Frozen):
     """A planned image that could not be made into a pair, and why."""
 
-    key: Key
+    key: untrusted.Key
     source: str
     path: str
     reason: str
@@ -62,14 +50,14 @@ class RefusedPair(Frozen):
 class FileFacts(Frozen):
     """Size and checksum of one file of a set."""
 
-    sha256: Digest
-    bytes: Size
+    sha256: untrusted.Digest
+    bytes: untrusted.Size
 
 
 class UnitFile(FileFacts):
     """A file of a unit: its path in the set, size and checksum."""
 
-    path: SetPath
+    path: untrusted.SetPath
 
 
 def file_of(path: str, data: bytes) -> UnitFile:
@@ -101,22 +89,22 @@ class Receipt(Grown, Sealed):
     later = ("left_out",)
 
     format: int
-    unit: UnitName
-    fingerprint: Digest
-    pairs: Count
+    unit: untrusted.UnitName
+    fingerprint: untrusted.Digest
+    pairs: untrusted.Count
     refused: list[RefusedPair]
     files: list[UnitFile]
     left_out: list[RefusedPair] = Field(default_factory=list)
-    sha256: Digest = ""
+    sha256: untrusted.Digest = ""
 
     @model_validator(mode="after")
     def _names_its_own_files(self) -> Receipt:
         """Refuse files of other units, and of other parts of the set."""
         own = {self.unit, self.unit.rpartition("-")[0]}
         for file in self.files:
-            match = UNIT_FILE.match(file.path)
+            match = untrusted.UNIT_FILE.match(file.path)
             if match is None or own.isdisjoint(match.groups()):
-                raise ValueError(f"{shown(file.path)} is no file of {self.unit}")
+                raise ValueError(f"{untrusted.shown(file.path)} is no file of {self.unit}")
         return self
 
     def facts(self) -> FileFacts:
@@ -127,7 +115,7 @@ class Receipt(Grown, Sealed):
 
 def receipt_path(root: Path, unit: str) -> Path:
     """Return where a unit's receipt lies in a set."""
-    return inside(root, f"{FOLDER}/{unit}.json")
+    return untrusted.inside(root, f"{FOLDER}/{unit}.json")
 
 
 def write_receipt(root: Path, receipt: Receipt) -> None:
@@ -148,12 +136,10 @@ def read_receipt(root: Path, unit: str) -> Receipt:
     Raises SetError when it is missing, damaged (also by a single bit), or of another format.
     """
     path = receipt_path(root, unit)
-    data = read_file(path)
+    data = untrusted.read_file(path)
     value = parse_versioned(data, path)
-    try:
+    with untrusted.naming(path, ValidationError, what="damaged receipt: "):
         receipt = Receipt.model_validate(value, strict=True)
-    except ValidationError as error:
-        raise SetError.at(path, f"damaged receipt: {first_finding(error)}") from error
     bare = canonical_json(value | {"sha256": ""})
     sound = receipt.sha256 == sha256_bytes(bare) and canonical_json(value) == data
     if not sound or receipt.unit != unit:

@@ -16,19 +16,8 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationE
 from typing_extensions import TypedDict
 
 from ...errors import DamagedError, SetError
+from ...storage import untrusted
 from ...storage.atomic import canonical_json, sha256_bytes
-from ...storage.untrusted import (
-    ENDING,
-    Digest,
-    Key,
-    MemberName,
-    Side,
-    Size,
-    Suffix,
-    first_finding,
-    parse_json,
-    shown,
-)
 from ..images.decode import decode as decode_any
 from ..images.opening import Pixels
 
@@ -169,7 +158,7 @@ def make_sample(
     Raises ValueError when a member has a name that files of a set cannot have.
     """
     for name, member in members.items():
-        if name in _RESERVED or not ENDING.match(ending(name, member.suffix)):
+        if name in _RESERVED or not untrusted.ENDING.match(ending(name, member.suffix)):
             raise ValueError(
                 f"{key}: a member named {name!r} with the suffix {member.suffix!r}: names are words"
                 " or words with a number, as low or normal.000"
@@ -197,9 +186,9 @@ def origin_of(record: Mapping[str, Any]) -> Origin:
 class MemberFacts(TypedDict):
     """Facts of a member, as a record has them."""
 
-    sha256: Digest
-    bytes: Size
-    suffix: Suffix
+    sha256: untrusted.Digest
+    bytes: untrusted.Size
+    suffix: untrusted.Suffix
 
 
 _Number = Annotated[int, Field(ge=-1, lt=1 << 31)]
@@ -236,13 +225,13 @@ class Record(TypedDict):
     __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
 
     format: int
-    key: Key
+    key: untrusted.Key
     source: str
     path: str
-    width: Side
-    height: Side
+    width: untrusted.Side
+    height: untrusted.Side
     converted: str
-    members: dict[MemberName, MemberFacts]
+    members: dict[untrusted.MemberName, MemberFacts]
     draw: dict[str, Any]
     labels: NotRequired[_Labels]
 
@@ -284,17 +273,13 @@ def parse_record(data: bytes, where: str, key: str | None = None) -> dict[str, A
 
     Raises SetError when they are not a record of this format, or that of another sample.
     """
-    try:
-        record = parse_json(data)
+    with untrusted.naming(where, ValueError, what="not a sample's record: "):
+        record = untrusted.parse_json(data)
         if isinstance(record, dict) and "key" in record and type(record.get("format")) is int:
             check_format(record["format"], where)
         record = dict(_RECORD.validate_python(record, strict=True))
-    except ValidationError as error:
-        raise SetError.at(where, f"not a sample's record: {first_finding(error)}") from error
-    except ValueError as error:
-        raise SetError.at(where, f"not a sample's record: {error}") from error
     if key not in (None, record["key"]):
-        raise SetError.at(where, f"is the record of {shown(record['key'])}")
+        raise SetError.at(where, f"is the record of {untrusted.shown(record['key'])}")
     return record
 
 
@@ -303,10 +288,8 @@ def parse_versioned(data: bytes, path: Path) -> Any:
 
     Raises DamagedError when it is no JSON; SetError when `check_format` does.
     """
-    try:
-        value = parse_json(data)
-    except ValueError as error:
-        raise DamagedError.at(path, f"damaged: {error}") from error
+    with untrusted.naming(path, ValueError, what="damaged: ", kind=DamagedError):
+        value = untrusted.parse_json(data)
     if isinstance(value, dict) and "format" in value:
         check_format(value["format"], path)
     return value

@@ -13,14 +13,7 @@ from typing import Any
 from ...engines.engine import ignore_progress
 from ...errors import SetError
 from ...progress import Progress, Silent
-from ...storage.atomic import (
-    atomic_write,
-    claim,
-    is_temporary,
-    remove_files,
-    remove_tree,
-    sha256_file,
-)
+from ...storage import atomic
 from ...storage.locks import exclusive
 from ...storage.stores import as_path, map_concurrent
 from ...storage.untrusted import inside, open_regular
@@ -30,6 +23,7 @@ from .info import README, SET_FILE, WORK_FOLDER, SetInfo, read_set
 from .layouts.shard_tar import index_path, shard_path
 from .pair_set import PairSet, open_set
 from .receipts import UnitFile, read_receipt
+from .units import each_unit
 from .workspace import refuse_broken_link
 
 _PIECE = 1 << 22
@@ -37,18 +31,15 @@ _PIECE = 1 << 22
 _FOLDERS = ("shards", "receipts", "lists", *ANNOTATIONS.values())
 
 
-def files_of_set(pairs: PairSet, splits: tuple[str, ...] = SPLITS) -> list[UnitFile]:
-    """List every file of a set in the order in which it is copied.
+def _files_of_set(pairs: PairSet, split: str | None) -> list[UnitFile]:
+    """List every file of a set, or those for a split, in the order in which it is copied.
 
     Shards, their receipts, tables and lists, and set.json last, which checks itself: it has no
-    checksum here. Raises SetError when a receipt is
-    missing or damaged.
+    checksum here. Raises SetError when a receipt is missing or damaged.
     """
-    files: list[UnitFile] = []
-    for unit in pairs.units():
-        if unit.split in splits:
-            files += unit.receipt.files
-    others = set(SPLITS) - set(splits)
+    own = each_unit(lambda unit: unit.receipt.files, pairs.units(split))
+    files = [file for unit in own for file in unit]
+    others = set(SPLITS) - {split} if split else ()
     files += [
         UnitFile(path=path, **facts.model_dump())
         for path, facts in pairs.info.files.items()
@@ -99,21 +90,20 @@ def stage(
     """
     pairs, target = open_set(pairs), as_path(target)
     root, info = pairs.root, pairs.info
-    if target.resolve() == root.resolve():
-        raise SetError.at(target, "is the set itself")
+    pairs.check_folder(target)
     at = (progress or Silent()).at
-    files = files_of_set(pairs, (split,) if split else SPLITS)
+    files = _files_of_set(pairs, split)
     whole = sum(file.bytes for file in files)
     (progress or Silent()).stage("copying", whole)
     _check_target(target, info)
-    left = claim(target)
+    left = atomic.claim(target)
     with exclusive(target / WORK_FOLDER / "lock"):
         missing = list(_missing(target, files))
         needed = sum(file.bytes for file in missing)
         if not target.remote and needed > (free := shutil.disk_usage(target).free):
             what = f"the set needs {_size(needed)} more, {_size(free)} are free"
             raise SetError.at(target, what)
-        remove_files(left)
+        atomic.remove_files(left)
         done = whole - needed
         at(done)
         # What says that the copy is whole comes last, by itself.
@@ -124,7 +114,7 @@ def stage(
             at(done)
         if last is not None:
             at(done + _copy(root, target, last))
-    remove_tree(target / WORK_FOLDER)
+    atomic.remove_tree(target / WORK_FOLDER)
     return len(missing), len(files) - len(missing)
 
 
@@ -140,7 +130,9 @@ def _check_target(target: Path, info: SetInfo) -> None:
         strange = [
             path.name
             for path in target.iterdir()
-            if path.name not in own and not is_temporary(path.name) and path.suffix != ".lock"
+            if path.name not in own
+            and not atomic.is_temporary(path.name)
+            and path.suffix != ".lock"
         ]
         receipts = (target / "receipts").glob("*.json")
         if strange or any(path.name not in known for path in receipts):
@@ -153,7 +145,7 @@ def _missing(target: Path, files: list[UnitFile]) -> Iterator[UnitFile]:
     for file in files:
         path = inside(target, file.path)
         there = bool(file.sha256) and path.is_file() and path.stat().st_size == file.bytes
-        if not there or sha256_file(path) != file.sha256:
+        if not there or atomic.sha256_file(path) != file.sha256:
             yield file
 
 
@@ -187,7 +179,7 @@ def copy_checked(
     digest = hashlib.sha256()
     size = 0
     path = inside(root, file.path)
-    with open_regular(path) as source, atomic_write(inside(target, file.path)) as copy:
+    with open_regular(path) as source, atomic.atomic_write(inside(target, file.path)) as copy:
         while piece := source.read(_PIECE):
             digest.update(piece)
             size += len(piece)
@@ -221,7 +213,7 @@ class ShardCache:
         self._folder, self._limit, self._root, self._units = folder / identity, limit, root, units
         self._thread: threading.Thread | None = None
         self._stopped = threading.Event()
-        claim(self._folder, link=False)
+        atomic.claim(self._folder, link=False)
         self._done: set[str] = {unit for unit in units if self._both(unit)}
 
     def __getstate__(self) -> dict[str, Any]:

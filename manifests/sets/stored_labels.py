@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...errors import SetError, first_line
-from ...storage.untrusted import inside
+from ...errors import SetError
+from ...storage.untrusted import inside, naming
 from ..images.normals import encode_grey
 from ..images.npy import npy_bytes
 from ..labels.photo_labels import BOXES, CLASS, CLASSES, MASK, NO_CLASS, VOID, Labels
@@ -84,15 +84,13 @@ def read_label_arrays(
     """
     fields = pa.schema([("split", pa.string()), *SIZE_FIELDS, *LABEL_FIELDS])
     path = inside(root, PAIRS)
-    try:
+    with naming(path, ValueError, pa.ArrowException, what="its labels cannot be read: "):
         table = read_checked(path, fields.names).select(fields.names).cast(fields)
         if split is not None:
             table = table.filter(pc.equal(table["split"], split))
         table = table.combine_chunks()
         lists = [_list(table[name]) for name in _LISTS]
         numbers = [*(table[name].to_numpy() for name in ("label_class", "height", "width"))]
-    except (ValueError, pa.ArrowException) as error:
-        raise SetError.at(path, f"its labels cannot be read: {first_line(error)}") from error
     counts = np.diff(lists[1][0])
     each = zip(lists, (4, 1, 1, 1), strict=True)
     if not (

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...errors import DamagedError, SetError, first_line
+from ...errors import DamagedError
+from ...storage import untrusted
 from ...storage.parquet import read_table
-from ...storage.untrusted import KEY_LETTERS, LONGEST_KEY, SPLITS, inside, odd_name, shown
 from ..selection.plan import PLAN_SCHEMA
 from .info import CANDIDATES, PAIRS, PLAN, REFUSED
 
@@ -54,15 +54,15 @@ def read_plan(root: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
     Raises SetError when it cannot be read, or has a key, a split or a shard that no plan has.
     """
-    path = inside(root, PLAN)
+    path = untrusted.inside(root, PLAN)
     table = read_checked(path, columns)
     splits = pc.unique(table["split"]).to_pylist() if "split" in table.column_names else ()
-    if not set(splits) <= set(SPLITS):
+    if not set(splits) <= set(untrusted.SPLITS):
         raise DamagedError.at(path, "damaged: has unknown splits")
     if "shard" in table.column_names and len(table):
         least, most = (one.as_py() for one in pc.min_max(table["shard"]).values())
         if least is None or not 0 <= least <= most < _MOST_SHARDS:
-            raise DamagedError.at(path, f"damaged: has shard {shown(most)}")
+            raise DamagedError.at(path, f"damaged: has shard {untrusted.shown(most)}")
     return table
 
 
@@ -79,10 +79,8 @@ def read_checked(
 
     Raises SetError when it cannot be read, lacks a column, or has a key that gloam does not give.
     """
-    try:
+    with untrusted.naming(path, OSError, ValueError, pa.ArrowException, what="cannot be read: "):
         table = read_table(path, columns)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise SetError.at(path, f"cannot be read: {error}") from error
     check_columns(path, table.schema, columns)
     if path.name in (PLAN, PAIRS) and any(
         table[name].null_count for name in _SCHEMAS[path.name].names if name in table.column_names
@@ -93,7 +91,7 @@ def read_checked(
         odd = odd.filter(pc.not_equal(odd, "")) if keyless else odd
         if len(odd) or table["key"].null_count:
             key = odd[0].as_py() if len(odd) else None
-            raise DamagedError.at(path, f"damaged: {odd_name(key, 'is no key')}")
+            raise DamagedError.at(path, f"damaged: {untrusted.odd_name(key, 'is no key')}")
     return table
 
 
@@ -108,14 +106,16 @@ def check_columns(path: Path, found: pa.Schema, columns: Sequence[str] | None = 
             raise DamagedError.at(path, f"damaged: has no column {name}, or several")
         kind = found.field(name).type
         if name in known.names and kind != known.field(name).type:
-            raise DamagedError.at(path, f"damaged: column {name} is of type {shown(str(kind))}")
+            raise DamagedError.at(
+                path, f"damaged: column {name} is of type {untrusted.shown(str(kind))}"
+            )
 
 
 def _is_key(column: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
         # The length apart: a pattern that counts takes Arrow a millisecond to compile.
-        short = pc.less_equal(pc.binary_length(column), LONGEST_KEY)
-        return pc.and_(short, pc.match_substring_regex(column, KEY_LETTERS))
+        short = pc.less_equal(pc.binary_length(column), untrusted.LONGEST_KEY)
+        return pc.and_(short, pc.match_substring_regex(column, untrusted.KEY_LETTERS))
     except pa.ArrowException:  # of another type
         return pa.chunked_array([pa.array([False] * len(column))])
 
@@ -142,13 +142,9 @@ def unit_table(
         return _table(kept, split, shard, schema)
     except _UNFIT:
         for record in kept:
-            try:
+            what = "its record holds values that gloam does not write: "
+            with untrusted.naming(record["key"], *_UNFIT, what=what):
                 _table([record], split, shard, schema)
-            except _UNFIT as error:
-                raise SetError(
-                    f"{record['key']}: its record holds values that gloam does not write:"
-                    f" {first_line(error)}"
-                ) from error
         raise
 
 

@@ -13,7 +13,7 @@ from ...errors import ImageRefused, SetError
 from .sample import LOW, NORMAL, RECORD, Sample, ending
 
 if TYPE_CHECKING:
-    from .pair_set import Unit
+    from .units import Unit
 
 
 class PairPipeline(webdataset.DataPipeline, webdataset.FluidInterface):  # type: ignore[misc]

@@ -11,11 +11,12 @@ from pathlib import Path
 from ...errors import SetError
 from ...storage.atomic import claim, remove_files, remove_temporaries, remove_tree
 from ...storage.locks import exclusive
-from ...storage.stores import map_concurrent
+from ...storage.untrusted import naming
 from .info import SET_FILE, WORK_FOLDER, BuildNote, note_path
 from .problems import check_unit
 from .receipts import FOLDER as RECEIPTS
 from .receipts import is_done, read_receipt
+from .units import Unit, each_unit
 
 
 def refuse_broken_link(root: Path) -> None:
@@ -34,7 +35,7 @@ def prepare_output(root: Path) -> list[Path]:
     Returns what killed writers left there. Raises SetError when it holds something else, a link
     among it, or cannot be written.
     """
-    try:
+    with naming(root, what="cannot be written: "):
         # In this order another builder may begin or end meanwhile: its work's folder is there
         # before all else, and goes when set.json has come.
         refuse_broken_link(root)
@@ -46,8 +47,6 @@ def prepare_output(root: Path) -> list[Path]:
             )
         left = claim(root)
         (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SetError.at(root, f"cannot be written: {error.strerror or error}") from error
     return left
 
 
@@ -112,12 +111,12 @@ def missing_units(root: Path, layout: str, units: Iterable[str], note: BuildNote
     finished = (root / SET_FILE).is_file()
     there = {path.stem for path in (root / RECEIPTS).glob("*.json")}
 
-    def missing(unit: str) -> bool:
+    def missing(unit: Unit) -> bool:
         return (
-            unit not in there
-            or not is_done(root, unit, note.fingerprint)
-            or bool(check_unit(root, layout, unit, checksums=finished)[1])
+            unit.name not in there
+            or not is_done(root, unit.name, note.fingerprint)
+            or bool(check_unit(unit, checksums=finished)[1])
         )
 
     names = list(units)
-    return list(compress(names, map_concurrent(missing, names, root)))
+    return list(compress(names, each_unit(missing, [Unit(root, layout, one) for one in names])))

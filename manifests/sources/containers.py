@@ -25,7 +25,7 @@ from typing import IO, Any
 
 from ...errors import ImageRefused, Reason, SourceError
 from ...storage.stores import Place, as_path, read_local
-from ...storage.untrusted import read_regular
+from ...storage.untrusted import naming, read_regular
 from ..images.header import MAX_BYTES
 from .folders import HIDDEN, files_below, is_hidden
 from .tars import LINKS, REPLACED, list_tar, plain_name, read_sparse
@@ -120,15 +120,10 @@ def file_entry(path: Path) -> Entry:
 
 
 def _list_archive(path: Path, passed: Counter[str]) -> Iterator[Entry]:
-    try:
+    with naming(path, *_ARCHIVE_ERRORS, what="not a readable tar or zip: ", kind=SourceError):
         if not path.stat().st_size:  # such as files of /proc, whose reading may wait for ever
             raise ValueError("empty file")
-        if _is_zip(path):
-            yield from _list_zip(path, passed)
-        else:
-            yield from _list_tar(path, passed)
-    except _ARCHIVE_ERRORS as error:
-        raise SourceError.at(path, f"not a readable tar or zip: {error}") from error
+        yield from (_list_zip if _is_zip(path) else _list_tar)(path, passed)
 
 
 def _is_zip(path: Path) -> bool:
@@ -305,18 +300,15 @@ def _read(location: Location, most: int) -> bytes:
 
 def read_entry(path: str, entry: Entry) -> bytes:
     """Read a file of a source. Raises SourceError when it cannot be read."""
-    try:
+    with naming(path, ImageRefused, what=f"{entry.name} cannot be read: ", kind=SourceError):
         return read(entry.location, _MOST_TEXT)
-    except ImageRefused as error:
-        raise SourceError.at(path, f"{entry.name} cannot be read: {error}") from error
 
 
 def read_text(path: str, entry: Entry) -> str:
     """Read a file of a source as text. Raises SourceError when it cannot be read, or is none."""
-    try:
+    what = f"{entry.name} cannot be read: "
+    with naming(path, UnicodeDecodeError, what=what, kind=SourceError):
         return read_entry(path, entry).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SourceError.at(path, f"{entry.name} cannot be read: {error}") from error
 
 
 def read_beside(path: Path) -> str:
@@ -324,7 +316,6 @@ def read_beside(path: Path) -> str:
 
     Raises SourceError when it cannot be read, or is none.
     """
-    try:
+    odd = OSError, UnicodeDecodeError
+    with naming(path, *odd, what="cannot be read: ", kind=SourceError):
         return read_regular(path, _MOST_TEXT).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError.at(path, f"cannot be read: {error}") from error

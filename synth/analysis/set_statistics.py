@@ -6,7 +6,7 @@ Kept in files, they are columns to compare others with.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +18,8 @@ from ...engines.local import LocalEngine, count, local_engine
 from ...errors import ConfigError, ImageRefused, SetError, SourceError
 from ...manifests.config import load_yaml
 from ...manifests.images.decode import read_rgb
-from ...manifests.sets.pair_set import PairSet, Unit, is_set, open_set
+from ...manifests.sets.pair_set import PairSet, is_set, open_set
+from ...manifests.sets.units import Unit, each_unit
 from ...manifests.sources.folders import image_pairs
 from ...progress import Progress, Silent
 from ...storage.stores import as_path
@@ -167,21 +168,20 @@ def measure_set(
     Raises SetError when the set holds lows only and was opened without its normals.
     """
     most = whole("pairs", most, 1)
-    pairs.check_normals()
     engine = engine or LocalEngine()
-    check_paths(engine, pairs.root, pairs.normals)
+    pairs.check_pass(engine)
     units = [unit for unit in pairs.units() if unit.count]
     if most_units is not None and len(units) > most_units:
         units = [units[i] for i in np.linspace(0, len(units) - 1, most_units).astype(int)]
     ends = np.cumsum([0, *(unit.count for unit in units)])
     chosen = np.unique(np.linspace(0, ends[-1] - 1, min(most, int(ends[-1]))).astype(int))
     parts = np.split(chosen, np.searchsorted(chosen, ends[1:-1]))
-    jobs = [
-        (unit, set((places - first).tolist()))
+    units = [
+        replace(unit, places=frozenset((places - first).tolist()))
         for unit, places, first in zip(units, parts, ends, strict=False)
         if len(places)
     ]
-    results = list(engine.map(_measure_unit, jobs, at))
+    results = each_unit(_measure_unit, units, engine, at)
     recipe = recorded_recipe(pairs.info.build.request.recipe, f"recipe of {pairs.root}")
     mixed = isinstance(recipe, MixtureRecipe)
     every = [one for found, _, _ in results for one in found]
@@ -191,7 +191,7 @@ def measure_set(
         pool_points(p for _, points, _ in results for p in points),
         [component_of(recipe, pairs.info.seed, key) for key in keys] if mixed else [],
         keys,
-        [job[0].name for job, (own, _, _) in zip(jobs, results, strict=True) for _ in own],
+        [unit.name for unit, (own, _, _) in zip(units, results, strict=True) for _ in own],
         [one.means for one in every if one.means],
         [one.area for one in every if one.means],
         damaged=[what for _, _, damaged in results for what in damaged],
@@ -208,21 +208,13 @@ class _Pair(NamedTuple):
     mismatch: str = ""
 
 
-def _measure_unit(
-    job: tuple[Unit, set[int]],
-) -> tuple[list[_Pair], list[TransferPoint], list[str]]:
+def _measure_unit(unit: Unit) -> tuple[list[_Pair], list[TransferPoint], list[str]]:
     """Return what was measured of a unit's pairs, and what could not be."""
-    unit, wanted = job
     found: list[_Pair] = []
     points: list[TransferPoint] = []
     damaged: list[str] = []
-    seen = 0
     try:
-        for i, pair in enumerate(unit.pairs()):
-            seen += 1
-            if i not in wanted:
-                continue
-            count()
+        for pair in unit.pairs():
             try:
                 low, normal = pixels_of(pair)
                 row = all_statistics(low, normal)
@@ -238,9 +230,6 @@ def _measure_unit(
                 points += transfer_points(low, normal, drawn)
     except SetError as error:
         damaged.append(f"{unit.name}: {str(error).removeprefix(f'{unit.root}/')}")
-    else:
-        if seen != unit.count:
-            damaged.append(f"{unit.name}: holds {seen:,} of {unit.count:,} pairs")
     return found, points, damaged
 
 

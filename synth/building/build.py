@@ -20,7 +20,7 @@ from typing import Any, Literal, TypedDict, Unpack
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...engines.engine import Engine, check_paths, run_jobs
+from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine
 from ...engines.process import available_cores
 from ...errors import ConfigError, GloamError, GloamWarning, SetError, SourceError
@@ -32,6 +32,7 @@ from ...manifests.sets.close import LABELS_STAGE, finish_set, photographs_in
 from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, BuildNote, SetInfo, note_path
 from ...manifests.sets.receipts import Receipt, read_receipts
 from ...manifests.sets.tables import read_checked
+from ...manifests.sets.units import each_unit
 from ...manifests.sets.workspace import missing_units, prepare_output, working_on
 from ...manifests.sources import Source, parse_source
 from ...manifests.sources.collections import CLIPS
@@ -224,7 +225,8 @@ def _make_missing(run: Run, ready: Planned, task: Task | None = None) -> int:
         wanted = {unit: units[unit] for unit in missing}
         jobs = jobs_of(run, ready, wanted, listed)
         total, left = (sum(map(len, rows.values())) for rows in (units, wanted))
-        run_jobs(run.engine, make_unit, jobs, run.progress, "building", total=total, left=left)
+        run.progress.stage("building", total)
+        each_unit(make_unit, jobs, run.engine, run.progress.at, total - left)
     return len(missing)
 
 
@@ -405,6 +407,7 @@ def make_request(
     takes_everything = select is False or (select is None and not file.select and not profile)
     bounds = Path(profile) if profile else (Path(file.profile) if file.profile else None)
     exclude = given.pop("exclude", ()) or file.exclude
+    excluded = [exclude] if isinstance(exclude, str | Path) else exclude
     pictures.cache_clear()  # a folder may hold other ones by now
     windows = {name: given.pop(name) for name in _WINDOWS if name in given}
     if windows and not any(source.kind == CLIPS for source in chosen):
@@ -424,9 +427,7 @@ def make_request(
             "plan": validate(PlanOptions, plan, "options"),
             "recipe": load_recipe(file.recipe if recipe is None else recipe, changes),
             "output": validate(OutputOptions, output, "options"),
-            "not_like": (str(exclude),)
-            if isinstance(exclude, str | Path)
-            else tuple(map(str, exclude)),
+            "not_like": tuple(map(str, excluded)),
         },
         "options",
     )

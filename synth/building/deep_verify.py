@@ -6,18 +6,19 @@ the libraries that loaders and trainers read with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from ...engines.engine import Counted, Engine, check_paths, ignore_progress
-from ...engines.local import LocalEngine, count
+from ...engines.engine import Counted, Engine, ignore_progress
+from ...engines.local import LocalEngine
 from ...errors import ImageRefused, SetError, first_line
 from ...manifests.images.decode import find_reader_mismatch
 from ...manifests.recorded_request import OutputOptions
-from ...manifests.sets.pair_set import PairSet, Unit
+from ...manifests.sets.pair_set import PairSet
 from ...manifests.sets.problems import Kind, Problem
 from ...manifests.sets.sample import LOW, NORMAL, Sample
+from ...manifests.sets.units import Unit, each_unit
 from ..analysis.wrong_pairs import (
     MOST_BRIGHTER,
     MOST_OF_AREA,
@@ -29,23 +30,14 @@ from ..clips import frame_names, is_clip, named_frames, render_clip
 from ..input_images import decode_image
 from ..kernels.arrays import Pixels
 from ..models import MODEL, draw_many, form_of, has_lamps, parse_draw
-from ..recipes.load import Recipe, recorded_recipe
+from ..recipes.load import recorded_recipe
 from . import WARM
-from .make_unit import encode_low
+from .make_unit import Making, encode_low
 
 _MEND = (
     "its bytes are as they were written, so the machine or the gloam that made it erred; build the"
     " set anew, in another folder"
 )
-
-
-@dataclass(frozen=True)
-class _Job:
-    unit: Unit
-    output: OutputOptions
-    recipe: Recipe | None = None
-    seed: int = 0
-    form: str = ""
 
 
 def recheck_set(
@@ -60,7 +52,8 @@ def recheck_set(
     holds lows only and was opened without the set that it was made from, or when its lows are of
     another model.
     """
-    pairs.check_normals()
+    engine = engine or LocalEngine()
+    pairs.check_pass(engine)
     model = pairs.info.build.versions.get("model", "1")
     if model != str(MODEL):
         raise SetError.at(
@@ -68,15 +61,13 @@ def recheck_set(
             f"its lows were made by model {model}, this gloam has model {MODEL}; verify it deeply"
             " with that gloam",
         )
-    engine = engine or LocalEngine()
-    check_paths(engine, pairs.root, pairs.normals)
     engine.warm(WARM)
     request = pairs.info.build.request
     # A live set holds draws alone: they are to be those of its recipe, seed and keys.
     recipe = recorded_recipe(request.recipe, f"recipe of {pairs.root}") if pairs.live else None
-    drawn = recipe, pairs.info.seed, form_of(pairs.info.build.versions)
-    jobs = (_Job(unit, request.output, *drawn) for unit in pairs.units())
-    results = list(engine.map(_recheck_unit, jobs, at))
+    form = form_of(pairs.info.build.versions)
+    how = Making(pairs.root, "", recipe, pairs.info.seed, request.output, form=form)
+    results = each_unit(partial(_recheck_unit, how), pairs.units(), engine, at)
     problems = [problem for found, _ in results for problem in found]
     for number, parts in enumerate(("", f" on more than {MOST_OF_AREA:.1%} of its area")):
         bright = [where for _, found in results for where in found[number]]
@@ -87,31 +78,30 @@ def recheck_set(
     return problems
 
 
-def _recheck_unit(job: _Job) -> tuple[list[Problem], tuple[list[str], list[str]]]:
+def _recheck_unit(how: Making, unit: Unit) -> tuple[list[Problem], tuple[list[str], list[str]]]:
     """Return what is wrong with a unit, and where lows are brighter than normals, or parts are."""
     problems: list[Problem] = []
     bright: tuple[list[str], list[str]] = [], []
     try:
-        for pair in job.unit.pairs():
+        for pair in unit.pairs():
+            where = f"{unit.name}: {pair.key}"
             try:
-                problem = _problem_of(pair, job, bright)
+                problem = _problem_of(pair, how, where, bright)
             except ImageRefused as refusal:
                 problem = f"cannot be decoded: {refusal.detail}"
             except (ValueError, TypeError) as error:
                 problem = f"the stored draw is damaged: {first_line(error)}"
             if problem:
-                where = f"{job.unit.name}: {pair.key}"
                 problems.append(Problem(where, problem, _MEND, Kind.LOW))
-            count()
     except SetError as error:
-        problems.append(Problem(job.unit.name, str(error)))
+        problems.append(Problem(unit.name, str(error)))
     return problems, bright
 
 
-def _problem_of(pair: Sample, job: _Job, bright: tuple[list[str], list[str]]) -> str:
+def _problem_of(pair: Sample, how: Making, where: str, bright: tuple[list[str], list[str]]) -> str:
     """Say what is wrong with a pair or a clip, if anything.
 
-    bright: get where it is, if its low is the brighter one, or is in parts.
+    bright: get `where` it is, if its low is the brighter one, or is in parts.
     """
     drawn = parse_draw(pair.record["draw"])
     clip = is_clip(pair.record["members"])
@@ -123,18 +113,17 @@ def _problem_of(pair: Sample, job: _Job, bright: tuple[list[str], list[str]]) ->
             if clip:
                 return f"{name}: {problem}"
             return f"low and normal are out of step for some readers: of the normal, {problem}"
-    if job.recipe is not None:
-        wrong = draw_many(job.recipe, job.seed, [pair.key], job.form)[0] != drawn
+    if how.recipe is not None:
+        wrong = draw_many(how.recipe, how.seed, [pair.key], how.form)[0] != drawn
         return "the stored draw is not that of the recipe, the seed and its key" if wrong else ""
     lows = named_frames(LOW, render_clip(normals, drawn), clip)
-    where = f"{job.unit.name}: {pair.key}"
     for low, normal in zip(lows.values(), normals[:1], strict=False):  # of a clip the first
         if brighter(brightness(low, normal)).any():
             bright[0].append(where)
         elif not has_lamps(drawn) and brighter_area(low, normal) > MOST_OF_AREA:
             bright[1].append(where)
     for number, (name, made) in enumerate(lows.items()):
-        problem = _difference(pair.decoded(name, decode_image), made, job.output)
+        problem = _difference(pair.decoded(name, decode_image), made, how.output)
         if problem:
             return f"frame {number}: {problem}" if clip else problem
     return ""

@@ -14,16 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from ...engines.local import begin_part, count
-from ...errors import ImageRefused, Reason, SetError, SourceError, first_line
+from ...errors import ImageRefused, Reason, SourceError, first_line
 from ...manifests.clips.listing import locates_clip
 from ...manifests.clips.load_clip import load_clip
-from ...manifests.images.normals import Normal, Undecoded, encode, load_normal, load_undecoded
+from ...manifests.images.normals import Normal, encode, load_normal
 from ...manifests.labels.label_table import read_unit
 from ...manifests.labels.photo_labels import record_of
 from ...manifests.recorded_request import OutputOptions
 from ...manifests.selection.candidates import ENDS_PROCESS, NO_MEMORY
 from ...manifests.sets.close import publish_unit
-from ...manifests.sets.pair_set import Unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.sample import (
     LOW,
@@ -37,6 +36,7 @@ from ...manifests.sets.sample import (
     origin_of,
 )
 from ...manifests.sets.stored_labels import members_of
+from ...manifests.sets.units import Unit
 from ...manifests.sources import Location, read
 from ..clips import each_low, frame_names, is_clip, named_frames
 from ..input_images import decode_image
@@ -57,18 +57,49 @@ class PlannedPair:
 
 
 @dataclass(frozen=True)
-class UnitJob:
-    """All that a worker needs to make one unit."""
+class Making:
+    """How units are made, of photographs or of another set.
+
+    root, fingerprint: of the set that gets them, and of its build.
+    recipe: draws are made by it; None keeps those of another set, and its lows.
+    form: of the draws, see `models.form_of`.
+    lows_only: whether normals stay in the set that they are from.
+    """
 
     root: Path
-    unit: str
     fingerprint: str
-    planned: tuple[PlannedPair, ...]
-    recipe: Recipe
+    recipe: Recipe | None
     seed: int
     output: OutputOptions
-    form: str
-    """Of the draws, see `models.form_of`."""
+    form: str = ""
+    lows_only: bool = False
+
+    @property
+    def live(self) -> bool:
+        """True if lows are not stored."""
+        return self.output.low_codec == "none"
+
+    def draw(self, keys: Sequence[str]) -> tuple[Sequence[Draw], LowMaker]:
+        """Make the draws of samples, and what makes their lows unless these are not stored."""
+        assert self.recipe is not None
+        columns = [*draw_columns(self.recipe, self.seed, keys, self.form)]
+        return records_in(columns), LowMaker.of_columns(() if self.live else columns)
+
+    def lows(
+        self, normals: Sequence[Pixels], drawn: Draw, low: Callable[[Pixels], Pixels], clip: bool
+    ) -> dict[str, Encoded]:
+        """Make the low of a sample by `low`, or those of a clip's frames: members, encoded."""
+        lows = each_low(normals, drawn) if clip else map(low, normals)
+        return named_frames(LOW, [encode_low(one, self.output) for one in lows], clip)
+
+
+@dataclass(frozen=True)
+class UnitJob:
+    """All that a worker needs to make one unit of photographs."""
+
+    how: Making
+    unit: str
+    planned: tuple[PlannedPair, ...]
     unmeasured: bool = False
     """Whether nobody has read the photographs before: those that cannot be read are refused
     then."""
@@ -94,21 +125,16 @@ def make_unit(job: UnitJob) -> Receipt:
     """
     refused: list[RefusedPair] = []
     left_out: list[RefusedPair] = []
-    samples = _samples(job, refused, left_out)
-    layout = job.output.layout
-    unit = job.root, layout, job.unit, job.fingerprint
-    return publish_unit(*unit, samples, refused, left_out=left_out)
+    how, samples = job.how, _samples(job, refused, left_out)
+    layout = how.output.layout
+    return publish_unit(how.root, layout, job.unit, how.fingerprint, samples, refused, left_out)
 
 
 def _samples(
     job: UnitJob, refused: list[RefusedPair], left_out: list[RefusedPair]
 ) -> Iterator[Sample]:
-    keys = [one.key for one in job.planned]
-    columns = [*draw_columns(job.recipe, job.seed, keys, job.form)]
-    draws = records_in(columns)
-    labels = None if job.labels is None else read_unit(job.root, job.labels)
-    live = job.output.low_codec == "none"
-    maker = LowMaker.of_columns(() if live else columns)
+    draws, maker = job.how.draw([one.key for one in job.planned])
+    labels = None if job.labels is None else read_unit(job.how.root, job.labels)
     for number, (planned, drawn) in enumerate(zip(job.planned, draws, strict=True)):
         begin_part(number)
         record: dict[str, Any] | None = None
@@ -131,10 +157,9 @@ def _samples(
             continue
         clip = locates_clip(planned.place)
         members: dict[str, Encoded] = {}
-        if not live:
-            normals = [frame.pixels for frame in frames if isinstance(frame, Normal)]
-            lows = each_low(normals, drawn) if clip else iter([maker.low(number, normals[0])])
-            members = named_frames(LOW, [encode_low(low, job.output) for low in lows], clip)
+        if not job.how.live:
+            normals = [frame.pixels for frame in frames]
+            members = job.how.lows(normals, drawn, partial(maker.low, number), clip)
         stored = [Encoded(frame.data, frame.suffix) for frame in frames]
         members |= named_frames(NORMAL, stored, clip) | marks
         converted = next((frame.converted for frame in frames if frame.converted), "")
@@ -143,14 +168,13 @@ def _samples(
         count()
 
 
-def _load(job: UnitJob, planned: PlannedPair) -> tuple[bytes, Sequence[Normal | Undecoded]]:
+def _load(job: UnitJob, planned: PlannedPair) -> tuple[bytes, Sequence[Normal]]:
     """Read a photograph, and make its normal; or the frames of a clip, which has no bytes."""
-    limits = job.output.max_side, job.output.max_pixels
+    limits = job.how.output.max_side, job.how.output.max_pixels
     if locates_clip(planned.place):
         return b"", load_clip(planned.place, *limits)
-    load = load_undecoded if job.output.low_codec == "none" else load_normal
     data = read(planned.place)
-    return data, [load(data, *limits)]
+    return data, [load_normal(data, *limits, decoded=not job.how.live)]
 
 
 def _refuse(
@@ -185,87 +209,44 @@ def encode_low(low: Pixels, output: OutputOptions) -> Encoded:
 _DRAWN = 16  # samples that are read, and their parameters drawn, at once
 
 
-@dataclass(frozen=True)
-class RemakeJob:
-    """One unit to be made from a unit of another set. Without a recipe its lows are kept.
-
-    name and keys: what the new unit is called, and which pairs it has of the old one; None for all.
-    form: of new draws, see `models.form_of`.
-    """
-
-    name: str
-    unit: Unit
-    root: Path
-    fingerprint: str
-    recipe: Recipe | None
-    seed: int
-    output: OutputOptions
-    lows_only: bool = False
-    keys: frozenset[str] | None = None
-    form: str = ""
-
-    def has(self, key: str) -> bool:
-        """Return True if the new unit has this pair of the old one."""
-        return self.keys is None or key in self.keys
-
-
-def remake_unit(job: RemakeJob) -> None:
-    """Make a unit and publish it."""
-    before = job.unit.receipt
-    refused = [one for one in before.refused if job.has(one.key)]
-    wanted = before.pairs if job.keys is None else len(job.keys) - len(refused)
-    publish_unit(
-        job.root,
-        job.output.layout,
-        job.name,
-        job.fingerprint,
-        _stored_samples(job, wanted),
-        refused,
-        left_out=[one for one in before.left_out if job.has(one.key)],
+def remake_unit(how: Making, unit: Unit) -> None:
+    """Make a unit of one of another set, or of a part of it, and publish it."""
+    refused, left_out = (
+        [one for one in noted if unit.has(one.key)]
+        for noted in (unit.receipt.refused, unit.receipt.left_out)
     )
+    samples = _remade_samples(how, unit)
+    layout = how.output.layout
+    publish_unit(how.root, layout, unit.into, how.fingerprint, samples, refused, left_out)
 
 
-def _stored_samples(job: RemakeJob, wanted: int) -> Iterator[Sample]:
-    """Make the unit's samples again.
-
-    Raises SetError when there is another number of them than its receipt says.
-    """
-    made, at_once = 0, 1
-    samples = (sample for sample in job.unit.pairs() if job.has(sample.key))
+def _remade_samples(how: Making, unit: Unit) -> Iterator[Sample]:
+    """Make the unit's samples again. Raises SetError as `Unit.pairs`."""
+    at_once, samples = 1, unit.pairs()
     while some := list(islice(samples, at_once)):
-        draws, maker = _drawn(job, some)
+        draws, maker = _drawn(how, unit, some)
         for number, (sample, drawn) in enumerate(zip(some, draws, strict=True)):
-            yield _remade(job, sample, drawn, partial(maker.low, number))
-            made += 1
-            count()
+            yield _remade(how, unit, sample, drawn, partial(maker.low, number))
         # Some at once: between two photographs a CPU's caches forget how to draw. Clips are large.
         at_once = 1 if is_clip(some[0].record["members"]) else _DRAWN
-    if made != wanted:
-        raise SetError.at(
-            job.unit.root,
-            f"{job.unit.name} holds {made} pairs, its receipt says {wanted}; gloam verify it",
-        )
 
 
-def sample_with_low(unit: Unit) -> Iterator[Sample]:
-    """Yield the samples of a unit; those of a live set with the lows that their draws make.
+def pairs_with_lows(unit: Unit) -> Iterator[Sample]:
+    """Yield the pairs of a unit; those of a live set with the lows that their draws make.
 
     Raises SetError when one cannot be read.
     """
-    return _stored_samples(
-        RemakeJob(unit.name, unit, unit.root, "", None, 0, OutputOptions()), unit.count
-    )
+    return _remade_samples(Making(unit.root, "", None, 0, OutputOptions()), unit)
 
 
-def _drawn(job: RemakeJob, samples: Sequence[Sample]) -> tuple[Sequence[Draw | None], LowMaker]:
+def _drawn(
+    how: Making, unit: Unit, samples: Sequence[Sample]
+) -> tuple[Sequence[Draw | None], LowMaker]:
     """Return the draws that samples are made again by, None where kept, and the maker of lows."""
-    live = job.output.low_codec == "none"
-    if job.recipe is not None:
-        keys = [sample.key for sample in samples]
-        columns = [*draw_columns(job.recipe, job.seed, keys, job.form)]
-        return records_in(columns), LowMaker.of_columns(() if live else columns)
+    if how.recipe is not None:
+        return how.draw([sample.key for sample in samples])
     draws = [
-        None if live or any(map(is_low, sample.members)) else draw_of(job.unit, sample)
+        None if how.live or any(map(is_low, sample.members)) else draw_of(unit, sample)
         for sample in samples
     ]
     return draws, LowMaker(draws)
@@ -276,27 +257,21 @@ def draw_of(unit: Unit, sample: Sample) -> Draw:
     try:
         return parse_draw(sample.record["draw"])
     except ValueError as error:
-        raise SetError(
-            f"{unit.root}: {unit.name}: {sample.key}: the stored draw is damaged:"
-            f" {first_line(error)}",
-            path=unit.root,
-            key=sample.key,
-        ) from error
+        what = f"the stored draw is damaged: {first_line(error)}"
+        raise unit.fault(sample.key, what) from error
 
 
 def _remade(
-    job: RemakeJob, sample: Sample, drawn: Draw | None, low: Callable[..., Pixels]
+    how: Making, unit: Unit, sample: Sample, drawn: Draw | None, low: Callable[..., Pixels]
 ) -> Sample:
     """Make a sample again, with the lows of its draw unless the set is live."""
     if drawn is not None:
         members = {name: one for name, one in sample.members.items() if not is_low(name)}
-        if job.output.low_codec != "none":
+        if not how.live:
             clip = is_clip(members)
             names = frame_names(members, NORMAL) if clip else [NORMAL]
-            normals = [_normal(job, sample, name) for name in names]
-            lows = each_low(normals, drawn) if clip else map(low, normals)
-            encoded = [encode_low(low, job.output) for low in lows]
-            members = named_frames(LOW, encoded, clip) | members
+            normals = [_normal(unit, sample, name) for name in names]
+            members = how.lows(normals, drawn, low, clip) | members
         sample = make_sample(
             sample.key,
             origin_of(sample.record),
@@ -304,20 +279,16 @@ def _remade(
             members,
             sample.record.get("labels"),
         )
-    if job.lows_only:  # normals stay in the set that they are from
+    if how.lows_only:  # normals stay in the set that they are from
         kept = {name: one for name, one in sample.members.items() if not is_normal(name)}
         sample = replace(sample, members=kept)
     return sample
 
 
-def _normal(job: RemakeJob, sample: Sample, name: str) -> Pixels:
+def _normal(unit: Unit, sample: Sample, name: str) -> Pixels:
     """Decode the stored normal, or a frame of it."""
     try:
         return sample.decoded(name, decode_image)
     except ImageRefused as refusal:
-        raise SetError(
-            f"{job.unit.root}: {job.unit.name}: {sample.key}.{name}: {refusal.detail}; gloam"
-            " build mends the set",
-            path=job.unit.root,
-            key=sample.key,
-        ) from refusal
+        what = f"{refusal.detail}; gloam build mends the set"
+        raise unit.fault(sample.key, what, name) from refusal

@@ -23,19 +23,7 @@ from ...manifests.selection.candidates import (
     measure_candidates,
 )
 from ...manifests.selection.plan import make_plan
-from ...manifests.sets.info import (
-    CANDIDATES,
-    PLAN,
-    RECIPE,
-    SET_FILE,
-    WORK_FOLDER,
-    BuildNote,
-    differences,
-    facts_of,
-    read_note,
-    read_set,
-    write_note,
-)
+from ...manifests.sets import info
 from ...manifests.sets.layouts.layout import unit_name
 from ...manifests.sets.tables import read_plan
 from ...manifests.sets.workspace import refuse_changes, refuse_mixing
@@ -46,7 +34,7 @@ from ..kernels.compiling.cache_folders import announce_compiling
 from ..models import form_of
 from ..recipes.load import recipe_yaml
 from . import LOADED, WARM
-from .make_unit import PlannedPair, UnitJob
+from .make_unit import Making, PlannedPair, UnitJob
 from .request import Request, deciding_versions, in_form_of
 
 
@@ -72,7 +60,7 @@ class Planned(NamedTuple):
     listed: the listed candidates, where the plan was made of them just now.
     """
 
-    note: BuildNote
+    note: info.BuildNote
     pairs: pa.Table  # the content of `plan.parquet`
     listed: pa.Table | None = None
 
@@ -107,7 +95,7 @@ def _plan(run: Run, listed: pa.Table) -> Planned:
         measured = leave_unmeasured(listed)
     else:
         run.progress.stage("measuring", len(listed))
-        cache = run.cache or root / WORK_FOLDER / "measured"
+        cache = run.cache or root / info.WORK_FOLDER / "measured"
         measured = measure_candidates(
             listed, cache, run.engine, request.output.max_pixels, run.progress.at
         )
@@ -119,23 +107,23 @@ def _plan(run: Run, listed: pa.Table) -> Planned:
     public = plan.candidates.drop_columns(["container", "member", "offset", "stamp"])
     tables = {
         name: parquet_bytes(table.combine_chunks())
-        for name, table in ((CANDIDATES, public), (PLAN, plan.pairs))
+        for name, table in ((info.CANDIDATES, public), (info.PLAN, plan.pairs))
     }
     if request.output.labels:
         run.progress.stage("labels", None)
         tables[LABELS], tables[CLASS_LIST] = read_all(plan.pairs, listed, request.sources)
     chosen = request.plan.model_copy(update={"val": plan.val})
-    note = BuildNote(
+    note = info.BuildNote(
         request=request.model_copy(update={"plan": chosen}).recorded(),
         versions=deciding_versions(request.recipe, request),
-        plan_sha256=sha256_bytes(tables[PLAN]),
+        plan_sha256=sha256_bytes(tables[info.PLAN]),
         labels_sha256=sha256_bytes(tables[LABELS]) if request.output.labels else "",
     )
     refuse_mixing(root, note)
-    write_bytes(root / RECIPE, recipe_yaml(request.recipe))
+    write_bytes(root / info.RECIPE, recipe_yaml(request.recipe))
     for name, data in tables.items():
         write_bytes(root / name, data)
-    write_note(root, note)
+    info.write_note(root, note)
     return Planned(note, plan.pairs, listed)
 
 
@@ -146,14 +134,14 @@ def parquet_bytes(table: pa.Table) -> bytes:
     return buffer.getvalue()
 
 
-def _sound_note(root: Path, request: Request) -> BuildNote | None:
+def _sound_note(root: Path, request: Request) -> info.BuildNote | None:
     """Return the note of what the folder holds, if it can be gone on with.
 
     None when there is none, or when the set's own records are damaged and must be made again from
     the sources. Raises SetError when another request began it.
     """
     try:
-        note = read_note(root)
+        note = info.read_note(root)
     except DamagedError:
         return None
     if note is None:
@@ -162,17 +150,17 @@ def _sound_note(root: Path, request: Request) -> BuildNote | None:
     versions = in_form_of(note.versions, deciding_versions(request.recipe, request))
     if request.plan.val is None:  # as many as the set was begun with
         asked["plan"]["val"] = note.request.plan.val
-    changed = differences(note.request.model_dump(), asked)
-    refuse_changes(root, changed + differences(note.versions, versions, "version"))
-    wanted = {PLAN: note.plan_sha256} | ({LABELS: note.labels_sha256} if note.labelled else {})
-    if (root / SET_FILE).is_file():
+    changed = info.differences(note.request.model_dump(), asked)
+    refuse_changes(root, changed + info.differences(note.versions, versions, "version"))
+    wanted = {info.PLAN: note.plan_sha256} | ({LABELS: note.labels_sha256} if note.labelled else {})
+    if (root / info.SET_FILE).is_file():
         try:
-            known = read_set(root).files
+            known = info.read_set(root).files
         except DamagedError:
             return None
-        names = (CANDIDATES, RECIPE, *([CLASS_LIST] if note.labelled else []))
+        names = (info.CANDIDATES, info.RECIPE, *([CLASS_LIST] if note.labelled else []))
         wanted |= {name: known[name].sha256 for name in names}
-    found = {name: facts_of(root / name).sha256 for name in wanted if (root / name).is_file()}
+    found = {name: info.facts_of(root / name).sha256 for name in wanted if (root / name).is_file()}
     return note if found == wanted else None
 
 
@@ -221,24 +209,17 @@ def jobs_of(
     found_at = listed.take(found)
     places = {unit: place for place, unit in enumerate(units_of(plan))} if note.labelled else {}
 
+    seed, form = note.request.seed, form_of(note.versions)
+    how = Making(run.root, note.fingerprint, request.recipe, seed, request.output, form)
+
     def made() -> Iterator[UnitJob]:
         begin = 0
         for unit, unit_rows in wanted.items():
             own = photographs.slice(begin, len(unit_rows))
             columns = (own[name].to_pylist() for name in ("key", "source", "path"))
             located = locations(found_at.slice(begin, len(unit_rows)))
-            yield UnitJob(
-                run.root,
-                unit,
-                note.fingerprint,
-                tuple(PlannedPair(*each) for each in zip(*columns, located, strict=True)),
-                request.recipe,
-                note.request.seed,
-                request.output,
-                form_of(note.versions),
-                unmeasured=request.takes_everything,
-                labels=places.get(unit),
-            )
+            pairs = tuple(PlannedPair(*each) for each in zip(*columns, located, strict=True))
+            yield UnitJob(how, unit, pairs, request.takes_everything, places.get(unit))
             begin += len(unit_rows)
 
     return made()

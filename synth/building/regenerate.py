@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import io
 import shutil
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...engines.engine import Engine, check_paths, run_jobs
+from ...engines.engine import Engine
 from ...engines.local import LocalEngine
 from ...engines.process import available_cores
 from ...errors import DamagedError, SetError
 from ...manifests.config import validate
-from ...manifests.labels.label_table import CLASS_LIST, LABELS, read_labels
+from ...manifests.labels.label_table import LABELS, read_labels
 from ...manifests.recorded_request import OutputOptions, RecordedRequest
 from ...manifests.selection.plan import PlanOptions, splits_of
 from ...manifests.sets.info import (
-    CANDIDATES,
     PLAN,
     RECIPE,
     BuildNote,
@@ -37,6 +38,7 @@ from ...manifests.sets.layouts.layout import split_of, unit_name, unit_number
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...manifests.sets.receipts import read_receipts
 from ...manifests.sets.tables import read_plan
+from ...manifests.sets.units import Unit, each_unit
 from ...manifests.sets.workspace import missing_units, refuse_changes, refuse_mixing, working_on
 from ...progress import Progress, progress_of
 from ...storage.atomic import atomic_write, sha256_bytes, write_bytes
@@ -46,28 +48,22 @@ from ..models import form_of
 from ..recipes.load import Recipe, load_recipe, recipe_yaml, recorded_recipe
 from ..recipes.overrides import Overrides, override_texts
 from .build import close_set
-from .make_unit import RemakeJob, remake_unit
+from .make_unit import Making, remake_unit
 from .planning import parquet_bytes, units_of, warm_workers
 from .request import deciding_versions, in_form_of
 
 
-class SplitPart(NamedTuple):
-    """The pairs that a new unit takes of an old one, by the old one's name; None for all."""
+class Parts(NamedTuple):
+    """Parts of a set's units, each of which becomes a unit; in other splits if there is a plan.
 
-    unit: str
-    keys: frozenset[str] | None
-
-
-class SplitAgain(NamedTuple):
-    """A set's pairs in other splits.
-
+    plan: the new `plan.parquet`; b"" where it stays.
     labels: the new `labels.parquet`, its row groups being those of the new plan; b"" where there
     are no labels.
     """
 
-    plan: bytes  # the new `plan.parquet`
-    labels: bytes
-    parts: dict[str, SplitPart]  # dict of new unit to Part
+    units: list[Unit]
+    plan: bytes = b""
+    labels: bytes = b""
 
 
 def regenerate(
@@ -129,8 +125,7 @@ def regenerate(
     origin, root = open_set(origin), as_path(root)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     overrides = override_texts(overrides)
-    info = origin.info
-    known = info.build.request
+    known = origin.info.build.request
     chosen = load_recipe(
         recipe or recorded_recipe(known.recipe, f"recipe of {origin.root}"), overrides
     )
@@ -143,7 +138,7 @@ def regenerate(
     if seed is not None:
         changed["low_seed"] = None if seed == known.plan.seed else seed
     plan = _other_splits(origin, val, test)
-    splits = None
+    parts = None
     if plan is not None:
         if lows_only:
             raise SetError.at(
@@ -152,13 +147,13 @@ def regenerate(
                 " --lows-only, or --val and --test",
             )
         changed["plan"] = plan.model_dump(exclude_unset=True)
-        splits = split_again(origin, plan.val or 0, plan.test)
+        parts = split_again(origin, plan.val or 0, plan.test)
     request = validate(RecordedRequest, known.model_dump() | changed, "options")
-    kept = splits is not None and recipe is None and not overrides and seed is None
+    kept = parts is not None and recipe is None and not overrides and seed is None
     with progress_of(progress) as shown:
         engine = engine or LocalEngine(workers or available_cores())
         recipe = None if kept else chosen
-        return _remake(origin, root, request, recipe, engine, shown, lows_only, splits=splits)
+        return _remake(origin, root, request, recipe, engine, shown, lows_only, parts=parts)
 
 
 def _other_splits(origin: PairSet, val: int | None, test: int | None) -> PlanOptions | None:
@@ -198,32 +193,29 @@ def _remake(
     progress: Progress,
     lows_only: bool = False,
     *,
-    splits: SplitAgain | None = None,
+    parts: Parts | None = None,
 ) -> SetInfo:
-    check_paths(engine, origin.root, origin.normals, root)
-    if root.resolve() == origin.root.resolve():
-        raise SetError.at(root, "is the set itself; give another folder")
-    origin.check_normals()
-    info = origin.info
+    origin.check_pass(engine, root)
+    parts = parts or Parts([replace(unit, into=unit.name) for unit in origin.units()])
     if recipe is not None:
         warm_workers(engine, request.output.low_codec)
-    note = _note(info, request, recipe, lows_only, splits)
+    note = _note(origin.info, request, recipe, lows_only, parts)
+    output, form = note.request.output, form_of(note.versions)
+    how = Making(root, note.fingerprint, recipe, note.request.seed, output, form, note.lows_only)
+    units = {unit.into: unit for unit in parts.units}
     with working_on(root):
-        _begin(origin.root, root, note, splits)
-        jobs = _jobs(origin, root, note, recipe, splits)
-        left = sum(len(job.keys or ()) or job.unit.count for job in jobs)
-        run_jobs(engine, remake_unit, jobs, progress, "building", total=len(origin), left=left)
+        _begin(origin.root, root, note, parts)
+        missing = [units[name] for name in missing_units(root, output.layout, units, note)]
+        left = sum(len(unit.keys or ()) or unit.count for unit in missing)
+        progress.stage("building", len(origin))
+        job = partial(remake_unit, how)
+        each_unit(job, missing, engine, progress.at, len(origin) - left)
         own = recipe or recorded_recipe(request.recipe, f"recipe of {origin.root}")
-        receipts = read_receipts(root, list(info.units if splits is None else splits.parts))
-        return close_set(root, own, note, receipts, engine)
+        return close_set(root, own, note, read_receipts(root, list(units)), engine)
 
 
 def _note(
-    info: SetInfo,
-    request: RecordedRequest,
-    recipe: Recipe | None,
-    lows_only: bool,
-    splits: SplitAgain | None,
+    info: SetInfo, request: RecordedRequest, recipe: Recipe | None, lows_only: bool, parts: Parts
 ) -> BuildNote:
     """Return what the new set is a function of; unchanged, the old set's own note."""
     changed = differences(info.build.request.model_dump(), request.model_dump())
@@ -239,16 +231,14 @@ def _note(
     origin: OriginSet = {"name": info.name, "sha256": info.sha256, "changed": changed}
     if lows_only:
         origin["lows_only"] = True
-    plan, labels = info.build.plan_sha256, info.build.labels_sha256
-    if splits is not None:
-        plan = sha256_bytes(splits.plan)
-        labels = sha256_bytes(splits.labels) if labels else ""
+    plan = sha256_bytes(parts.plan) if parts.plan else info.build.plan_sha256
+    labels = sha256_bytes(parts.labels) if parts.labels else info.build.labels_sha256
     return BuildNote(
         request=request, versions=versions, plan_sha256=plan, origin=origin, labels_sha256=labels
     )
 
 
-def _begin(origin: Path, root: Path, note: BuildNote, splits: SplitAgain | None) -> None:
+def _begin(origin: Path, root: Path, note: BuildNote, parts: Parts) -> None:
     """Write the plan, or see that it was this same call that began the folder."""
     try:
         begun = read_note(root)
@@ -257,39 +247,23 @@ def _begin(origin: Path, root: Path, note: BuildNote, splits: SplitAgain | None)
         refuse_mixing(root, note)
     if begun is not None:
         refuse_changes(root, differences(begun.model_dump(), note.model_dump()))
-    copied = [PLAN, CANDIDATES, *((LABELS, CLASS_LIST) if note.labelled else ())]
-    if splits is not None:
-        for name, data in ((PLAN, splits.plan), (LABELS, splits.labels)):
-            if name in copied:
-                copied.remove(name)
-                write_bytes(root / name, data)
-    for name in copied:
+    recipe = recorded_recipe(note.request.recipe, f"recipe of {origin}")
+    own = {RECIPE: recipe_yaml(recipe), PLAN: parts.plan, LABELS: parts.labels}
+    for name in note.planned_by:
+        if own.get(name):
+            write_bytes(root / name, own[name])
+            continue
         wanted = facts_of(inside(origin, name))
         if name == PLAN and wanted.sha256 != note.plan_sha256:
             raise SetError.at(origin / name, "damaged; gloam build with the set's options mends it")
         if not (root / name).is_file() or facts_of(root / name) != wanted:
             with opened(origin, name) as source, atomic_write(root / name) as copy:
                 shutil.copyfileobj(source, copy)
-    recipe = recorded_recipe(note.request.recipe, f"recipe of {origin}")
-    write_bytes(root / RECIPE, recipe_yaml(recipe))
     if begun is None:
         write_note(root, note)
 
 
-def _jobs(
-    origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None, splits: SplitAgain | None
-) -> list[RemakeJob]:
-    output, units = note.request.output, {unit.name: unit for unit in origin.units()}
-    parts = {name: SplitPart(name, None) for name in units} if splits is None else splits.parts
-    common = root, note.fingerprint, recipe, note.request.seed, output, note.lows_only
-    form = form_of(note.versions)
-    return [
-        RemakeJob(name, units[parts[name].unit], *common, parts[name].keys, form)
-        for name in missing_units(root, output.layout, parts, note)
-    ]
-
-
-def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
+def split_again(origin: PairSet, val: int, test: int) -> Parts:
     """Choose other validation and test pairs of a finished set.
 
     They are those that a build with these numbers would choose. Each shard is cut into one of every
@@ -305,7 +279,8 @@ def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
     old = read_plan(origin.root)
     keys = old["key"].to_pylist()
     splits = splits_of(keys, origin.info.build.request.plan.seed, val, test)
-    parts: dict[str, SplitPart] = {}
+    parts: list[Unit] = []
+    units = {unit.name: unit for unit in origin.units()}
     rows: dict[str, list[int]] = {}
     counts: dict[str, int] = {}
     for unit, own in units_of(old).items():
@@ -313,9 +288,10 @@ def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
             new = unit_name(split, counts.setdefault(split, 0))
             counts[split] += 1
             rows[new] = [row for row in own if splits[row] == split]
-            parts[new] = SplitPart(unit, frozenset(keys[row] for row in rows[new]))
+            part = frozenset(keys[row] for row in rows[new])
+            parts.append(replace(units[unit], keys=part, into=new))
     order = sorted(rows, key=lambda unit: (list(counts).index(split_of(unit)), unit_number(unit)))
-    return SplitAgain(*_tables(origin, old, {unit: rows[unit] for unit in order}), parts)
+    return Parts(parts, *_tables(origin, old, {unit: rows[unit] for unit in order}))
 
 
 def _tables(origin: PairSet, old: pa.Table, rows: dict[str, list[int]]) -> tuple[bytes, bytes]:

@@ -49,12 +49,9 @@ class Request(RequestBase):
         All but the places where the sources happen to lie.
         """
         whole = self.model_dump(mode="json")
-        whole["sources"] = [
-            {k: v for k, v in source.items() if k not in _OF_CLIPS or source["frames"]}
-            for source in whole["sources"]
-        ]
         for source in whole["sources"]:
-            del source["path"]
+            for name in ("path", *(() if source["frames"] else _OF_CLIPS)):
+                del source[name]
         # As in sets of the time before there were labels and tests.
         if not self.output.labels:
             del whole["output"]["labels"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from ...errors import ConfigError, SourceError
+from ...errors import SourceError, needed
 from ...progress import Progress, Silent
 from ...storage.atomic import write_bytes
 from .estimates import (
@@ -248,11 +248,8 @@ def draw_calibration(found: CameraCalibration, path: Path) -> None:
 
     Raises ConfigError when matplotlib is missing.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ConfigError("--figure needs matplotlib: pip install 'gloam[figures]'") from error
-    figure = Figure(figsize=(13, 5), layout="constrained")
+    made = needed("matplotlib.figure", "--figure needs matplotlib", "figures").Figure
+    figure = made(figsize=(13, 5), layout="constrained")
     left, right = figure.subplots(1, 2)
     for one in found.isos:
         points = left.plot(

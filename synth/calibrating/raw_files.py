@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ConfigError, ImageRefused, SourceError
+from ...errors import ImageRefused, SourceError, needed
 from ...manifests.images.header import RAWS
 from ...manifests.sources.containers import read_whole_file
 from ...manifests.sources.folders import files_below
@@ -86,10 +86,7 @@ def find_raws(folder: Path) -> list[Path]:
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[Any, bytes]]:
     """Open a raw file for LibRaw, which reads on when it is asked; yields its bytes too."""
-    try:
-        import rawpy
-    except ImportError as error:
-        raise ConfigError("raw files need rawpy: pip install 'gloam[raw]'") from error
+    rawpy = needed("rawpy", "raw files need rawpy", "raw")
     try:
         data = read_whole_file(path, _MOST_BYTES)
         with rawpy.imread(io.BytesIO(data)) as raw:
@@ -104,10 +101,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, bytes]]:
 
 def _exif(data: bytes) -> dict[str, Any]:
     """Return a file's tags; none where they are damaged, or of formats that exifread lacks."""
-    try:
-        import exifread
-    except ImportError as error:
-        raise ConfigError("raw files need exifread: pip install 'gloam[raw]'") from error
+    exifread = needed("exifread", "raw files need exifread", "raw")
     log = logging.getLogger("exifread")
     before, log.disabled = log.disabled, True
     try:

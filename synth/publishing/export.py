@@ -21,27 +21,19 @@ from ...manifests.labels.photo_labels import BOXES
 from ...manifests.selection.plan import SPLITS
 from ...manifests.sets.info import WORK_FOLDER, SetInfo
 from ...manifests.sets.layouts.shard_tar import shard_path
-from ...manifests.sets.pair_set import PairSet, Unit, open_set, require_images
+from ...manifests.sets.pair_set import PairSet, open_set, require_images
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
+from ...manifests.sets.units import Unit
 from ...progress import Progress, Silent
 from ...storage.atomic import canonical_json, flush, sha256_bytes, write_bytes
 from ...storage.stores import as_path, place
 from ...storage.untrusted import inside
-from ..building.make_unit import sample_with_low
+from ..building.make_unit import pairs_with_lows
 from ..building.regenerate import export_layout
 from ..input_images import decode_image
 from ..kernels.png.file import encode_png
-from .trainer_files import (
-    label_path,
-    lmdb_module,
-    write_coco,
-    write_index,
-    write_lmdb,
-    write_meta,
-    write_yolo,
-    yolo_lines,
-)
-from .unit_by_unit import Note, Written, counted, write_shard, write_units
+from . import trainer_files
+from .unit_by_unit import Note, Written, write_shard, write_units
 from .video_files import Codec, export_videos
 
 DRAWS = "draws"
@@ -200,19 +192,19 @@ def _check(origin: PairSet, root: Path, form: TrainerFormat) -> None:
     if form.extra == "lmdb":
         if place(root).remote:
             raise ConfigError(f"--for {form.name}: LMDB lies in a folder of this machine")
-        lmdb_module()  # before anything is made
+        trainer_files.lmdb_module()  # before anything is made
 
 
 def _write_unit(form: TrainerFormat, unit: Unit, root: Path) -> Note:
     """Write the images of a unit; note their files and the samples' records."""
     if form.extra == "energon":
-        shard = write_shard(root, unit.name, counted(sample_with_low(unit)))
-        write_index(root, unit.name)
+        shard = write_shard(root, unit.name, pairs_with_lows(unit))
+        trainer_files.write_index(root, unit.name)
         return {"sums": shard, "records": []}
     sums: dict[str, str] = {}
     records: list[dict[str, Any]] = []
     split = form.splits[unit.split]
-    for sample in counted(sample_with_low(unit)):
+    for sample in pairs_with_lows(unit):
         names = {"split": split, "key": sample.key, "class": _class_of(sample)}
         written = {}
         for member, pattern, codec in (
@@ -230,7 +222,7 @@ def _write_unit(form: TrainerFormat, unit: Unit, root: Path) -> Note:
             written[member] = name
             sums[name] = sha256_bytes(image.data)
             if form.extra == "yolo":
-                data, name = yolo_lines(sample.record), label_path(name)
+                data, name = trainer_files.yolo_lines(sample.record), trainer_files.label_path(name)
                 write_bytes(root / name, data, durable=False)
                 sums[name] = sha256_bytes(data)
         records.append(sample.record | {"files": written})
@@ -265,15 +257,14 @@ def _finish(form: TrainerFormat, classes: list[str], written: Written) -> None:
             split: [shards[unit.name] for unit in units if unit.split == split]
             for split in form.splits
         }
-        write_meta(written, {shards[unit.name]: unit.count for unit in units}, splits)
+        trainer_files.write_meta(written, {shards[unit.name]: unit.count for unit in units}, splits)
         return
     if form.extra == "coco":
-        write_coco(written, partial(_records, written), classes)
+        trainer_files.write_coco(written, partial(_records, written), classes)
     elif form.extra == "yolo":
-        write_yolo(written, classes)
-    for split, named in form.splits.items():
-        if not any(unit.split == split for unit in units):
-            continue
+        trainer_files.write_yolo(written, classes)
+    for split in written.splits:
+        named = form.splits[split]
         written.put(f"{DRAWS}/{split}.jsonl", map(canonical_json, _records(written, split)))
         if form.extra == "meta_info":
             lines = (f"{_line(one)}\n".encode() for one in _records(written, split))
@@ -287,7 +278,7 @@ def _finish(form: TrainerFormat, classes: list[str], written: Written) -> None:
                     (one["key"], root / one["files"][member], _line(one))
                     for one in _records(written, split)
                 )
-                made = write_lmdb(root / pattern.format(split=named), images)
+                made = trainer_files.write_lmdb(root / pattern.format(split=named), images)
                 written.sums |= {str(p.relative_to(root)): digest for p, digest in made.items()}
 
 

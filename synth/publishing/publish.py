@@ -21,12 +21,12 @@ import pyarrow.parquet as pq
 from ...engines.engine import Engine
 from ...engines.local import local_engine
 from ...errors import ConfigError, SetError
-from ...manifests.labels.label_table import CLASS_LIST, LABELS
-from ...manifests.sets.info import CANDIDATES, PAIRS, PLAN, RECIPE, SET_FILE
-from ...manifests.sets.pair_set import PairSet, Unit, open_set, require_images
+from ...manifests.sets.info import PAIRS, SET_FILE
+from ...manifests.sets.pair_set import PairSet, open_set, require_images
 from ...manifests.sets.receipts import UnitFile
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...manifests.sets.tables import read_checked
+from ...manifests.sets.units import Unit
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, sha256_file
 from ...storage.stores import as_path
@@ -34,7 +34,7 @@ from ...storage.untrusted import opened, shown
 from ..analysis.contact_sheet import Tile, describe_draw, sheet, tiles_of
 from ..analysis.set_statistics import measure_set
 from ..building.draw_columns import draw_fields, with_all_columns
-from ..building.make_unit import draw_of, sample_with_low
+from ..building.make_unit import draw_of, pairs_with_lows
 from ..building.planning import parquet_bytes
 from ..building.readme import HUB_SPLITS as _SPLITS
 from ..building.readme import bibtex, code, config_of, sample_features
@@ -44,7 +44,7 @@ from ..recipes.load import recorded_recipe
 from ..recipes.mixture_recipe import single_recipes
 from ..renderers import pixels_of
 from .card import body, croissant, head
-from .unit_by_unit import FOLDER, Note, Written, counted, write_shard, write_units
+from .unit_by_unit import FOLDER, Note, Written, write_shard, write_units
 
 Format = Literal["webdataset", "parquet", "plan"]
 FORMATS = {
@@ -57,17 +57,11 @@ _MEASURED, _SHOWN, _WIDTH = 300, 4, 260
 _GROUP = 100
 """Pairs of a row group: what the Hub's viewer reads at once."""
 _IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-_COLUMNS: list[tuple[str, pa.DataType, dict[str, Any]]] = [
-    ("key", pa.string(), {"dtype": "string", "_type": "Value"}),
-    (LOW, _IMAGE, {"_type": "Image"}),
-    (NORMAL, _IMAGE, {"_type": "Image"}),
-    ("source", pa.string(), {"dtype": "string", "_type": "Value"}),
-    ("path", pa.string(), {"dtype": "string", "_type": "Value"}),
-    ("width", pa.int32(), {"dtype": "int32", "_type": "Value"}),
-    ("height", pa.int32(), {"dtype": "int32", "_type": "Value"}),
-    ("draw", pa.string(), {"dtype": "string", "_type": "Value"}),
-    ("labels", pa.string(), {"dtype": "string", "_type": "Value"}),
-]
+_TEXT, _SIDE = pa.string(), pa.int32()
+_COLUMNS = {
+    **{"key": _TEXT, LOW: _IMAGE, NORMAL: _IMAGE, "source": _TEXT, "path": _TEXT},
+    **{"width": _SIDE, "height": _SIDE, "draw": _TEXT, "labels": _TEXT},
+}
 
 
 def publish(
@@ -172,7 +166,7 @@ def _write_unit(
     """Write a unit's pictures."""
     if form == "plan":
         return {"sums": {}}
-    samples = (_with_all_keys(unit, one, paths) for one in counted(sample_with_low(unit)))
+    samples = (_with_all_keys(unit, one, paths) for one in pairs_with_lows(unit))
     if form == "parquet":
         split, number = unit.name.rpartition("-")[::2]
         name = f"data/{_SPLITS[split]}-{number}.parquet"
@@ -205,10 +199,8 @@ def _finish(
 ) -> None:
     """Write what makes the set again, then the descriptions."""
     root, info = written.root, origin.info
-    labelled = info.build.labelled
-    names = [SET_FILE, PLAN, CANDIDATES, RECIPE, PAIRS, *([LABELS, CLASS_LIST] if labelled else [])]
     pictures = [name for name in written.sums if not name.endswith(".idx")]
-    for name in names:
+    for name in (SET_FILE, PAIRS, *info.build.planned_by):
         with opened(origin.root, name) as source:
             written.put(f"{FOLDER}/{name}", iter(partial(source.read, 1 << 20), b""))
     files = [_published(written, name) for name in sorted(pictures)]
@@ -299,7 +291,7 @@ def _rows(origin: PairSet) -> list[list[Tile]]:
     taken = min(_SHOWN, len(units))
     rows = []
     for unit in (units[number * len(units) // taken] for number in range(taken)):
-        for pair in islice(sample_with_low(unit), -(-_SHOWN // taken)):
+        for pair in islice(pairs_with_lows(unit), -(-_SHOWN // taken)):
             words = tuple(describe_draw(draw_of(unit, pair), _WIDTH))
             low, normal = pixels_of(pair)
             rows.append(tiles_of(normal, low, words, pair.key, _WIDTH))
@@ -336,9 +328,12 @@ def _types(
 
 def schema() -> pa.Schema:
     """Return the columns, with what `datasets` reads of their types."""
-    features = {name: feature for name, _, feature in _COLUMNS}
+    features = {
+        name: {"_type": "Image"} if kind == _IMAGE else {"dtype": str(kind), "_type": "Value"}
+        for name, kind in _COLUMNS.items()
+    }
     about = {"huggingface": json.dumps({"info": {"features": features}})}
-    return pa.schema([(name, kind) for name, kind, _ in _COLUMNS]).with_metadata(about)
+    return pa.schema(_COLUMNS.items()).with_metadata(about)
 
 
 def write_parquet(path: Path, samples: Iterable[Sample]) -> str:
@@ -364,12 +359,9 @@ def _parquet_row(sample: Sample) -> dict[str, Any]:
         name: {"bytes": image.data, "path": f"{sample.key}.{name}.{image.suffix}"}
         for name, image in ((LOW, sample.low), (NORMAL, sample.normal))
     }
-    return images | {
-        "key": sample.key,
-        "source": record["source"],
-        "path": record["path"],
-        "width": record["width"],
-        "height": record["height"],
+    known = {name: record[name] for name in ("key", "source", "path", "width", "height")}
+    texts = {
         "draw": json.dumps(record["draw"], sort_keys=True),
         "labels": json.dumps(record["labels"], sort_keys=True) if "labels" in record else "",
     }
+    return images | known | texts

@@ -9,17 +9,7 @@ from pathlib import Path
 from ...engines.engine import Engine
 from ...engines.local import local_engine
 from ...errors import ConfigError, SetError
-from ...manifests.labels.label_table import CLASS_LIST, LABELS
-from ...manifests.sets.info import (
-    CANDIDATES,
-    PLAN,
-    RECIPE,
-    SET_FILE,
-    SetInfo,
-    read_note,
-    read_set,
-    write_note,
-)
+from ...manifests.sets.info import SET_FILE, SetInfo, read_note, read_set, write_note
 from ...manifests.sets.workspace import prepare_output
 from ...manifests.sources import Source, parse_source
 from ...progress import Progress
@@ -87,8 +77,7 @@ def rebuild(
     request = _request(info, list(sources), published)
     prepare_output(root)
     if read_note(root) is None:
-        labels = (LABELS, CLASS_LIST) if info.build.labelled else ()
-        for name in (PLAN, CANDIDATES, RECIPE, *labels):
+        for name in info.build.planned_by:
             with opened(published, name) as source, atomic_write(root / name) as copy:
                 shutil.copyfileobj(source, copy)
         write_note(root, info.build)

@@ -11,10 +11,10 @@ from typing import Any
 
 import yaml
 
-from ...errors import ConfigError
+from ...errors import needed
 from ...manifests.labels.coco import annotation_path, write_annotations
 from ...manifests.labels.photo_labels import labels_of
-from ...manifests.selection.plan import SPLITS, TRAIN, VAL
+from ...manifests.selection.plan import TRAIN, VAL
 from ...manifests.sets.layouts.extents import BLOCK
 from ...manifests.sets.layouts.shard_index import read_index
 from ...manifests.sets.layouts.shard_tar import index_path, shard_path
@@ -85,9 +85,8 @@ def write_yolo(written: Written, classes: Sequence[str]) -> None:
 
     Ultralytics asks for a validation split: in a set without one it is the training split.
     """
-    there = [split for split in SPLITS if any(unit.split == split for unit in written.units)]
     for member in (LOW, NORMAL):
-        folders = {split: f"images/{member}/{split}" for split in there}
+        folders = {split: f"images/{member}/{split}" for split in written.splits}
         begin = {TRAIN: folders.get(TRAIN, ""), VAL: folders.get(TRAIN, "")}
         value: dict[str, Any] = {**begin, **folders, "names": dict(enumerate(classes))}
         text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
@@ -97,9 +96,7 @@ def write_yolo(written: Written, classes: Sequence[str]) -> None:
 def write_coco(written: Written, records: Records, classes: Sequence[str]) -> None:
     """Write COCO's annotations of lows and of normals; names are those below their folders."""
     first = 0
-    for split in SPLITS:
-        if not any(unit.split == split for unit in written.units):
-            continue
+    for split in written.splits:
         captions = any(labels_of(record)["captions"] for record in records(split))
         for member in (LOW, NORMAL):
             for kind in ("instances", "captions")[: 1 + captions]:
@@ -153,11 +150,7 @@ def write_meta(written: Written, counts: dict[str, int], splits: dict[str, list[
 
 def lmdb_module() -> Any:
     """Return the module that writes databases. Raises ConfigError when lmdb is not installed."""
-    try:
-        import lmdb
-    except ImportError as error:
-        raise ConfigError("--for basicsr-lmdb needs lmdb: pip install 'gloam[lmdb]'") from error
-    return lmdb
+    return needed("lmdb", "--for basicsr-lmdb needs lmdb", "lmdb")
 
 
 def write_lmdb(folder: Path, images: Iterable[tuple[str, Path, str]]) -> dict[Path, str]:

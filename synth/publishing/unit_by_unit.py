@@ -5,34 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...engines.engine import Engine, check_paths, run_jobs
-from ...engines.local import count
+from ...engines.engine import Engine
 from ...errors import SetError, first_line
 from ...manifests.sets.info import PAIRS, SET_FILE, WORK_FOLDER, read_set
 from ...manifests.sets.layouts import layout_named
-from ...manifests.sets.pair_set import PairSet, Unit
+from ...manifests.sets.pair_set import PairSet
 from ...manifests.sets.problems import find_files
 from ...manifests.sets.sample import Sample
 from ...manifests.sets.tables import read_keys, read_plan
+from ...manifests.sets.units import Unit, each_unit
 from ...manifests.sets.workspace import refuse_broken_link
 from ...progress import Progress
-from ...storage.atomic import (
-    atomic_write,
-    canonical_json,
-    claim,
-    flush,
-    remove_files,
-    remove_temporaries,
-    remove_tree,
-    sha256_file,
-    write_bytes,
-)
+from ...storage import atomic
 from ...storage.locks import exclusive
 from ...storage.stores import place
-from ...storage.untrusted import UNIT_FILE, inside, parse_json, read_regular, shown
+from ...storage.untrusted import SPLITS, UNIT_FILE, inside, parse_json, read_regular, shown
 
 MARK, SUMS = "gloam.json", "SHA256SUMS"
 FOLDER = "gloam"
@@ -54,6 +45,11 @@ class Written:
     units: list[Unit]
     sums: dict[str, str]  # SHA-256 of each file, by its path
 
+    @property
+    def splits(self) -> list[str]:
+        """Splits that have units, in order."""
+        return [split for split in SPLITS if any(unit.split == split for unit in self.units)]
+
     def notes(self, split: str | None = None) -> Iterator[Note]:
         """Yield the notes of the units, or of those of a split, in order."""
         for unit in self.units:
@@ -62,9 +58,9 @@ class Written:
 
     def put(self, name: str, lines: Iterable[bytes]) -> None:
         """Write a file that goes over several units."""
-        with atomic_write(self.root / name) as handle:
+        with atomic.atomic_write(self.root / name) as handle:
             handle.writelines(lines)
-        self.sums[name] = sha256_file(self.root / name)
+        self.sums[name] = atomic.sha256_file(self.root / name)
 
 
 def write_units(
@@ -86,23 +82,20 @@ def write_units(
 
     Raises SetError when the folder holds something else, or a pair cannot be read.
     """
-    check_paths(engine, origin.root, origin.normals, root)
-    origin.check_normals()
-    if root.resolve() == origin.root.resolve():
-        raise SetError.at(root, "is the set itself; give another folder")
-    mark = canonical_json(about | {"set": origin.info.sha256, "name": origin.name})
+    origin.check_pass(engine, root)
+    mark = atomic.canonical_json(about | {"set": origin.info.sha256, "name": origin.name})
     if _done(root, mark):
         return
-    left = claim(root)
+    left = atomic.claim(root)
     work = root / WORK_FOLDER
     with exclusive(work / "lock"):
-        remove_files(left)
-        write_bytes(work / MARK, mark)
+        atomic.remove_files(left)
+        atomic.write_bytes(work / MARK, mark)
         units = [unit for unit in origin.units() if unit.count]
         missing = [unit for unit in units if not _note(root, unit).is_file()]
-        jobs = ((unit, root, write) for unit in missing)
-        unmade = sum(unit.count for unit in missing)
-        run_jobs(engine, _run, jobs, progress, "writing", total=len(origin), left=unmade)
+        done = len(origin) - sum(unit.count for unit in missing)
+        progress.stage("writing", len(origin))
+        each_unit(partial(_write_unit, write, root), missing, engine, progress.at, done)
         _move_sorted(_drafts(root), root)
         written = Written(root, units, {})
         for note in written.notes():
@@ -110,13 +103,12 @@ def write_units(
         finish(written)
         own = {name: one for name, one in written.sums.items() if not name.startswith(WORK_FOLDER)}
         written.put(SUMS, (f"{own[name]}  {name}\n".encode() for name in sorted(own)))
-        write_bytes(root / MARK, mark)
-    remove_tree(work)
+        atomic.write_bytes(root / MARK, mark)
+    atomic.remove_tree(work)
 
 
-def _run(job: tuple[Unit, Path, Writer]) -> None:
-    unit, root, write = job
-    write_bytes(_note(root, unit), canonical_json(write(unit, _drafts(root))))
+def _write_unit(write: Writer, root: Path, unit: Unit) -> None:
+    atomic.write_bytes(_note(root, unit), atomic.canonical_json(write(unit, _drafts(root))))
 
 
 def _drafts(root: Path) -> Path:
@@ -132,7 +124,7 @@ def _move_sorted(drafts: Path, root: Path) -> None:
     """
     if drafts == root or not drafts.is_dir():
         return
-    remove_temporaries(drafts)
+    atomic.remove_temporaries(drafts)
     names = sorted(path.relative_to(drafts) for path in drafts.rglob("*") if path.is_file())
     folders = dict.fromkeys(root / name.parent for name in names)
     for folder in folders:
@@ -140,7 +132,7 @@ def _move_sorted(drafts: Path, root: Path) -> None:
     for name in names:
         os.replace(drafts / name, root / name)
     for folder in folders:
-        flush(folder)
+        atomic.flush(folder)
 
 
 def _note(root: Path, unit: Unit) -> Path:
@@ -155,20 +147,13 @@ def _done(root: Path, mark: bytes) -> bool:
                 raise SetError.at(root, "holds another export; choose another folder or empty it")
             if path.parent != root:
                 return False
-            remove_tree(root / WORK_FOLDER)  # a kill may have left it
+            atomic.remove_tree(root / WORK_FOLDER)  # a kill may have left it
             return True
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise SetError.at(root, "exists and is no export; choose another folder")
     refuse_broken_link(root)
     (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
     return False
-
-
-def counted(samples: Iterable[Sample]) -> Iterator[Sample]:
-    """Count samples as a job's progress."""
-    for sample in samples:
-        yield sample
-        count()
 
 
 def write_shard(root: Path, unit: str, samples: Iterable[Sample]) -> dict[str, str]:
@@ -227,7 +212,7 @@ def _changed(root: Path, name: str, digest: str) -> Iterator[str]:
     if unit and unit[1]:
         sha256, odd = layout_named("shards").examine(root, unit[1], name)
     else:
-        sha256, odd = sha256_file(path), []
+        sha256, odd = atomic.sha256_file(path), []
     if sha256 != digest:
         yield f"{name}: was changed"
     else:
@@ -251,7 +236,7 @@ def _odd_notes(root: Path) -> Iterator[str]:
         read_keys(inside(folder, PAIRS))
         for name, facts in info.files.items():
             path = inside(folder, name)
-            if path.is_file() and sha256_file(path) != facts.sha256:
+            if path.is_file() and atomic.sha256_file(path) != facts.sha256:
                 yield f"{FOLDER}/{name}: is not that of {SET_FILE}"
     except SetError as error:
         yield str(error).removeprefix(f"{root}/")

@@ -13,13 +13,15 @@ import numpy as np
 
 from ...engines.engine import Engine
 from ...errors import ConfigError, ImageRefused, SetError
-from ...manifests.sets.pair_set import PairSet, Unit
+from ...manifests.clips.video import pyav
+from ...manifests.sets.pair_set import PairSet
+from ...manifests.sets.units import Unit
 from ...progress import Progress
 from ...storage.atomic import atomic_write, sha256_file
 from ...storage.stores import in_store
 from ..clips import frames_of
 from ..kernels.arrays import Pixels
-from .unit_by_unit import Note, counted, write_units
+from .unit_by_unit import Note, write_units
 
 Codec = Literal["ffv1", "mp4"]
 CODECS: dict[str, str] = {
@@ -51,7 +53,7 @@ def export_videos(
         raise ConfigError(f"{root}: videos are written to a folder", value=str(root))
     if not pairs.frames:
         raise SetError.at(pairs.root, "holds pairs of images, no clips")
-    _av()
+    pyav()
     write_units(
         pairs,
         root,
@@ -72,11 +74,11 @@ def _write_unit(codec: Codec, unit: Unit, root: Path) -> Note:
         _write(root / unit.split / name, frames, codec)
         sums[f"{unit.split}/{name}"] = sha256_file(root / unit.split / name)
 
-    for clip in counted(unit.pairs()):
+    for clip in unit.pairs():
         try:
             lows, normals = frames_of(clip)
         except (ImageRefused, ValueError) as error:
-            raise SetError.at(unit.root, f"{unit.name}: {clip.key}: {error}") from error
+            raise unit.fault(clip.key, str(error)) from error
         if codec == "mp4":
             both = [np.hstack(pair) for pair in zip(lows, normals, strict=True)]
             write(f"{clip.key}.mp4", both)
@@ -87,7 +89,7 @@ def _write_unit(codec: Codec, unit: Unit, root: Path) -> Note:
 
 
 def _write(path: Path, frames: Sequence[Pixels], codec: Codec) -> None:
-    av = _av()
+    av = pyav()
     kind = "mp4" if codec == "mp4" else "matroska"
     with (
         atomic_write(path) as file,
@@ -123,11 +125,3 @@ def _even(frame: Pixels) -> Pixels:
     return np.asarray(
         cv2.copyMakeBorder(frame, 0, height % 2, 0, width % 2, cv2.BORDER_REPLICATE), np.uint8
     )
-
-
-def _av() -> Any:
-    try:
-        import av
-    except ImportError as error:
-        raise ConfigError("video files need PyAV: pip install 'gloam[video]'") from error
-    return av

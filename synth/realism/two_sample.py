@@ -12,7 +12,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ...errors import ConfigError
+from ...errors import ConfigError, needed
 from ..kernels.arrays import FloatArray, IntArray
 
 FEWEST = 12
@@ -68,12 +68,7 @@ class Told:
 
 def require_classifier() -> None:
     """Refuse to begin without scikit-learn. Raises ConfigError."""
-    try:
-        import sklearn.ensemble  # noqa: F401
-    except ImportError as error:
-        raise ConfigError(
-            "the two-sample test needs scikit-learn: pip install 'gloam[realism]'"
-        ) from error
+    needed("sklearn.ensemble", "the two-sample test needs scikit-learn", "realism")
 
 
 def two_sample_test(

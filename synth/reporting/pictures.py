@@ -14,8 +14,9 @@ import numpy as np
 
 from ...errors import SetError
 from ...manifests.images.decode import read_rgb
-from ...manifests.sets.pair_set import PairSet, Unit
+from ...manifests.sets.pair_set import PairSet
 from ...manifests.sets.sample import Sample
+from ...manifests.sets.units import Unit
 from ...manifests.sources.folders import image_files
 from ..analysis.contact_sheet import brighten, brightening_gain, describe_draw
 from ..analysis.pair_statistics import LABELS

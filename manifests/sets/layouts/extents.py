@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ....errors import SetError
 from ....storage.stores import as_path, read_local_range
-from ....storage.untrusted import KEY, open_regular, read_regular, shown, unreadable
+from ....storage.untrusted import KEY, open_regular, read_regular, reason_of, shown
 from ...images.opening import byte_limit
 
 
@@ -49,7 +49,7 @@ class Extent:
             else:
                 data = read_local_range(self.path, self.offset, self.size)
         except OSError as error:
-            raise unreadable(self.path, error) from error
+            raise SetError.at(self.path, reason_of(error)) from error
         if len(data) != self.size:
             raise SetError.at(
                 self.path, "ends inside an image; gloam verify the set, gloam build mends it"
@@ -145,7 +145,7 @@ class TarKeys:
                 with open_regular(path, buffering=0) as handle:
                     held = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ)
             except OSError as error:
-                raise unreadable(path, error) from error
+                raise SetError.at(path, reason_of(error)) from error
             except ValueError:  # it is empty
                 return b""
             self._maps[path] = held

@@ -17,7 +17,7 @@ from typing import Any
 from ....errors import SetError
 from ....storage.atomic import atomic_write, canonical_json, flush, sha256_bytes, write_bytes
 from ....storage.stores import AT_ONCE, in_store, map_concurrent
-from ....storage.untrusted import inside, read_file, read_regular, unreadable
+from ....storage.untrusted import inside, naming, read_file, read_regular
 from ...labels.photo_labels import MASK
 from ..info import WORK_FOLDER
 from ..receipts import Receipt, UnitFile, file_of
@@ -203,11 +203,8 @@ class Files:
 
 def _refuse_links(root: Path, folder: str) -> None:
     """Refuse a folder of images that DALI reads by itself, where one is no regular file."""
-    try:
-        with os.scandir(inside(root, folder)) as found:
-            odd = next((one for one in found if not one.is_file(follow_symlinks=False)), None)
-    except OSError as error:
-        raise unreadable(root / folder, error) from error
+    with naming(root / folder), os.scandir(inside(root, folder)) as found:
+        odd = next((one for one in found if not one.is_file(follow_symlinks=False)), None)
     if odd is not None:
         inside(root, f"{folder}/{odd.name}")
         if not os.path.isfile(odd.path):

@@ -17,8 +17,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from ....errors import SetError
-from ....storage.untrusted import ENDING, KEY, MOST_BYTES, SAMPLE_NAME, odd_name, read_file, shown
+from ....storage.untrusted import (
+    ENDING,
+    KEY,
+    MOST_BYTES,
+    SAMPLE_NAME,
+    naming,
+    odd_name,
+    read_file,
+    shown,
+)
 from ..sample import split_ending
 from .extents import BLOCK
 
@@ -65,15 +73,13 @@ def read_members(path: Path, tar_bytes: int | None = None) -> Members:
     Raises SetError when it is missing, not an index of version 1.2, or names what a shard cannot
     hold.
     """
-    try:
+    with naming(path, ValueError, what=f"not a DALI index of {INDEX_VERSION}: "):
         first, _, body = read_file(path).decode("ascii").partition("\n")
         lines = body.removesuffix("\n").split("\n") if body else []
         if first != f"{INDEX_VERSION} {len(lines)}" or body[-1:] not in ("", "\n"):
             raise ValueError(f"first line says {shown(first)}, {len(lines)} samples follow")
         words = body.removesuffix("\n").replace("\n", " ").split(" ") if body else []
         return _members(words, lines, MOST_BYTES if tar_bytes is None else tar_bytes)
-    except ValueError as error:
-        raise SetError.at(path, f"not a DALI index of {INDEX_VERSION}: {error}") from error
 
 
 def _members(words: list[str], lines: list[str], tar_bytes: int) -> Members:

@@ -20,33 +20,15 @@ import pyarrow as pa
 
 from ....engines.process import available_cores
 from ....errors import SetError
+from ....storage import untrusted
 from ....storage.atomic import sha256_bytes, sha256_file
 from ....storage.stores import in_store, map_concurrent
-from ....storage.untrusted import (
-    ENDING,
-    KEY,
-    MOST_BYTES,
-    inside,
-    odd_name,
-    open_regular,
-    read_regular,
-    unreadable,
-)
 from ..receipts import Receipt, read_receipt
 from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
+from . import shard_tar
 from .extents import Extents, Keys, TarKeys, Tarred, Texts
 from .layout import list_path, read_list, write_list
 from .shard_index import INDEX_VERSION, Columns, Member, read_columns, read_index
-from .shard_tar import (
-    Examined,
-    ShardWriter,
-    examine_shard,
-    glance_shard,
-    index_name,
-    index_path,
-    shard_name,
-    shard_path,
-)
 
 _MANY = 256  # units that are worth threads
 Whole = npt.NDArray[np.uint32]
@@ -60,42 +42,43 @@ class Shards:
     name = "shards"
     reader = "webdataset"
 
-    def writer(self, root: Path, unit: str) -> ShardWriter:
+    def writer(self, root: Path, unit: str) -> shard_tar.ShardWriter:
         """Begin to write a unit."""
-        return ShardWriter(root, unit)
+        return shard_tar.ShardWriter(root, unit)
 
     def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
         """Yield the records of a shard in order, found by its index, without reading its images."""
-        path = shard_path(root, receipt.unit)
-        try:
-            with open_regular(path) as handle:
-                samples = read_index(index_path(root, receipt.unit), _size(path))
-                for sample in samples:
-                    handle.seek(sample[0].offset)
-                    name, data = sample[0].name, handle.read(sample[0].size)
-                    yield parse_record(data, f"{path}: {name}", name.partition(".")[0])
-        except OSError as error:
-            raise unreadable(path, error) from error
+        path = shard_tar.shard_path(root, receipt.unit)
+        with untrusted.naming(path), untrusted.open_regular(path) as handle:
+            samples = read_index(shard_tar.index_path(root, receipt.unit), _size(path))
+            for sample in samples:
+                handle.seek(sample[0].offset)
+                name, data = sample[0].name, handle.read(sample[0].size)
+                yield parse_record(data, f"{path}: {name}", name.partition(".")[0])
 
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
         """Yield the samples of a shard in order, whole; see `read_samples`."""
-        return read_samples(shard_path(root, receipt.unit))
+        return read_samples(shard_tar.shard_path(root, receipt.unit))
 
-    def examine(self, root: Path, unit: str, path: str) -> Examined:
+    def examine(self, root: Path, unit: str, path: str) -> shard_tar.Examined:
         """Read a shard through, by its index; the index itself for its checksum."""
         if path.endswith(".tar"):
-            return examine_shard(root, unit)
-        return Examined(sha256_file(inside(root, path)), [])
+            return shard_tar.examine_shard(root, unit)
+        return shard_tar.Examined(sha256_file(untrusted.inside(root, path)), [])
 
     def glance(self, root: Path, receipt: Receipt) -> list[tuple[str, str]]:
         """Compare the index with the receipt, and some headers of the tar with the index."""
-        return glance_shard(root, receipt)
+        return shard_tar.glance_shard(root, receipt)
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
         """List the damaged members of a shard, by the checksums in its records."""
         try:
-            tar = read_regular(inside(root, path), MOST_BYTES)
-            index = read_index(index_path(root, unit), len(tar)) if path.endswith(".tar") else []
+            tar = untrusted.read_regular(untrusted.inside(root, path), untrusted.MOST_BYTES)
+            index = (
+                read_index(shard_tar.index_path(root, unit), len(tar))
+                if path.endswith(".tar")
+                else []
+            )
         except (SetError, OSError):
             return []
         return [found for sample in index for found in _damage(tar, sample, path)]
@@ -108,8 +91,8 @@ class Shards:
         """
         units = [receipt.unit for receipt in receipts]
         return [
-            write_list(root, f"{split}-shards", map(shard_name, units)),
-            write_list(root, f"{split}-indexes", map(index_name, units)),
+            write_list(root, f"{split}-shards", map(shard_tar.shard_name, units)),
+            write_list(root, f"{split}-indexes", map(shard_tar.index_name, units)),
         ]
 
     def check(
@@ -119,7 +102,7 @@ class Shards:
         for _ in _columns(root, units, (), False):
             pass
         path = list_path(root, f"{split}-shards")
-        lines, expected = read_list(path), [shard_name(unit) for unit in units]
+        lines, expected = read_list(path), [shard_tar.shard_name(unit) for unit in units]
         if lines != expected:
             strange = sorted(set(lines) - set(expected)) or ["its order"]
             raise SetError.at(
@@ -146,7 +129,7 @@ class Shards:
                 sizes.append(np.ascontiguousarray(part.sizes[:, k]))
         pa.default_memory_pool().release_unused()
         starts = np.cumsum([0, *counts[:-1]], dtype=np.int64).tolist()
-        paths = tuple(str(shard_path(root, unit)) for unit in units)
+        paths = tuple(str(shard_tar.shard_path(root, unit)) for unit in units)
         members: list[Extents] = [
             Tarred(paths, starts, _joined(blocks), _joined(sizes)) for blocks, sizes in parts
         ]
@@ -186,7 +169,7 @@ def _columns(
                 try:
                     read_columns([text], [size], names, named)
                 except (ValueError, IndexError) as own:
-                    path = index_path(root, unit)
+                    path = shard_tar.index_path(root, unit)
                     raise SetError.at(
                         path, f"not a DALI index of {INDEX_VERSION} of this set: {own}"
                     ) from error
@@ -198,20 +181,20 @@ def _read_unit(root: Path, unit: str) -> tuple[bytes, int]:
     """Read a unit's index and its tar's size. Raises SetError for others than the receipt's."""
     receipt = read_receipt(root, unit)
     facts = {file.path: file for file in receipt.files}
-    tar, index = shard_path(root, unit), index_path(root, unit)
+    tar, index = shard_tar.shard_path(root, unit), shard_tar.index_path(root, unit)
     try:
         # A store answers a range beyond what lies there with an error: its tars are not asked for.
-        stored = in_store(root) and shard_name(unit) in facts
-        size = facts[shard_name(unit)].bytes if stored else _size(tar)
-        text = read_regular(index)
+        stored = in_store(root) and shard_tar.shard_name(unit) in facts
+        size = facts[shard_tar.shard_name(unit)].bytes if stored else _size(tar)
+        text = untrusted.read_regular(index)
     except OSError as error:
         path = index if error.filename == str(index) else tar
         raise SetError.at(
             path, f"{error.strerror or error}; gloam build with the set's options makes it again"
         ) from error
     for path, name, right in (
-        (tar, shard_name(unit), lambda file: file.bytes == size),
-        (index, index_name(unit), lambda file: file.sha256 == sha256_bytes(text)),
+        (tar, shard_tar.shard_name(unit), lambda file: file.bytes == size),
+        (index, shard_tar.index_name(unit), lambda file: file.sha256 == sha256_bytes(text)),
     ):
         if name not in facts or not right(facts[name]):
             raise SetError.at(
@@ -236,7 +219,7 @@ def read_samples(path: Path) -> Iterator[Sample]:
     """
     try:
         size = _size(path)
-        with open_regular(path) as tar, tarfile.open(fileobj=tar, mode="r:") as archive:
+        with untrusted.open_regular(path) as tar, tarfile.open(fileobj=tar, mode="r:") as archive:
             members: list[tuple[str, bytes]] = []
             names: list[str] = []  # of a sample's members, as of the first one
             for header in archive:
@@ -261,8 +244,8 @@ def read_samples(path: Path) -> Iterator[Sample]:
 def _check_header(header: tarfile.TarInfo, tar_bytes: int, path: Path) -> None:
     """Refuse a member that no shard holds, before anything is read of it."""
     key, _, end = header.name.partition(".")
-    if not KEY.match(key) or not ENDING.match(end):
-        raise SetError.at(path, odd_name(header.name, "is no file of a sample"))
+    if not untrusted.KEY.match(key) or not untrusted.ENDING.match(end):
+        raise SetError.at(path, untrusted.odd_name(header.name, "is no file of a sample"))
     if not header.isreg() or header.issparse() or header.offset_data + header.size > tar_bytes:
         raise SetError.at(path, f"{header.name} is not a complete regular file")
 

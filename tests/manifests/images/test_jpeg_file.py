@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from gloam.errors import ImageRefused
 from gloam.manifests.images.decode import decode
 from gloam.manifests.images.header import read_header
 from gloam.manifests.images.jpeg_file import MAX_SCANS, jpeg_quality
-from gloam.manifests.images.normals import load_normal, load_undecoded
+from gloam.manifests.images.normals import load_normal
 from gloam.manifests.selection.measures import measure
 
 from .making import as_readers_show, exif_block, jpeg_of_factors, jpeg_with, segment_of
@@ -38,7 +39,7 @@ def test_lossless_and_hierarchical_jpegs_never_reach_a_decoder(
     data = framed_as(encoded(photograph(1, 480, 360), "JPEG"), marker)
     for refuse in (
         load_normal,
-        load_undecoded,
+        partial(load_normal, decoded=False),
         read_header,
         lambda data: measure(data, 10**6),
         lambda data: decode(data, "jpg"),
@@ -105,7 +106,7 @@ def test_oddities_that_leave_the_pixels_whole_are_kept(
     assert (normal.data, normal.converted) == (data, "")
     assert np.array_equal(normal.pixels, load_normal(whole).pixels)
     assert measure(data, 10**6) == measure(whole, 10**6)
-    assert load_undecoded(data).data == data
+    assert load_normal(data, decoded=False).data == data
     for theirs in as_readers_show(data):
         assert np.abs(theirs.astype(int) - normal.pixels).max() <= 1
 
@@ -179,7 +180,7 @@ def test_every_sampling_factor_is_read_as_other_readers_read_it(
     assert len(np.unique(normal.pixels)) > 3
     for theirs in as_readers_show(data):
         assert np.array_equal(theirs, normal.pixels)
-    assert load_undecoded(data).data == data
+    assert load_normal(data, decoded=False).data == data
     assert measure(data, 10**6).mean > 0
     cut = data[: len(data) - 6]
     for damaged in (cut, cut + b"\xff\xd9", data[:-2] + bytes(range(1, 99)) + data[-2:]):

@@ -18,6 +18,7 @@ from gloam.manifests.sets.layouts.shard_tar import index_path, shard_path
 from gloam.manifests.sets.problems import Kind, Problem, check_unit
 from gloam.manifests.sets.receipts import receipt_path
 from gloam.manifests.sets.sample import Sample
+from gloam.manifests.sets.units import Unit
 from gloam.manifests.sets.workspace import missing_units
 
 UNIT = "train-000000"
@@ -36,7 +37,9 @@ def layout(request: pytest.FixtureRequest) -> str:
 
 
 def kinds(root: Path, layout: str, checksums: bool = True) -> list[tuple[str, Kind]]:
-    return [(found.where, found.kind) for found in check_unit(root, layout, UNIT, checksums)[1]]
+    return [
+        (found.where, found.kind) for found in check_unit(Unit(root, layout, UNIT), checksums)[1]
+    ]
 
 
 def test_nothing_is_wrong_with_what_was_published(
@@ -75,7 +78,7 @@ def test_the_damaged_member_of_a_shard_is_named(tmp_path: Path, rich: list[Sampl
         data[read_index(index_path(tmp_path, UNIT))[sample][member].offset] ^= 1
     path.write_bytes(data)
     tar = f"shards/{UNIT}.tar"
-    assert [str(problem) for problem in check_unit(tmp_path, "shards", UNIT, True)[1]] == [
+    assert [str(problem) for problem in check_unit(Unit(tmp_path, "shards", UNIT), True)[1]] == [
         f"{tar}: {name}: is damaged (its SHA-256 differs from its record's)"
         for name in (f"{rich[0].key}.cls", f"{rich[2].key}.boxes.npy")
     ]
@@ -90,7 +93,7 @@ def test_a_receipt_of_another_format_is_a_problem_of_one_line(
     path = receipt_path(tmp_path, UNIT)
     path.parent.mkdir()
     path.write_text(json.dumps({"format": version}))
-    (problem,) = check_unit(tmp_path, layout, UNIT, True)[1]
+    (problem,) = check_unit(Unit(tmp_path, layout, UNIT), True)[1]
     assert problem.kind is Kind.RECEIPT
     assert problem.where == f"receipts/{UNIT}.json"
     assert problem.what.startswith(f"written by {word} gloam (format {version}")

@@ -128,7 +128,7 @@ def test_building_one_compiles_nothing(photographs, tmp_path):
     code = f"""
 from pathlib import Path
 import gloam
-from gloam.synth.building import preload
+from gloam.synth.building import make_unit
 from gloam.synth.kernels import camera, chroma, exposure, sensor
 from gloam.synth.kernels.png import deflate, filters
 gloam.build(
