@@ -102,8 +102,8 @@ def _binned(features: FloatArray) -> FloatArray:
     columns = features.reshape(-1, features.shape[2]).T.copy()
     for column in columns:
         known = np.isfinite(column)
-        edges = np.quantile(column[known], _EDGES) if known.any() else []
-        column[known] = np.searchsorted(edges, column[known])
+        if known.any():
+            column[known] = np.searchsorted(np.quantile(column[known], _EDGES), column[known])
         column[~known] = np.nan
     return columns.T.reshape(features.shape)
 
