@@ -22,13 +22,14 @@ Single = npt.NDArray[np.float32]
 _SIDE, _CELL = 256, 4
 """Longer side of the copies that are compared, and pixels of a cell of them."""
 _SHOWN = 6, 246
-_EV, _LEVELS, _LEAST_EV = 0.5, 18.0, 0.2
-"""What a place differs by: so many EV, or so many levels that are some EV."""
+_EV, _LEAST_LEVELS = 0.5, 6.0
+_LEVELS, _LEAST_EV = 18.0, 0.2
+"""What a place differs by: EV that are some levels, or levels that are some EV."""
 _CORRELATION = 0.6  # of its edges with another frame's, at most
 _FEWEST_CELLS = 8
-"""Connected cells that differ, beyond the median of the other frames. Of 989 frames that a camera
-took 1 in 70 do (people and cars in them); of objects, white, dark, textured or moved within the
-picture, a tenth to a fifth of the longer side high, 77 of 80 are found."""
+"""Connected cells that differ, beyond the median of the other frames. Of 993 frames that a camera
+took 1 in 50 do, some with people and cars in them; of objects, white, dark, textured or moved
+within the picture, a tenth to a fifth of the longer side high, 63 of 66 are found."""
 _AROUND, _FINE = 5.0, 2.0  # pixels of the copies: edges are of one, what is off of the other
 _NEIGHBOURS = 3  # frames to either side by exposure that one is compared with
 _LEAST_SHOWN = 0.03
@@ -67,7 +68,8 @@ class _Small:
         self.mask = ((self.levels > _SHOWN[0]) & (self.levels < _SHOWN[1])).astype(np.float32)
         self.light = LOG_LIGHT[self.levels]
         share = np.maximum(_smooth(self.mask), 1e-3)
-        self.edges: Single = (self.light - _smooth(self.light * self.mask) / share) * self.mask
+        fine = self.light - _smooth(self.light * self.mask) / share
+        self.edges = np.asarray(fine * self.mask, np.float32)
 
 
 def _smooth(image: Single, by: float = _AROUND) -> Single:
@@ -91,7 +93,7 @@ def _differs(planes: list[list[_Small]], number: int) -> FloatArray:
             warnings.simplefilter("ignore", RuntimeWarning)  # of cells that no frame shows
             ev, levels = (np.nanmin(np.abs(part), axis=0) for part in parts[:2])
             alike = np.nanmax(parts[2], axis=0)
-        off = (ev > _EV) | ((levels > _LEVELS) & (ev > _LEAST_EV))
+        off = ((ev > _EV) & (levels > _LEAST_LEVELS)) | ((levels > _LEVELS) & (ev > _LEAST_EV))
         found = np.maximum(found, off & (alike < _CORRELATION))
     return found
 
@@ -99,23 +101,23 @@ def _differs(planes: list[list[_Small]], number: int) -> FloatArray:
 def _compare(own: _Small, other: _Small) -> tuple[Single, Single, Single] | None:
     """Return by how many EV and levels a plane is off, and how edges correlate; NaN for unknown.
 
-    What is white in the other is to be at least as light as its curve ends, what is black at most.
+    Places that are white in the other are as light as its curve's end at least, black ones at most.
     """
     curve = _curve(other.levels, own.levels)
     if other.mask.mean() < _LEAST_SHOWN or curve is None:
         return None
     due = curve[other.levels]
     levels = own.levels - due
-    light = own.light - LOG_LIGHT[np.rint(due).astype(np.uint8)]
+    ev = own.light - LOG_LIGHT[np.rint(due).astype(np.uint8)]
     white, black = other.levels == _SHOWN[1], other.levels == _SHOWN[0]
     known = np.where(white, levels < 0, np.where(black, levels > 0, True)).astype(np.float32)
     mask = own.mask * other.mask
     share = _smooth(mask) + 1e-4
     a, b = own.edges * mask, other.edges * mask
     strength = (_smooth(a * a) / share + 2e-3) * (_smooth(b * b) / share + 2e-3)
-    alike = _smooth(a * b) / share / np.sqrt(strength)
+    alike = np.asarray(_smooth(a * b) / share / np.sqrt(strength), np.float32)
     seen = np.where(_cells(known) > 0.5, np.float32(1), np.float32(np.nan))
-    off = [_cells(_smooth(by.astype(np.float32), _FINE)) * seen for by in (light, levels)]
+    off = [_cells(_smooth(by.astype(np.float32), _FINE)) * seen for by in (ev, levels)]
     return off[0], off[1], _cells(alike) * seen
 
 
@@ -123,8 +125,8 @@ def _curve(levels: Pixels, others: Pixels) -> FloatArray | None:
     """Return the median level of `others` at each of 256 of `levels`, never falling."""
     both = np.bincount(levels.ravel().astype(np.intp) * 256 + others.ravel(), minlength=1 << 16)
     counts = both.reshape(256, 256)[_SHOWN[0] + 1 : _SHOWN[1]].astype(np.float64)
-    counts = cv2.boxFilter(counts, -1, (1, 5), normalize=False, borderType=cv2.BORDER_CONSTANT)
-    below = np.cumsum(counts, axis=1)
+    near = cv2.boxFilter(counts, -1, (1, 5), normalize=False, borderType=cv2.BORDER_CONSTANT)
+    below = np.cumsum(near, axis=1)
     known = np.flatnonzero(below[:, -1] >= _FEWEST_PIXELS)
     if len(known) < 3:
         return None
