@@ -224,8 +224,7 @@ def _pairs_of(job: _Job) -> _Made:
     places = dict(zip(kept, align([greys[path] for path in kept]), strict=True))
     notes |= {path: "cannot be aligned" for path in kept if np.isnan(places[path]).any()}
     kept = [path for path in kept if path not in notes]
-    most = max(1, (len(kept) - 1) // 2)  # where half stand out, all of the scene moves
-    for _ in range(most):
+    for _ in range(max(1, len(kept) - FEWEST)):
         if len(kept) < FEWEST:
             break
         first = places[kept[len(kept) // 2]]

@@ -1,6 +1,6 @@
 """Frames in which something moved.
 
-A frame's light is a function of another one's at equal places, in grey and in each colour. Where
+A frame's light is a function of another one's at equal places, in each colour. Where
 each of the others says, by such curves, that a place should be lighter or darker, and its edges are
 those of none, something stands there that did not before. Leaves, water and people move in all
 frames: what counts is by how much one stands out from the others.
@@ -22,16 +22,18 @@ Single = npt.NDArray[np.float32]
 _SIDE, _CELL = 256, 4
 """Longer side of the copies that are compared, and pixels of a cell of them."""
 _SHOWN = 6, 246
-_EV, _LEVELS, _LEAST_EV = 0.5, 18.0, 0.2
-"""What a place differs by: so many EV, or so many levels that are some EV."""
-_CORRELATION = 0.5  # of its edges with another frame's, at most
-_FEWEST_CELLS = 12
-"""Connected cells that differ, beyond the median of the other frames. Of 190 frames that a camera
-took 1 % do (people and cars in them); of ellipses of other pictures pasted in, a tenth to a fifth
-of the longer side wide, 96 % are found (49 of 51)."""
-_AROUND = 5.0  # pixels of the copies
+_EV, _LEAST_LEVELS = 0.5, 6.0
+_LEVELS, _LEAST_EV = 18.0, 0.2
+"""What a place differs by: EV that are some levels, or levels that are some EV."""
+_CORRELATION = 0.6  # of its edges with another frame's, at most
+_FEWEST_CELLS = 8
+"""Connected cells that differ, beyond the median of the other frames. Of 993 frames that a camera
+took 1 in 50 do, some with people and cars in them; of objects, white, dark, textured or moved
+within the picture, a tenth to a fifth of the longer side high, 63 of 66 are found."""
+_AROUND, _FINE = 5.0, 2.0  # pixels of the copies: edges are of one, what is off of the other
 _NEIGHBOURS = 3  # frames to either side by exposure that one is compared with
 _LEAST_SHOWN = 0.03
+_FEWEST_PIXELS = 30  # of a level of a curve
 
 
 def find_moved(frames: list[Pixels]) -> int | None:
@@ -51,31 +53,27 @@ def find_moved(frames: list[Pixels]) -> int | None:
 
 
 def _planes(pixels: Pixels) -> list[Pixels]:
-    """Return a small copy's grey, red, green and blue levels."""
+    """Return a small copy's red, green and blue levels."""
     scale = min(1.0, _SIDE / max(pixels.shape))
     size = max(1, round(pixels.shape[1] * scale)), max(1, round(pixels.shape[0] * scale))
     small = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)
-    planes = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), *cv2.split(small)
-    return [np.asarray(plane, np.uint8) for plane in planes]
+    return [np.asarray(plane, np.uint8) for plane in cv2.split(small)]
 
 
 class _Small:
     """A plane of a small copy: its levels, where it shows something, and its edges."""
 
     def __init__(self, plane: Pixels) -> None:
-        self.levels = np.asarray(cv2.GaussianBlur(plane, (0, 0), 1.0), np.uint8)
-        self.shown = (self.levels > _SHOWN[0]) & (self.levels < _SHOWN[1])
-        mask = self.shown.astype(np.float32)
-        log_light = LOG_LIGHT[self.levels]
-        self.edges: Single = (log_light - _smooth(log_light * mask) / _share(mask)) * mask
+        self.levels = np.clip(np.asarray(cv2.GaussianBlur(plane, (0, 0), 1.0), np.uint8), *_SHOWN)
+        self.mask = ((self.levels > _SHOWN[0]) & (self.levels < _SHOWN[1])).astype(np.float32)
+        self.light = LOG_LIGHT[self.levels]
+        share = np.maximum(_smooth(self.mask), 1e-3)
+        fine = self.light - _smooth(self.light * self.mask) / share
+        self.edges = np.asarray(fine * self.mask, np.float32)
 
 
-def _smooth(image: Single) -> Single:
-    return np.asarray(cv2.GaussianBlur(image, (0, 0), _AROUND), np.float32)
-
-
-def _share(mask: Single) -> Single:
-    return np.maximum(_smooth(mask), 1e-3)
+def _smooth(image: Single, by: float = _AROUND) -> Single:
+    return np.asarray(cv2.GaussianBlur(image, (0, 0), by), np.float32)
 
 
 def _differs(planes: list[list[_Small]], number: int) -> FloatArray:
@@ -95,7 +93,7 @@ def _differs(planes: list[list[_Small]], number: int) -> FloatArray:
             warnings.simplefilter("ignore", RuntimeWarning)  # of cells that no frame shows
             ev, levels = (np.nanmin(np.abs(part), axis=0) for part in parts[:2])
             alike = np.nanmax(parts[2], axis=0)
-        off = (ev > _EV) | ((levels > _LEVELS) & (ev > _LEAST_EV))
+        off = ((ev > _EV) & (levels > _LEAST_LEVELS)) | ((levels > _LEVELS) & (ev > _LEAST_EV))
         found = np.maximum(found, off & (alike < _CORRELATION))
     return found
 
@@ -103,50 +101,38 @@ def _differs(planes: list[list[_Small]], number: int) -> FloatArray:
 def _compare(own: _Small, other: _Small) -> tuple[Single, Single, Single] | None:
     """Return by how many EV and levels a plane is off, and how edges correlate; NaN for unknown.
 
-    White that should be far from it counts as well, and black.
+    Places that are white in the other are as light as its curve's end at least, black ones at most.
     """
-    both = own.shown & other.shown
-    if both.mean() < _LEAST_SHOWN:
+    curve = _curve(other.levels, own.levels)
+    if other.mask.mean() < _LEAST_SHOWN or curve is None:
         return None
-    curve = _curve(other.levels[both], own.levels[both])
-    if curve is None:
-        return None
-    due = np.clip(curve, *_SHOWN)[other.levels]
-    cut = (own.levels >= _SHOWN[1]) & (due < 150) | (own.levels <= _SHOWN[0]) & (due > 30)
-    used = (both | other.shown & cut) & ~np.isnan(due)
-    mask = used.astype(np.float32)
-    shown = np.clip(own.levels, *_SHOWN)
-    due = np.where(used, due, shown)
-    light = LOG_LIGHT[shown] - LOG_LIGHT[np.rint(due).astype(np.uint8)]
+    due = curve[other.levels]
+    levels = own.levels - due
+    ev = own.light - LOG_LIGHT[np.rint(due).astype(np.uint8)]
+    white, black = other.levels == _SHOWN[1], other.levels == _SHOWN[0]
+    known = np.where(white, levels < 0, np.where(black, levels > 0, True)).astype(np.float32)
+    mask = own.mask * other.mask
     share = _smooth(mask) + 1e-4
-    off = [
-        _smooth(np.where(used, by, 0).astype(np.float32)) / share
-        for by in (light, shown.astype(np.float32) - due)
-    ]
     a, b = own.edges * mask, other.edges * mask
     strength = (_smooth(a * a) / share + 2e-3) * (_smooth(b * b) / share + 2e-3)
     alike = np.asarray(_smooth(a * b) / share / np.sqrt(strength), np.float32)
-    seen = np.where(_cells(mask) > 0.5, np.float32(1), np.float32(np.nan))
-    return _cells(off[0]) * seen, _cells(off[1]) * seen, _cells(alike) * seen
+    seen = np.where(_cells(known) > 0.5, np.float32(1), np.float32(np.nan))
+    off = [_cells(_smooth(by.astype(np.float32), _FINE)) * seen for by in (ev, levels)]
+    return off[0], off[1], _cells(alike) * seen
 
 
 def _curve(levels: Pixels, others: Pixels) -> FloatArray | None:
-    """Return the median level of `others` at each of 256 of `levels`, never falling.
-
-    NaN below and above those that are there.
-    """
-    order = np.argsort(levels, kind="stable")
-    levels, others = levels[order], others[order]
-    ends = np.searchsorted(levels, np.arange(257))
-    known = {}
-    for level in range(256):
-        first, last = ends[max(level - 2, 0)], ends[min(level + 3, 256)]
-        if last - first >= 30:
-            known[level] = float(np.median(others[first:last]))
-    if len(known) < 5:
+    """Return the median level of `others` at each of 256 of `levels`, never falling."""
+    both = np.bincount(levels.ravel().astype(np.intp) * 256 + others.ravel(), minlength=1 << 16)
+    counts = both.reshape(256, 256)[_SHOWN[0] + 1 : _SHOWN[1]].astype(np.float64)
+    near = cv2.boxFilter(counts, -1, (1, 5), normalize=False, borderType=cv2.BORDER_CONSTANT)
+    below = np.cumsum(near, axis=1)
+    known = np.flatnonzero(below[:, -1] >= _FEWEST_PIXELS)
+    if len(known) < 3:
         return None
-    levels_known, medians = list(known), np.maximum.accumulate(list(known.values()))
-    return np.interp(np.arange(256), levels_known, medians, left=np.nan, right=np.nan)
+    medians = (below[known] < below[known, -1:] / 2).sum(axis=1)
+    levels_known = known + _SHOWN[0] + 1
+    return np.interp(np.arange(256), levels_known, np.maximum.accumulate(medians))
 
 
 def _cells(image: Single) -> Single:
