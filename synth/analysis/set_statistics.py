@@ -229,7 +229,8 @@ def _measure_unit(unit: Unit) -> tuple[list[_Pair], list[TransferPoint], list[st
             if isinstance(drawn, CameraDraw):
                 points += transfer_points(low, normal, drawn)
     except SetError as error:
-        damaged.append(f"{unit.name}: {str(error).removeprefix(f'{unit.root}/')}")
+        what = str(error).removeprefix(f"{unit.root}/")
+        damaged.append(what if what.startswith(unit.name) else f"{unit.name}: {what}")
     return found, points, damaged
 
 

@@ -71,7 +71,7 @@ def zeros(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "damage", "says"),
     [
-        ("shards/train-000000.tar", zeros, "train-000000: holds 0 of"),
+        ("shards/train-000000.tar", zeros, "train-000000: holds 0 pairs, its receipt"),
         ("shards/train-000000.tar", lambda path: path.write_bytes(path.read_bytes()[:9000]), ""),
         ("shards/train-000000.tar", Path.unlink, "No such file"),
         ("shards/train-000000.idx", zeros, "is not as it was written"),
