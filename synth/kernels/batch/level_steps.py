@@ -9,7 +9,6 @@ from ..types import f32, f64, i64, u32
 from .map_planes import LEVELS
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
-_LEAST_WIDTH = 1e-9
 
 
 @scalar
@@ -22,7 +21,12 @@ def _encoded_level(draw, place, log_light):
 
 @scalar
 def level_step(number, place, batch, maps):
-    """Fill a level of the encoding table; see `noise_map.as_rounded` where pixels are rounded."""
+    """Fill a level of the encoding table.
+
+    Where pixels are rounded by an 8-bit table, which steps from cell to cell, levels are those
+    whose rounding is at the very light where the low's is: where a level is a dozen cells wide, its
+    variance is off by some percent else. Chroma smoothing takes finer levels, and rounds after it.
+    """
     cell, last = i64(place), i64(ENCODE_CELLS - 1)
     draw = batch.draws[batch.images[number].draw]
     if draw.taps > 0:
@@ -50,20 +54,21 @@ def level_step(number, place, batch, maps):
 @scalar
 def width_thread_count(image, draw, maps):
     """Count the levels of an image."""
-    return u32(LEVELS if image.height > 0 else 0)
+    return u32(LEVELS if image.height > 0 and maps.in_light > 0 else 0)
 
 
 @scalar
 def width_step(number, place, batch, maps):
-    """Find the light that a level is wide; see `noise_map.lights_of_levels`."""
-    levels, level = maps.levels[number], f64(place)
-    width = _edge_of_level(level + 0.5, levels) - _edge_of_level(level - 0.5, levels)
-    maps.widths[number, i64(place)] = f32(max(width, _LEAST_WIDTH))
+    """Find the light that a level is wide."""
+    level, levels = f64(place), maps.levels[number]
+    maps.widths[number, place] = light_of_level(level + 0.5, levels) - light_of_level(
+        level - 0.5, levels
+    )
 
 
 @scalar
-def _cell_of_level(level, levels):
-    """Return the encoding table's cell of a level, and the share of the way to the next one."""
+def light_of_level(level, levels):
+    """Return the light of a level."""
     first, end = 0, levels.shape[0]  # of the places above it
     while first < end:
         middle = (first + end) // 2
@@ -73,22 +78,6 @@ def _cell_of_level(level, levels):
             end = middle
     cell = min(max(first - 1, 0), levels.shape[0] - 2)
     rise = f64(levels[cell + 1]) - f64(levels[cell])
-    share = (level - f64(levels[cell])) / rise if rise > 0.0 else 1.0  # of the last one
-    return cell, min(max(share, 0.0), 1.0)
-
-
-@scalar
-def light_of_level(level, levels):
-    """Return the light of a level."""
-    cell, share = _cell_of_level(level, levels)
-    root = f32(cell + share) / f32(levels.shape[0] - 1)
+    share = (f64(level) - f64(levels[cell])) / rise if rise > 0.0 else 1.0  # of the last one
+    root = f32(cell + min(max(share, 0.0), 1.0)) / f32(levels.shape[0] - 1)
     return root * root
-
-
-@scalar
-def _edge_of_level(level, levels):
-    """Return the light of a level, on a straight line within a cell."""
-    cell, share = _cell_of_level(level, levels)
-    last = f64(levels.shape[0] - 1)
-    below, above = cell / last, (cell + 1) / last
-    return below * below + (above * above - below * below) * share
