@@ -18,7 +18,7 @@ from .types import f32, i32, u32
 
 ROUNDING = f32(1 / 12)
 """Variance of rounding to whole numbers."""
-LIGHTS, DARKEST = 520, 64
+LIGHTS, DARKEST = 600, 110
 """Lights that levels of noisy channels are integrated for, and how many of them are below 0."""
 _LEAST = f32(1e-15)
 """Variance of light that anything shows of: sRGB's curve makes less than 1e-4 of a level of it."""
@@ -235,13 +235,14 @@ def noisy_level(light, own, factors, on_noise, curve, tail):
 def light_of_place(place):
     """Return the light of a place among `LIGHTS`: closest together in the dark, some below 0."""
     root = f32(place - DARKEST) / _STEPS
-    return root * root * root
+    return root * root * root * abs(root)
 
 
 @scalar
 def _between(light, table):
     """Return what a table (3, LIGHTS) has for light, between the two nearest entries."""
-    place = min(max(_DARKEST + np.cbrt(light) * _STEPS, _ZERO), _LAST)
+    root = np.sqrt(np.sqrt(abs(light)))
+    place = min(max(_DARKEST + (root if light > _ZERO else -root) * _STEPS, _ZERO), _LAST)
     cell = u32(i32(place))
     share = place - f32(cell)
     return (

@@ -19,7 +19,7 @@ from ..draws.table import DrawTable
 from ..kernels.arrays import Pixels, Window, check_normal, window_of
 from ..kernels.batch import map_planes
 from ..kernels.batch.launch_cpu import fill_maps, find_light, find_noise
-from ..kernels.batch.map_planes import BLURRED, LEVELS, PLANES, Maps
+from ..kernels.batch.map_planes import BLURRED, PLANES, ROOTS, Maps
 from ..kernels.curves import encoding, srgb_to_linear
 from ..kernels.demosaic import BILINEAR, BORDER, MALVAR
 from ..kernels.develop import ENCODE_CELLS
@@ -97,9 +97,8 @@ def map_places(plan: BatchPlan, spec: MapSpec, table: DrawTable) -> dict[str, in
     places = {"maps": size}
     if not spec.of_noise:
         return places
-    places |= {"levels": ENCODE_CELLS, "moments": int(_span_pixels(plan).max())}
-    if "noise-linear" in spec.names:
-        places["widths"] = LEVELS
+    most = int(_span_pixels(plan).max())
+    places |= {"levels": ENCODE_CELLS, "roots": ROOTS, "moments": most}
     if (table.draws["noisy"] > 0).any():
         places["channels"] = 3 * LIGHTS
     if "sites" in plan.places:
@@ -160,7 +159,7 @@ def lay_out_maps(
         *(spec.size or (0, 0)),
         int("noise-linear" in spec.names),
         new("map_levels", (count, ENCODE_CELLS), np.float32),
-        new("map_widths", (count, LEVELS), np.float32),
+        new("map_roots", (count, ROOTS), np.float32),
         *(upload(f"map_{name}", one) for name, one in noise._asdict().items()),
         new("map_channels", (count, 3, 3, LIGHTS), np.float32),
         upload("map_first", np.cumsum(spans) - spans),

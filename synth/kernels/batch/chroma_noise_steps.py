@@ -9,8 +9,7 @@ from ..curves import LUMA
 from ..level_noise import ROUNDING
 from ..types import f32, i64, u32
 from .image_state import row_and_column
-from .level_steps import light_of_level
-from .map_planes import BLURRED, LEVEL, LIGHT, NOISE
+from .map_planes import BLURRED, LEVEL, LIGHT, NOISE, NOISE_LINEAR, light_of_level
 
 DOUBLE_PRECISION = True  # of roots and whole numbers, for `compiling.for_cuda`
 _LUMA = f32(LUMA[0]), f32(LUMA[1]), f32(LUMA[2])
@@ -87,7 +86,7 @@ def smooth_step(number, place, batch, maps):
     row, column = row_and_column(u32(place), u32(image.columns))
     y, x = i64(row) + image.top, i64(column) + image.left
     pixel = i64(y - image.span_top) * image.span_columns + i64(x - image.span_left)
-    at, levels, taps = maps.first[number] + pixel, maps.levels[number], draw.taps
+    at, roots, taps = maps.first[number] + pixel, maps.roots[number], draw.taps
     line = i64(1), i64(x), i64(image.width - 1 - x)
     share = at_edge(i64(y), i64(image.height), taps, weights)[1]
     share *= at_edge(i64(x), i64(image.width), taps, weights)[1]
@@ -112,5 +111,6 @@ def smooth_step(number, place, batch, maps):
         spread, rest = (LIGHT + c) * maps.stride + at, (NOISE + c) * maps.stride + at
         variance = share * _along_line(3 + c, maps.blurred, spread, line, taps, weights)
         variance = max(maps.pixels[rest] + variance, _ZERO)
-        maps.pixels[own], maps.pixels[spread] = level, light_of_level(level, levels)
+        maps.pixels[own], maps.pixels[spread] = level, light_of_level(level, roots)
         maps.pixels[rest] = np.sqrt(variance + ROUNDING)
+        maps.pixels[(NOISE_LINEAR + c) * maps.stride + at] *= maps.pixels[rest]

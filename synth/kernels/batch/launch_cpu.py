@@ -47,7 +47,7 @@ def find_light(batch):
 def find_noise(batch, maps):
     """Run those steps of `launch_cuda.MAPS` that find levels and noise of pixels."""
     _each(field.table_thread_count, levels.level_step, (batch, maps))
-    _each(levels.width_thread_count, levels.width_step, (batch, maps))
+    _each(levels.root_thread_count, levels.root_step, (batch, maps))
     _each(noise.channel_thread_count, noise.channel_step, (batch, maps))
     _each(pixels.site_thread_count, noise.mean_step, (batch, maps))
     _each(noise.moment_thread_count, noise.moment_step, (batch, maps))

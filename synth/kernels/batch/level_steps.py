@@ -6,7 +6,7 @@ from ..compiling.compile import scalar
 from ..curves import Toe, encoded
 from ..develop import ENCODE_CELLS
 from ..types import f32, f64, i64, u32
-from .map_planes import LEVELS
+from .map_planes import PER_LEVEL, ROOTS
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
 
@@ -52,23 +52,18 @@ def level_step(number, place, batch, maps):
 
 
 @scalar
-def width_thread_count(image, draw, maps):
-    """Count the levels of an image."""
-    return u32(LEVELS if image.height > 0 and maps.in_light > 0 else 0)
+def root_thread_count(image, draw, maps):
+    """Count the places of an image's table of roots."""
+    return u32(ROOTS if image.height > 0 else 0)
 
 
 @scalar
-def width_step(number, place, batch, maps):
-    """Find the light that a level is wide."""
-    level, levels = f64(place), maps.levels[number]
-    maps.widths[number, place] = light_of_level(level + 0.5, levels) - light_of_level(
-        level - 0.5, levels
-    )
+def root_step(number, place, batch, maps):
+    """Find the root of the light of a level, of which there are `PER_LEVEL` from one to the next.
 
-
-@scalar
-def light_of_level(level, levels):
-    """Return the light of a level."""
+    Maps look a pixel's light up there: among the encoding table's places it is searched for.
+    """
+    levels, level = maps.levels[number], f64(place) / PER_LEVEL
     first, end = 0, levels.shape[0]  # of the places above it
     while first < end:
         middle = (first + end) // 2
@@ -78,6 +73,5 @@ def light_of_level(level, levels):
             end = middle
     cell = min(max(first - 1, 0), levels.shape[0] - 2)
     rise = f64(levels[cell + 1]) - f64(levels[cell])
-    share = (f64(level) - f64(levels[cell])) / rise if rise > 0.0 else 1.0  # of the last one
-    root = f32(cell + min(max(share, 0.0), 1.0)) / f32(levels.shape[0] - 1)
-    return root * root
+    share = (level - f64(levels[cell])) / rise if rise > 0.0 else 1.0  # of the last one
+    maps.roots[number, place] = (cell + min(max(share, 0.0), 1.0)) / (levels.shape[0] - 1)

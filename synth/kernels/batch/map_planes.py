@@ -8,19 +8,22 @@ import numpy as np
 import numpy.typing as npt
 
 from ..compiling.compile import scalar
-from ..types import f32
+from ..types import f32, i32, u32
 
 LEVEL, LIGHT, NOISE, NOISE_LINEAR = 0, 3, 6, 9
 PLANES, BLURRED = 12, 6
-"""Planes of pixels, three of each; the last are the noise in light for each unit of that in levels.
+"""Planes of pixels, three of each: level, light, and the noise's deviation in levels and in light.
 
 Before chroma is smoothed, the first two are blurred: levels, and variances of what the blur takes
-of a pixel; the third are those of the rest."""
+of a pixel; the third are those of the rest, the last the deviation in light for that in levels."""
 FIELD, MASK, EMITTERS = 12, 13, 14
 """Numbers of maps that are no such planes; the last are three, of red, green and blue."""
 
 
-LEVELS = 256
+PER_LEVEL = 8
+ROOTS = 255 * PER_LEVEL + 1
+"""Levels that a root of light is found of."""
+_PER_LEVEL, _LAST = f32(PER_LEVEL), f32(255)
 
 
 class Maps(NamedTuple):
@@ -41,7 +44,7 @@ class Maps(NamedTuple):
     wide: int
     in_light: int  # whether noise in light is asked for
     levels: npt.NDArray[np.float32]  # (N, ENCODE_CELLS)
-    widths: npt.NDArray[np.float32]  # (N, LEVELS), light that a level is wide
+    roots: npt.NDArray[np.float32]  # (N, ROOTS)
     shared: npt.NDArray[np.float32]  # of `render.site_noise.SiteNoise`
     light: npt.NDArray[np.float32]
     smoothed: npt.NDArray[np.float32]
@@ -56,7 +59,9 @@ class Maps(NamedTuple):
 
 
 @scalar
-def fill_three(plane, place, values, maps):
-    """Fill three planes of a pixel."""
-    for c in range(3):
-        maps.pixels[(plane + c) * maps.stride + place] = f32(values[c])
+def light_of_level(level, roots):
+    """Return the light of a level."""
+    place = min(max(level, f32(0)), _LAST) * _PER_LEVEL
+    cell = u32(min(i32(place), i32(ROOTS - 2)))
+    root = roots[cell] + (roots[u32(cell + u32(1))] - roots[cell]) * (place - f32(cell))
+    return root * root

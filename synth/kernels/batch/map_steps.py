@@ -21,7 +21,7 @@ from ..illumination import CELLS
 from ..numbers.elementary import log2
 from ..types import f32, f64, i32, i64, u32
 from .image_state import light_of, row_and_column
-from .map_planes import EMITTERS, FIELD, MASK, NOISE, NOISE_LINEAR
+from .map_planes import EMITTERS, FIELD, MASK
 from .pixel_steps import column_left, levels_at, scene_light
 from .resize_steps import goes_to
 
@@ -92,41 +92,47 @@ def _field_at(number, y, x, batch):
 @scalar
 def _value(kind, number, y, x, batch, maps):
     """Return what a plane of such a kind shows of a pixel."""
-    image = batch.images[number]
     if kind == FIELD:
-        return f64(_field_at(number, y, x, batch))
+        return f32(_field_at(number, y, x, batch))
     if kind > FIELD:
-        return f64(_of_lamps(kind, number, y, x, batch))
-    first = maps.first[number] + i64(y - image.span_top) * image.span_columns
-    own = first + i64(x - image.span_left)
-    value = f64(maps.pixels[kind * maps.stride + own])
-    if kind >= NOISE_LINEAR:
-        value *= f64(maps.pixels[(kind - NOISE_LINEAR + NOISE) * maps.stride + own])
-    return value
+        return _of_lamps(kind, number, y, x, batch)
+    image = batch.images[number]
+    first = kind * maps.stride + maps.first[number]
+    own = i64(y - image.span_top) * image.span_columns + i64(x - image.span_left)
+    return maps.pixels[first + own]
+
+
+@scalar
+def _of_window(kind, number, place, batch, maps):
+    """Return what a plane shows at a place of a window that is resized: a mean of its pixels."""
+    image, total = batch.images[number], 0.0
+    rows, columns = i64(image.rows), i64(image.columns)
+    top, bottom = _reach(place[0], rows, maps.high)
+    left, right = _reach(place[1], columns, maps.wide)
+    for i in range(top, bottom + 1):
+        down = _share(place[0], i, rows, maps.high)
+        for j in range(left, right + 1):
+            value = _value(kind, number, i32(image.top + i), i32(image.left + j), batch, maps)
+            total += down * _share(place[1], j, columns, maps.wide) * value
+    return f32(total)
 
 
 @scalar
 def map_step(number, place, batch, maps):
     """Find what comes out at a place of all planes, from one pixel or more."""
     image = batch.images[number]
-    rows, columns = i64(image.rows), i64(image.columns)
-    high = i64(maps.high) if maps.high > 0 else rows
-    wide = i64(maps.wide) if maps.high > 0 else columns
-    own_row, own_column = row_and_column(u32(place), u32(wide))
-    to_y, to_x = goes_to(image, own_row, own_column, u32(high), u32(wide))
-    top, bottom = _reach(i64(own_row), rows, high)
-    left, right = _reach(i64(own_column), columns, wide)
+    high = u32(maps.high if maps.high > 0 else image.rows)
+    wide = u32(maps.wide if maps.high > 0 else image.columns)
+    row, column = row_and_column(u32(place), wide)
+    y, x = i32(image.top + i32(row)), i32(image.left + i32(column))
+    to_y, to_x = goes_to(image, row, column, high, wide)
     planes = maps.kinds.shape[0]
     to = (i64(number) * planes * maps.rows + i64(to_y)) * maps.columns + i64(to_x)
     for plane in range(planes):
-        kind, total = maps.kinds[plane], 0.0
-        if maps.high == 0:
-            y, x = i32(image.top + i32(own_row)), i32(image.left + i32(own_column))
-            total = _value(kind, number, y, x, batch, maps)
-        for i in range(top, bottom + 1 if maps.high > 0 else top):
-            down, y = _share(i64(own_row), i, rows, high), i32(image.top + i)
-            for j in range(left, right + 1):
-                share = down * _share(i64(own_column), j, columns, wide)
-                total += share * _value(kind, number, y, i32(image.left + j), batch, maps)
-        changed = (f32(total) - maps.change[plane, 0]) * maps.change[plane, 1]
+        kind = maps.kinds[plane]
+        if maps.high > 0:
+            value = _of_window(kind, number, (i64(row), i64(column)), batch, maps)
+        else:
+            value = _value(kind, number, y, x, batch, maps)
+        changed = (value - maps.change[plane, 0]) * maps.change[plane, 1]
         maps.into[to + plane * maps.rows * maps.columns] = changed

@@ -31,14 +31,14 @@ from ..level_noise import (
     smoothed_variance,
 )
 from ..numbers.random_bits import HOT, HOT_BELOW, channel_sample, mosaic_sample
-from ..types import f32, f64, i32, i64, u32, u64
+from ..types import f32, i32, i64, u32, u64
 from .chroma_noise_steps import at_edge
 from .image_state import GAUSSIAN, light_of, noise_of_image, row_and_column, site_state
-from .map_planes import LEVEL, LIGHT, NOISE, NOISE_LINEAR
+from .map_planes import LEVEL, LIGHT, NOISE, NOISE_LINEAR, light_of_level
 from .pixel_steps import levels_at, mean_electrons, site_levels, site_mean
 
 DOUBLE_PRECISION = True  # of roots and whole numbers, for `compiling.for_cuda`
-_ZERO, _ONE = f32(0), f32(1)
+_ZERO, _HALF, _ONE = f32(0), f32(0.5), f32(1)
 _ROOT_HALF = f32(math.sqrt(0.5))
 
 
@@ -170,13 +170,15 @@ def moment_step(number, place, batch, maps):
         own = min(max(light[c], _ZERO), _ONE)
         level, variance = level_at(own, levels), found.variances[c]
         maps.pixels[(LEVEL + c) * maps.stride + at] = level
-        if maps.in_light > 0:
-            wide = maps.widths[number, u32(np.rint(f64(level)))]
-            in_light = (found.light_variances[c] + ROUNDING * wide * wide) / (variance + ROUNDING)
-            maps.pixels[(NOISE_LINEAR + c) * maps.stride + at] = np.sqrt(in_light)
         if draw.taps == 0:
             maps.pixels[(LIGHT + c) * maps.stride + at] = own
             maps.pixels[(NOISE + c) * maps.stride + at] = np.sqrt(variance + ROUNDING)
+        if maps.in_light > 0:
+            roots, in_light = maps.roots[number], found.light_variances[c]
+            wide = light_of_level(level + _HALF, roots) - light_of_level(level - _HALF, roots)
+            in_light += ROUNDING * wide * wide
+            in_light /= variance + ROUNDING if draw.taps > 0 else _ONE
+            maps.pixels[(NOISE_LINEAR + c) * maps.stride + at] = np.sqrt(in_light)
     if draw.taps > 0:
         weights, shares = batch.blur[image.draw], maps.smoothed[number, parity]
         edge = at_edge(i64(y), i64(image.height), draw.taps, weights)[0]
