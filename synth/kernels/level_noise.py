@@ -1,4 +1,4 @@
-"""What noise of linear light becomes in encoded levels, in float32.
+"""Noise of encoded levels, from that of linear light, in float32.
 
 The encoding curve is integrated over the noise: its tangent errs by up to a fifth of the variance,
 three deviations from black. From there on a level follows its light along a straight line of the
@@ -59,17 +59,21 @@ def level_at(light, levels):
 
 
 @scalar
-def level_variance(light, variance, curve):
-    """Return the variance of the level of light with normal noise.
+def level_variance(light, variance, third, curve):
+    """Return the variance of the level of light with noise of a second and third cumulant.
 
-    Levels are counted from that of the light alone: float32 would lose small differences.
+    It is normal noise that is bent, the first term of Cornish and Fisher's expansion. Levels are
+    counted from that of the light alone: float32 would lose small differences.
     """
     if variance < _LEAST:
         return _ZERO
-    deviation, middle = np.sqrt(variance), level_at(light, curve.levels)
-    mean = squares = _ZERO
+    bend = min(third / (variance * np.sqrt(variance)), _TWO) / _SIX
+    deviation = np.sqrt(variance / (_ONE + _TWO * bend * bend))
+    mean, squares, middle = _ZERO, _ZERO, level_at(light, curve.levels)
     for i in range(curve.nodes.shape[0]):
-        off = level_at(light + deviation * curve.nodes[i], curve.levels) - middle
+        z = curve.nodes[i]
+        value = light + deviation * (z + bend * (z * z - _ONE))
+        off = level_at(value, curve.levels) - middle
         mean += curve.weights[i] * off
         squares += curve.weights[i] * off * off
     return max(squares - mean * mean, _ZERO)
@@ -83,7 +87,7 @@ def fill_levels(lights, light_variances, curve, clean, variances):
             for x in range(lights.shape[2]):
                 light = lights[c, y, x]
                 clean[c, y, x] = level_at(light, curve.levels)
-                variances[c, y, x] = level_variance(light, light_variances[c, y, x], curve)
+                variances[c, y, x] = level_variance(light, light_variances[c, y, x], _ZERO, curve)
 
 
 @scalar
@@ -120,12 +124,20 @@ def _from_sources(sources, shares):
 
 
 @scalar
+def _third(counts, gain, shares):
+    """Return the third cumulant of light, of Poisson's distribution."""
+    total = shares[0] * max(counts[0], _ZERO) + shares[1] * max(counts[1], _ZERO)
+    return (total + shares[2] * max(counts[2], _ZERO)) * gain * gain * gain
+
+
+@scalar
 def sensor_noise(light, electrons, shared, shares, draw, curve):
     """Return the noise of a pixel of a sensor.
 
     electrons: means of red, green and blue, and of the sites of each that scatter there.
     shared: variances of a site's read noise, of what rows have in common, and columns.
-    shares: float32 array (3, 5), variance of light for that of each source.
+    shares: float32 array (3, 8), variance of light for that of each source, and third cumulant for
+      those of sites of red, green and blue.
     """
     means, counts = electrons
     site = shared[0], draw.camera_sensor_white - draw.camera_sensor_black
@@ -141,9 +153,9 @@ def sensor_noise(light, electrons, shared, shares, draw, curve):
     green = _from_sources(sources, shares[1])
     blue = _from_sources(sources, shares[2])
     variances = (
-        level_variance(light[0], red, curve),
-        level_variance(light[1], green, curve),
-        level_variance(light[2], blue, curve),
+        level_variance(light[0], red, _third(counts, gain, shares[0, 5:]), curve),
+        level_variance(light[1], green, _third(counts, gain, shares[1, 5:]), curve),
+        level_variance(light[2], blue, _third(counts, gain, shares[2, 5:]), curve),
     )
     slopes = (
         np.sqrt(variances[0] / max(red, _LEAST)),

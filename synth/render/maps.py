@@ -81,7 +81,7 @@ class MapSpec(NamedTuple):
 
     @property
     def kinds(self) -> npt.NDArray[np.int32]:
-        """What each plane shows."""
+        """Numbers of what planes show."""
         return np.array([kind for name in self.names for kind in MAPS[name]], np.int32)
 
     @property

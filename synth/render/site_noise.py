@@ -1,4 +1,4 @@
-"""What pixels of a draw take of the noise of the sensor's sites, as shares of variances.
+"""Shares that pixels of a draw take of the noise of the sensor's sites, as variances.
 
 Each level is a sum over sites, weighted by binning or demosaic, the colour matrix, the slope of the
 encoding and chroma smoothing; its variance is the sum of the sites' by the squared weights. Light
@@ -36,13 +36,14 @@ class SiteNoise(NamedTuple):
     """Noise of D draws by its sources; float32 arrays.
 
     shared: variances of a site's read noise, of what sites of a row have in common, and a column.
-    light: variance of linear light for that of each source, by the parity of row and column.
+    light: variance of linear light for that of each source, by the parity of row and column; and
+      third cumulant for those of sites of red, green and blue.
     smoothed: the same of levels after chroma smoothing, see `level_noise.smoothed_variance`: what
       a pixel has of itself, that with its blur, and of the blur alone.
     """
 
     shared: Singles  # (D, 3)
-    light: Singles  # (D, 4, 3, 5)
+    light: Singles  # (D, 4, 3, 8)
     smoothed: Singles  # (D, 4, 3, 3, 6, 6)
 
 
@@ -55,9 +56,12 @@ def site_noise(table: DrawTable, numbers: Any) -> SiteNoise:
     variance = np.einsum("di,ij,dj->d", read, _quantile_squares(read.shape[1]), read) + ROUNDING
     near = _overlaps(table.blur[numbers].astype(np.float64))
     shares = np.zeros((len(draws), 3, 4, 6, 3, 3))  # by part, parity, source, and two channels
+    light = np.zeros((len(draws), 4, 3, 8))
     noisy = draws["noisy"] > 0
     for method in np.unique(draws["method"][~noisy]):
         own = np.flatnonzero(~noisy & (draws["method"] == method))
+        taken = np.einsum("djc,pqcayx->dpqjayx", _to_light(draws[own]), site_weights(int(method)))
+        light[own, :, :, 5:] = (taken**3).sum((-1, -2)).reshape(len(own), 4, 3, 3)
         to_light = _to_light(draws[own])[:, None, None, None]
         of_sites = _products(int(method), near[own])
         shares[own, :, :, :5] = to_light @ of_sites @ np.swapaxes(to_light, -1, -2)
@@ -68,7 +72,7 @@ def site_noise(table: DrawTable, numbers: Any) -> SiteNoise:
         shares[noisy, :, :, :3] = of_numbers[:, :, None]
     alone = near[..., _REACH].sum(2) ** 2
     shares[:, :, :, 5] = alone[:, :, None, None, None] * np.eye(3)
-    light = np.diagonal(shares[:, 0, :, :5], axis1=-2, axis2=-1).swapaxes(-1, -2)
+    light[..., :5] = np.diagonal(shares[:, 0, :, :5], axis1=-2, axis2=-1).swapaxes(-1, -2)
     strength = draws["isp_chroma_strength"].astype(np.float64)[:, None, None]
     blurred = strength * (np.eye(3) - np.array(LUMA))
     own = np.eye(3) - blurred

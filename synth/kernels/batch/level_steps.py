@@ -23,9 +23,9 @@ def _encoded_level(draw, place, log_light):
 def level_step(number, place, batch, maps):
     """Fill a level of the encoding table.
 
-    Where pixels are rounded by an 8-bit table, which steps from cell to cell, levels are those
-    whose rounding is at the very light where the low's is: where a level is a dozen cells wide, its
-    variance is off by some percent else. Chroma smoothing takes finer levels, and rounds after it.
+    An 8-bit table steps from cell to cell. Levels whose pixels are rounded by it are those whose
+    rounding is at the very light where the low's is: the variance of a level a dozen cells wide
+    were off by some percent else. Chroma smoothing takes finer levels, and rounds after it.
     """
     cell, last = i64(place), i64(ENCODE_CELLS - 1)
     draw = batch.draws[batch.images[number].draw]

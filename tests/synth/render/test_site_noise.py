@@ -55,7 +55,7 @@ def test_shares_are_those_of_blurred_weights(name, sigma):
         alone = np.pad(weights[p, q], [(0, 0), (0, 0), (room, room), (room, room)])
         here, far = (np.einsum("jk,kayx->jayx", to_light, one) for one in (alone, smooth))
         wanted = np.diagonal(products(here, here), axis1=1, axis2=2).T
-        np.testing.assert_allclose(found.light[0, 2 * p + q], wanted, rtol=1e-5, atol=1e-12)
+        np.testing.assert_allclose(found.light[0, 2 * p + q, :, :5], wanted, rtol=1e-5, atol=1e-12)
         slopes = np.array([0.5, 1.0, 2.0])
         rest = np.einsum("ci,i,iayx->cayx", np.eye(3) - smoothing, slopes, here)
         blurred = np.einsum("ci,i,iayx->cayx", smoothing, slopes, far)
