@@ -186,7 +186,7 @@ class LowMaker:
         source = self._sources[number]
         if isinstance(source, PowerLawDraw):
             return power_law_maps(normal, source, names, window)
-        return camera_maps(normal, *source, names, window)
+        return camera_maps(normal, source[0], source[1], names, window)
 
 
 def low_maker(recipe: Recipe, seed: int, keys: Sequence[str]) -> LowMaker:

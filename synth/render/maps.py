@@ -145,27 +145,30 @@ def lay_out_maps(
     spans, kinds = _span_pixels(plan), spec.kinds
     count, pixels = len(plan.images), int(spans.sum()) if spec.of_noise else 1
     noise = site_noise(table, plan.images["draw"] if spec.of_noise else [0])
-    change = np.zeros((len(kinds), 2), np.float32) + np.float32([0, 1])
+    change = np.tile(np.array([0, 1], np.float32), (len(kinds), 1))
     change[kinds < map_planes.LIGHT] = spec.shift, spec.scale
     change[(kinds >= map_planes.NOISE) & (kinds < map_planes.NOISE_LINEAR), 1] = spec.scale
     # As long as there is room: a recorded graph keeps it, and batches differ in their pixels.
     held = new("map_pixels", (pixels * PLANES,), np.float32)
     stride = held.shape[0] // PLANES
+    (rows, columns), (high, wide) = spec.room, spec.size or (0, 0)
     return Maps(
-        into,
-        upload("map_kinds", kinds),
-        upload("map_change", change),
-        *spec.room,
-        *(spec.size or (0, 0)),
-        int("noise-linear" in spec.names),
-        new("map_levels", (count, ENCODE_CELLS), np.float32),
-        new("map_roots", (count, ROOTS), np.float32),
-        *(upload(f"map_{name}", one) for name, one in noise._asdict().items()),
-        new("map_channels", (count, 3, 3, LIGHTS), np.float32),
-        upload("map_first", np.cumsum(spans) - spans),
-        stride,
-        held,
-        new("map_blurred", (stride * BLURRED,), np.float32),
+        into=into,
+        kinds=upload("map_kinds", kinds),
+        change=upload("map_change", change),
+        rows=rows,
+        columns=columns,
+        high=high,
+        wide=wide,
+        in_light=int("noise-linear" in spec.names),
+        levels=new("map_levels", (count, ENCODE_CELLS), np.float32),
+        roots=new("map_roots", (count, ROOTS), np.float32),
+        channels=new("map_channels", (count, 3, 3, LIGHTS), np.float32),
+        first=upload("map_first", np.cumsum(spans) - spans),
+        stride=stride,
+        pixels=held,
+        blurred=new("map_blurred", (stride * BLURRED,), np.float32),
+        **{name: upload(f"map_{name}", one) for name, one in noise._asdict().items()},
         **tables,
     )
 

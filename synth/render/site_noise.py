@@ -1,4 +1,4 @@
-"""Shares that pixels of a draw take of the noise of the sensor's sites, as variances.
+"""Shares that pixels of a draw take of the variances of its sensor's sites.
 
 Each level is a sum over sites, weighted by binning or demosaic, the colour matrix, the slope of the
 encoding and chroma smoothing; its variance is the sum of the sites' by the squared weights. Light
