@@ -62,21 +62,24 @@ def level_at(light, levels):
 def level_variance(light, variance, third, curve):
     """Return the variance of the level of light with noise of a second and third cumulant.
 
-    It is normal noise that is bent, the first term of Cornish and Fisher's expansion. Levels are
-    counted from that of the light alone: float32 would lose small differences.
+    And how it follows the normal number that is bent to be this noise, by the first term of Cornish
+    and Fisher's expansion. Levels are counted from that of the light alone: float32 would lose
+    small differences.
     """
     if variance < _LEAST:
-        return _ZERO
+        return _ZERO, _ZERO
     bend = min(third / (variance * np.sqrt(variance)), _TWO) / _SIX
     deviation = np.sqrt(variance / (_ONE + _TWO * bend * bend))
-    mean, squares, middle = _ZERO, _ZERO, level_at(light, curve.levels)
+    mean = squares = first = _ZERO
+    middle = level_at(light, curve.levels)
     for i in range(curve.nodes.shape[0]):
         z = curve.nodes[i]
         value = light + deviation * (z + bend * (z * z - _ONE))
         off = level_at(value, curve.levels) - middle
         mean += curve.weights[i] * off
         squares += curve.weights[i] * off * off
-    return max(squares - mean * mean, _ZERO)
+        first += curve.weights[i] * off * z
+    return max(squares - mean * mean, _ZERO), first
 
 
 @kernel
@@ -85,9 +88,9 @@ def fill_levels(lights, light_variances, curve, clean, variances):
     for c in range(3):
         for y in range(lights.shape[1]):
             for x in range(lights.shape[2]):
-                light = lights[c, y, x]
+                light, variance = lights[c, y, x], light_variances[c, y, x]
                 clean[c, y, x] = level_at(light, curve.levels)
-                variances[c, y, x] = level_variance(light, light_variances[c, y, x], _ZERO, curve)
+                variances[c, y, x] = level_variance(light, variance, _ZERO, curve)[0]
 
 
 @scalar
@@ -152,17 +155,34 @@ def sensor_noise(light, electrons, shared, shares, draw, curve):
     red = _from_sources(sources, shares[0])
     green = _from_sources(sources, shares[1])
     blue = _from_sources(sources, shares[2])
-    variances = (
+    found = (
         level_variance(light[0], red, _third(counts, gain, shares[0, 5:]), curve),
         level_variance(light[1], green, _third(counts, gain, shares[1, 5:]), curve),
         level_variance(light[2], blue, _third(counts, gain, shares[2, 5:]), curve),
     )
-    slopes = (
-        np.sqrt(variances[0] / max(red, _LEAST)),
-        np.sqrt(variances[1] / max(green, _LEAST)),
-        np.sqrt(variances[2] / max(blue, _LEAST)),
+    units = (
+        np.sqrt(max(red, _LEAST)),
+        np.sqrt(max(green, _LEAST)),
+        np.sqrt(max(blue, _LEAST)),
     )
-    return PixelNoise((red, green, blue), variances, slopes, (_ZERO, _ZERO, _ZERO), sources)
+    return _pixel_noise((red, green, blue), found, units, sources)
+
+
+@scalar
+def _pixel_noise(light_variances, found, units, sources):
+    """Return a pixel's noise; found: variances of its levels, and how these follow `units`."""
+    red, green, blue = found
+    return PixelNoise(
+        light_variances,
+        (red[0], green[0], blue[0]),
+        (red[1] / units[0], green[1] / units[1], blue[1] / units[2]),
+        (
+            max(red[0] - red[1] * red[1], _ZERO),
+            max(green[0] - green[1] * green[1], _ZERO),
+            max(blue[0] - blue[1] * blue[1], _ZERO),
+        ),
+        sources,
+    )
 
 
 @scalar
@@ -176,14 +196,8 @@ def channel_noise(light, tables):
         _between(light[1], tables[1]),
         _between(light[2], tables[2]),
     )
-    rests = (
-        max(red[0] - red[1] * red[1], _ZERO),
-        max(green[0] - green[1] * green[1], _ZERO),
-        max(blue[0] - blue[1] * blue[1], _ZERO),
-    )
-    variances, slopes = (red[0], green[0], blue[0]), (red[1], green[1], blue[1])
-    sources = _ONE, _ONE, _ONE, _ZERO, _ZERO
-    return PixelNoise((red[2], green[2], blue[2]), variances, slopes, rests, sources)
+    sources, units = (_ONE, _ONE, _ONE, _ZERO, _ZERO), (_ONE, _ONE, _ONE)
+    return _pixel_noise((red[2], green[2], blue[2]), (red, green, blue), units, sources)
 
 
 @scalar
