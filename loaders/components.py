@@ -217,5 +217,7 @@ class _IdentityMaker(LowMaker):
         top, left, height, width = window
         return normal[top : top + height, left : left + width]
 
-    def noise_map(self, number: int, normal: Pixels, window: Window | None = None) -> None:
-        return None
+    def maps(
+        self, number: int, normal: Pixels, names: Sequence[str], window: Window | None = None
+    ) -> dict[str, Any]:
+        return {}

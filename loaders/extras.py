@@ -11,19 +11,16 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ..synth.draws.record import CameraDraw
 from ..synth.kernels.arrays import Pixels
 from ..synth.models import DrawColumns, LowMaker
 from ..synth.parameters.drawing import records_of
 from ..synth.parameters.keyed_columns import Ragged
-from ..synth.render.emitters import emitter_light, emitter_mask
 from .augment import CropFlip
 from .lows import LiveLows
-from .options import EXTRA_MAPS, Options
+from .options import Options
 
 Maps = dict[str, npt.NDArray[np.float32]]
 _CHANNELS = {"light": 1, "mask": 1}
-_OF_EMITTERS: dict[str, Callable[..., Any]] = {"mask": emitter_mask, "emitter-light": emitter_light}
 
 
 class SampleInfo(NamedTuple):
@@ -63,7 +60,7 @@ def info_functions(
     draws: list[DrawColumns | None] = [None] * len(keys)
     if drawn is not None:
         maker = maker or drawn.maker(keys, epoch)
-        if {"draw", "ev", *_OF_EMITTERS} & set(options.extras):
+        if {"draw", "ev"} & set(options.extras):
             draws = _apart(drawn.columns_of(keys, epoch), len(keys))
     return [partial(sample_info, maker, i, one, options) for i, one in enumerate(draws)]
 
@@ -99,20 +96,10 @@ def sample_info(
     normal: uint8 array (H, W, 3).
     """
     shape = options.size or (crop.height, crop.width)
-    wanted = [name for name in options.extras if name in EXTRA_MAPS]
     maps: Maps = {}
-    if maker is not None and wanted:
-        found = maker.noise_map(number, normal, crop.window)
-        whole = found._asdict() if found is not None else {}
-        whole = {name.replace("_", "-"): one for name, one in whole.items()}
-        maps = {name: transformed(whole[name], crop, shape) for name in wanted if name in whole}
-    for name, made_by in _OF_EMITTERS.items():
-        if name in options.extras and drawn is not None:
-            shown = np.zeros((crop.height, crop.width, _CHANNELS.get(name, 3)), np.float32)
-            (draw,) = records_of(drawn.kind, drawn.columns)
-            if isinstance(draw, CameraDraw):
-                shown = made_by(normal, draw, crop.window).astype(np.float32)
-            maps[name] = transformed(shown, crop, shape)
+    if maker is not None and options.maps:
+        made = maker.maps(number, normal, options.maps, crop.window)
+        maps = {name: transformed(one, crop, shape) for name, one in made.items()}
     if crop.turned:
         shape = shape[::-1]
     return SampleInfo(drawn, maps, shape)

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from ..synth.recipes.load import Recipe
 
 BACKENDS = ("auto", "dali", "torch")
-EXTRA_MAPS = ("noise", "noise-linear", "light", "clean", "linear")
-EXTRAS = ("component", "draw", "ev", "mask", "emitter-light", *EXTRA_MAPS)
+EXTRAS = (
+    *("component", "draw", "ev", "mask", "emitter-light"),
+    *("noise", "noise-linear", "light", "clean", "linear"),
+)
 """What `PairOptions.extras` may name."""
 
 

@@ -26,8 +26,7 @@ from .recipes.load import DEFAULT, Recipe, load_recipe
 from .recipes.mixture_recipe import MixtureRecipe, Single, single_recipes
 from .recipes.overrides import Overrides
 from .render.kernel_args import kernel_args
-from .render.noise_map import NoiseMap, noise_map
-from .render.power_law_map import power_law_map
+from .render.maps import Floats, camera_maps, power_law_maps
 from .render.self_test import check_once
 from .render.window import render_window
 
@@ -180,14 +179,14 @@ class LowMaker:
             return render_power_law(normal, source, window, lit_as)
         return render_window(normal, kernel_args(*source), window, lit_as)
 
-    def noise_map(
-        self, number: int, normal: Pixels, window: Window | None = None
-    ) -> NoiseMap | None:
-        """Return what that one of the draws knows of its low; None of a picture left as it is."""
+    def maps(
+        self, number: int, normal: Pixels, names: Sequence[str], window: Window | None = None
+    ) -> dict[str, Floats]:
+        """Return maps of the low of that one of the draws; see `render.maps.MAPS`."""
         source = self._sources[number]
         if isinstance(source, PowerLawDraw):
-            return power_law_map(normal, source, window)
-        return noise_map(normal, source[0], source[1], window)
+            return power_law_maps(normal, source, names, window)
+        return camera_maps(normal, source[0], source[1], names, window)
 
 
 def low_maker(recipe: Recipe, seed: int, keys: Sequence[str]) -> LowMaker:

@@ -168,7 +168,7 @@ def transformed_maps(
 
     camera, normals, crops: as of `transformed_pairs`.
     """
-    from ...synth.render.plan import MAP_CHANNELS, MapSpec
+    from ...synth.render.maps import MAPS, MapSpec
 
     room, size = options.size, options.size
     if room is None:
@@ -176,11 +176,10 @@ def transformed_maps(
         room = tuple(np.where(turned, crops[:, 3:1:-1], crops[:, 2:4]).max(axis=0).tolist())
     spec = MapSpec(options.maps, room, size, *options.levels_to_values)
     into = camera.maps(normals.sizes, normals.at, spec, normals.places, crops)
-    shape = len(crops), spec.planes, *room
+    shape = len(crops), len(spec.kinds), *room
     planes = torch.as_tensor(into, device="cuda")[: math.prod(shape)].view(shape)
-    made = {}
-    for name, first in spec.first_planes.items():
-        one = planes[:, first : first + MAP_CHANNELS[name]]
+    made, parts = {}, planes.split([len(MAPS[name]) for name in options.maps], 1)
+    for name, one in zip(options.maps, parts, strict=True):
         one = one.permute(0, 2, 3, 1) if options.layout == "HWC" else one
         kind = torch.float16 if options.dtype == "float16" else torch.float32
         made[name] = one.to(kind, copy=True, memory_format=torch.contiguous_format)

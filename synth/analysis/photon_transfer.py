@@ -2,7 +2,7 @@
 
 It is taken as measured, and as the camera file has it.
 
-A set holds each low's draw, and `render.noise_map` its noise-free picture and the noise that should
+A set holds each low's draw, and `render.maps` its noise-free picture and the noise that should
 have arrived: from gain, read and row noise through white balance, colour matrix, encoding and
 chroma smoothing. The difference of low and picture is the noise that did.
 """
@@ -57,12 +57,11 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
     height, width = low.shape[:2]
     rows = min(height, max(2, _SAMPLES // width))
     window = Window((height - rows) // 4 * 2, 0, rows, width)  # even, for a mosaic's sake
-    known = LowMaker([draw]).noise_map(0, normal, window)
-    assert known is not None  # of the camera model
-    clean = known.clean.reshape(-1, 3)
+    known = LowMaker([draw]).maps(0, normal, ("clean", "noise"), window)
+    clean = known["clean"].reshape(-1, 3)
     level = clean[:, _GREEN].astype(np.float64)
     noise = cut(low, Window(0, 0, height, width), window).reshape(-1, 3)[:, _GREEN] - level
-    expected = known.noise.reshape(-1, 3)[:, _GREEN].astype(np.float64) ** 2
+    expected = known["noise"].reshape(-1, 3)[:, _GREEN].astype(np.float64) ** 2
     reach = _CLEAR * np.sqrt(expected)
     usable = (
         (clean.min(axis=1) >= 0.5)

@@ -19,15 +19,13 @@ from ..camera.recipe import MAX_GRID, CameraRecipe
 from ..draws.camera import draw_camera
 from ..draws.record import CameraDraw, GridDraw, PoolsDraw, SceneLightDraw
 from ..draws.table import table_of_records
-from ..kernels.arrays import FloatArray, Pixels, Window, check_normal, read_only
+from ..kernels.arrays import FloatArray, Pixels, check_normal
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE
 from ..kernels.exposure import GUIDES
 from ..kernels.illumination import CELLS
-from ..kernels.mean_electrons import expose_window
 from ..parameters.drawing import records_of
 from ..parameters.keyed_columns import KeyedColumns
-from ..render.kernel_args import kernel_args
-from ..render.window import scene_of
+from ..render.maps import camera_maps
 
 Singles = npt.NDArray[np.float32]
 _PARTS = 128  # along a side of a square picture
@@ -70,15 +68,8 @@ class SolvedField:
 
         normal: uint8 array (H, W, 3), RGB.
         """
-        check_normal(normal)
-        normal = read_only(normal)
-        height, width = normal.shape[:2]
-        whole = Window(0, 0, height, width)
-        scene = scene_of(normal, whole, kernel_args(table_of_records([self.draw()]), 0), normal)
-        electrons = np.empty((3, height, width), np.float32)
-        light = np.empty((height, width), np.float32)
-        expose_window(normal, whole, scene, electrons, light)
-        return np.log2(np.maximum(light, np.float32(1e-30)))
+        known = camera_maps(normal, table_of_records([self.draw()]), 0, ["light"])["light"]
+        return known[..., 0] - np.float32(self.exposure_ev)
 
 
 def solve_field(normal: Pixels, low: Pixels) -> SolvedField:

@@ -229,11 +229,3 @@ def add_emission(y, left, height, emission, rows, room):
             if cast.shape[0]:
                 of *= between(cast[j, c, at], cast[j + 1, c, at], share)
             rows[c][x] += room[c, x] * per_light(of)
-
-
-@kernel
-def fill_shine(lamps, glare, top, left, out):
-    """Fill planes (3, h, w) float32 with the light of lamps, from such a row and column on."""
-    out[:] = f32(0)
-    for i in range(out.shape[1]):
-        add_shine(top + i, left, lamps, glare, (out[0, i], out[1, i], out[2, i]))

@@ -18,18 +18,8 @@ from ..kernels.batch.device_memory import DeviceMemory, Graphs, address_of
 from ..kernels.batch.launch_cuda import EACH, FLIP, LIGHT, LOWS, MAPS, RESIZE, blocks_of, launch
 from ..kernels.batch.resize_steps import OutputLayout, Resizing
 from ..kernels.taps import tap_count
-from .plan import (
-    BatchPlan,
-    IntArray,
-    MapSpec,
-    lay_out,
-    lay_out_maps,
-    map_places,
-    map_tables,
-    plan_batch,
-    upload_draws,
-    upload_tables,
-)
+from .maps import MapSpec, lay_out_maps, map_places, map_tables
+from .plan import BatchPlan, IntArray, lay_out, plan_batch, upload_draws, upload_tables
 from .self_test import check_once
 
 
@@ -191,7 +181,7 @@ class CameraOnCuda:
             batch = self._lay_out(plan)
         self._launched = None  # memory of its mosaics is used anew
         into = self._memory.room(
-            "maps", (len(sizes) * spec.planes * int(np.prod(spec.room)),), np.float32
+            "maps", (len(sizes) * len(spec.kinds) * int(np.prod(spec.room)),), np.float32
         )
         room, upload = self._memory.room, self._memory.upload
         maps = lay_out_maps(plan, spec, table, into, self._map_tables, room, upload)

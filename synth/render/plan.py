@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,19 +18,13 @@ from ..degradations.point_spread import Spread
 from ..draws.table import DrawTable
 from ..kernels.batch.arrays import FIELD, IMAGE, Batch
 from ..kernels.batch.layout import MOST, TOTALS, lay_out_images
-from ..kernels.batch.map_planes import BLURRED, LEVELS, PLANES, Maps
 from ..kernels.curves import log_light
 from ..kernels.degradations.jpeg import COSINES, all_quantisers
-from ..kernels.demosaic import BILINEAR, MALVAR
 from ..kernels.develop import ENCODE_CELLS
 from ..kernels.emitters import LAMP, MOST_EMITTERS
 from ..kernels.exposure import GUIDES
 from ..kernels.illumination import CELLS
-from ..kernels.level_moments import LIGHTS
 from ..kernels.numbers.poisson_table import poisson_alias_table
-from .mosaic_noise import demosaic_weights, scatter_weights
-from .noise_map import quadrature, tail_quadrature
-from .site_noise import site_noise
 
 Shape = tuple[int, ...]
 Allocate = Callable[[str, Shape, Any], Any]
@@ -40,52 +34,6 @@ Upload = Callable[[str, npt.NDArray[Any]], Any]
 IntArray = npt.NDArray[np.integer[Any]]
 WINDOW = ("top", "left", "rows", "columns", "across", "down", "turned")
 """The columns of a batch's windows, as `loaders.augment.CropFlip` has them."""
-
-
-MAP_CHANNELS = {
-    "light": 1,
-    "clean": 3,
-    "linear": 3,
-    "noise": 3,
-    "noise-linear": 3,
-    "mask": 1,
-    "emitter-light": 3,
-}
-"""Maps of a low by their names, and their channels."""
-_OF_NOISE = {"clean", "linear", "noise", "noise-linear"}
-
-
-class MapSpec(NamedTuple):
-    """Maps that are asked for.
-
-    room: rows and columns of the largest window that comes out.
-    size: height and width that all windows are resized to.
-    shift, scale: levels and their deviation become (level - shift) * scale.
-    """
-
-    names: tuple[str, ...]
-    room: tuple[int, int]
-    size: tuple[int, int] | None = None
-    shift: float = 0.0
-    scale: float = 1.0
-
-    @property
-    def first_planes(self) -> dict[str, int]:
-        """The first plane of each map that is asked for."""
-        firsts, end = {}, 0
-        for name in self.names:
-            firsts[name], end = end, end + MAP_CHANNELS[name]
-        return firsts
-
-    @property
-    def planes(self) -> int:
-        """Planes of all maps."""
-        return sum(MAP_CHANNELS[name] for name in self.names)
-
-    @property
-    def of_noise(self) -> bool:
-        """Whether some need the moments of noise."""
-        return not _OF_NOISE.isdisjoint(self.names)
 
 
 @dataclass(frozen=True)
@@ -223,91 +171,3 @@ def lay_out(
     normal, low = pixels
     made = {name: new(name, *kind) for name, kind in arrays.items()}
     return Batch(images=images, normal=normal, low=low, **uploaded, **made)
-
-
-def map_places(plan: BatchPlan, spec: MapSpec, table: DrawTable) -> dict[str, int]:
-    """Return the steps that maps of a batch need, and most places of an image in each."""
-    windows = int((plan.images["rows"].astype(np.int64) * plan.images["columns"]).max())
-    places = {"maps": windows if spec.size is None else int(np.prod(spec.size))}
-    if not spec.of_noise:
-        return places
-    places |= {"levels": ENCODE_CELLS, "widths": LEVELS}
-    noisy, smoothed = (table.draws[name] > 0 for name in ("noisy", "taps"))
-    if noisy.any():
-        places |= {"channels": 3 * LIGHTS, "grains": int(_span_pixels(plan).max())}
-    if (~noisy | smoothed).any():
-        places["moments"] = int(_span_pixels(plan).max())
-    if "sites" in plan.places:
-        places["site_means"] = plan.places["sites"]
-    if "blurs" in plan.places:
-        places |= {"column_blurs": plan.places["blurs"], "smooths": windows}
-    return places
-
-
-def _span_pixels(plan: BatchPlan) -> IntArray:
-    spans: IntArray = plan.images["span_rows"].astype(np.int64) * plan.images["span_columns"]
-    return spans
-
-
-def map_tables(upload: Upload) -> dict[str, Any]:
-    """Bring the arrays that all maps share to where kernels are to find them."""
-    around = [
-        [weights(method).reshape(4, 3, 5, 5) for weights in (demosaic_weights, scatter_weights)]
-        for method in (BILINEAR, MALVAR)
-    ]
-    tables = {
-        "normal": np.array(quadrature()),
-        "laguerre": np.array(tail_quadrature()),
-        "around": np.array(around, np.float32),
-    }
-    return {name: upload(name, table) for name, table in tables.items()}
-
-
-def lay_out_maps(
-    plan: BatchPlan,
-    spec: MapSpec,
-    table: DrawTable,
-    into: Any,
-    tables: dict[str, Any],
-    new: Allocate,
-    upload: Upload,
-) -> Maps:
-    """Bring what steps of maps need together.
-
-    into: float32 array (N * planes * rows * columns) of zeros, in its place.
-    table: the draws. tables: what `map_tables` returns.
-    new, upload: make an array there, or bring one there.
-    """
-    ends = np.cumsum(_span_pixels(plan))
-    count, pixels = len(plan.images), int(ends[-1]) if spec.of_noise else 1
-    sites, taken = site_noise(table, plan.images["draw"] if spec.of_noise else [0])
-    (rows, columns), (high, wide) = spec.room, spec.size or (0, 0)
-    asked: dict[str, Any] = {
-        name.replace("-", "_"): spec.first_planes.get(name, -1) for name in MAP_CHANNELS
-    }
-    # As long as there is room: a recorded graph keeps it, and batches differ in their pixels.
-    held = new("map_pixels", (pixels * PLANES,), np.float32)
-    stride = held.shape[0] // PLANES
-    return Maps(
-        into=into,
-        planes=spec.planes,
-        rows=rows,
-        columns=columns,
-        high=high,
-        wide=wide,
-        shift=float(spec.shift),
-        scale=float(spec.scale),
-        levels=new("map_levels", (count, ENCODE_CELLS), np.float32),
-        widths=new("map_widths", (count, LEVELS), np.float32),
-        channels=new("map_channels", (count, 3, 3, LIGHTS), np.float32),
-        first=upload("map_first", ends - _span_pixels(plan)),
-        stride=stride,
-        pixels=held,
-        blurred=new("map_blurred", (stride * BLURRED,), np.float32),
-        sites=upload("map_sites", np.concatenate([sites.shared, sites.fourth[:, None]], 1)),
-        squares=upload("map_squares", sites.squares.reshape(-1, 4, 3, 3, 5)),
-        powers=upload("map_powers", sites.powers.reshape(-1, 4, 2, 3, 3)),
-        taken=upload("map_taken", taken.reshape(-1, 4, 3, 6, 3, 3)),
-        **asked,
-        **tables,
-    )

@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..camera.illumination import illumination_rows
+from ..camera.illumination import CHANNEL_LIGHT, exposure_of, illumination_rows
 from ..degradations.draw import jpeg, jpeg_span
 from ..kernels.arrays import Pixels, Window, grown, read_only, window_of
 from ..kernels.camera import expose_and_develop
 from ..kernels.degradations.blur import spread_light
 from ..kernels.demosaic import BILINEAR, BORDER
-from ..kernels.emitters import Emission
+from ..kernels.emitters import LAMP, Emission, resolve_all
 from ..kernels.exposure import Scene
-from .emitters import lamps_of
 from .kernel_args import KernelArgs
 
 
@@ -63,10 +62,20 @@ def scene_of(normal: Pixels, span: Window, args: KernelArgs, lit_as: Pixels) -> 
     if len(spread.weights):
         border = BORDER if args.sensor.method >= BILINEAR else 0
         part = grown(span, border, height, width)
-        before = linear, exposure.highlights, exposure.knee, lamps_of(lit_as, args), args.glare
+        before = linear, exposure.highlights, exposure.knee, _lamps(lit_as, args), args.glare
         spread_light(normal, Emission(*before, illumination, cast), *spread, part, lit)
         exposure = exposure._replace(highlights=np.float32(0))
     return Scene(linear, illumination, cast, exposure, args.bands, lit)
+
+
+def _lamps(lit_as: Pixels, args: KernelArgs) -> npt.NDArray[np.float32]:
+    """Return the lamps of a photograph (L, LAMP), as `kernels.emitters.resolve` fills them."""
+    lamps = np.empty((len(args.emitters), LAMP), np.float32)
+    if len(lamps):
+        exposure_ev = exposure_of(lit_as, args.field.draw)
+        pixels = read_only(lit_as)
+        resolve_all(pixels, CHANNEL_LIGHT, args.emitters, args.glare, exposure_ev, lamps)
+    return lamps
 
 
 def span_of(window: Window, height: int, width: int, blur: npt.NDArray[np.float32]) -> Window:

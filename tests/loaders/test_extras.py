@@ -13,9 +13,10 @@ from gloam.loaders.backend import choose_backend
 from gloam.loaders.options import EXTRAS
 from gloam.loaders.samples import collate
 from gloam.manifests.images.normals import encode
+from gloam.synth.draws.table import table_of_records
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
-from gloam.synth.render.emitters import emitter_light, emitter_mask
+from gloam.synth.render.maps import camera_maps
 
 from .numbered import make_set
 
@@ -91,9 +92,9 @@ def test_masks_and_light_of_lamps_are_exact():
     for _, normals, keys, given in loader:
         for i, key in enumerate(keys):
             normal, drawn = normals[i].permute(1, 2, 0).numpy(), loader.live.draw(key, 0)
-            assert (given["mask"][i, 0].numpy() == emitter_mask(normal, drawn)).all()
-            light = given["emitter-light"][i].permute(1, 2, 0).numpy()
-            np.testing.assert_array_equal(light, emitter_light(normal, drawn))
+            for name, made in camera_maps(normal, table_of_records([drawn]), 0, asked).items():
+                shown = given[name][i].permute(1, 2, 0).numpy()
+                np.testing.assert_array_equal(shown, made)
         assert given["mask"].any()
 
 

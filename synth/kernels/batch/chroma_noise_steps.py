@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..compiling.compile import scalar
 from ..curves import LUMA
+from ..level_noise import ROUNDING
 from ..types import f32, i64, u32
 from .image_state import row_and_column
-from .level_steps import light_of_level
-from .map_planes import BLURRED, fill_pixel, three_of
+from .map_planes import BLURRED, LEVEL, LIGHT, NOISE, NOISE_LINEAR, light_of_level
 
 DOUBLE_PRECISION = True  # of roots and whole numbers, for `compiling.for_cuda`
 _LUMA = f32(LUMA[0]), f32(LUMA[1]), f32(LUMA[2])
@@ -71,17 +73,6 @@ def _along_line(k, planes, at, line, taps, weights):
 
 
 @scalar
-def _along_row(k, at, line, taps, weights, maps):
-    """Return a number of a pixel, blurred along its column before, and now along its row."""
-    return _along_line(k, maps.blurred, k * maps.stride + at, line, taps, weights)
-
-
-@scalar
-def _dot(factors, values):
-    return factors[0] * values[0] + factors[1] * values[1] + factors[2] * values[2]
-
-
-@scalar
 def smooth_thread_count(image, draw, maps):
     """Count the pixels of a window whose chroma is smoothed."""
     return u32(image.rows * image.columns if draw.taps > 0 else 0)
@@ -95,48 +86,31 @@ def smooth_step(number, place, batch, maps):
     row, column = row_and_column(u32(place), u32(image.columns))
     y, x = i64(row) + image.top, i64(column) + image.left
     pixel = i64(y - image.span_top) * image.span_columns + i64(x - image.span_left)
-    at, levels = maps.first[number] + pixel, maps.levels[number]
-    own, rest = three_of(0, at, maps), three_of(6, at, maps)
-    strength = draw.isp_chroma_strength
-    line, taps = (i64(1), i64(x), i64(image.width - 1 - x)), draw.taps
+    at, roots, taps = maps.first[number] + pixel, maps.roots[number], draw.taps
+    line = i64(1), i64(x), i64(image.width - 1 - x)
+    share = at_edge(i64(y), i64(image.height), taps, weights)[1]
+    share *= at_edge(i64(x), i64(image.width), taps, weights)[1]
+    squares = _ZERO
+    for d in range(taps):
+        squares += (_ONE if d == 0 else _TWO) * weights[d] * weights[d]
+    share /= squares * squares
     smooth = (
-        _along_row(0, at, line, taps, weights, maps),
-        _along_row(1, at, line, taps, weights, maps),
-        _along_row(2, at, line, taps, weights, maps),
+        _along_line(0, maps.blurred, at, line, taps, weights),
+        _along_line(1, maps.blurred, maps.stride + at, line, taps, weights),
+        _along_line(2, maps.blurred, 2 * maps.stride + at, line, taps, weights),
     )
-    spread = (
-        _along_row(3, at, line, taps, weights, maps),
-        _along_row(4, at, line, taps, weights, maps),
-        _along_row(5, at, line, taps, weights, maps),
-    )
-    bright, smooth_bright = _dot(_LUMA, own), _dot(_LUMA, smooth)
-    level = (
-        _merged(bright, own[0] - bright, smooth[0] - smooth_bright, strength),
-        _merged(bright, own[1] - bright, smooth[1] - smooth_bright, strength),
-        _merged(bright, own[2] - bright, smooth[2] - smooth_bright, strength),
-    )
-    light = (
-        light_of_level(level[0], levels),
-        light_of_level(level[1], levels),
-        light_of_level(level[2], levels),
-    )
-    _, down = at_edge(i64(y), i64(image.height), taps, weights)
-    _, across = at_edge(i64(x), i64(image.width), taps, weights)
-    squares = weights[0] * weights[0]
-    for d in range(1, taps):
-        squares += _TWO * weights[d] * weights[d]
-    share = down * across / (squares * squares)
-    variance = (
-        max(rest[0] + share * spread[0], _ZERO),
-        max(rest[1] + share * spread[1], _ZERO),
-        max(rest[2] + share * spread[2], _ZERO),
-    )
-    fill_pixel(
-        number, at, level, light, (variance, three_of(9, at, maps), three_of(12, at, maps)), maps
-    )
-
-
-@scalar
-def _merged(bright, difference, smooth, strength):
-    """Return the level of a channel whose difference to brightness is smoothed."""
-    return min(max(bright + difference + strength * (smooth - difference), _ZERO), _WHITE)
+    bright = smooth_bright = _ZERO
+    for c in range(3):
+        bright += _LUMA[c] * maps.pixels[(LEVEL + c) * maps.stride + at]
+        smooth_bright += _LUMA[c] * smooth[c]
+    for c in range(3):
+        own = (LEVEL + c) * maps.stride + at
+        difference = smooth[c] - smooth_bright - (maps.pixels[own] - bright)
+        level = maps.pixels[own] + draw.isp_chroma_strength * difference
+        level = min(max(level, _ZERO), _WHITE)
+        spread, rest = (LIGHT + c) * maps.stride + at, (NOISE + c) * maps.stride + at
+        variance = share * _along_line(3 + c, maps.blurred, spread, line, taps, weights)
+        variance = max(maps.pixels[rest] + variance, _ZERO)
+        maps.pixels[own], maps.pixels[spread] = level, light_of_level(level, roots)
+        maps.pixels[rest] = np.sqrt(variance + ROUNDING)
+        maps.pixels[(NOISE_LINEAR + c) * maps.stride + at] *= maps.pixels[rest]

@@ -166,10 +166,9 @@ LIGHT = *FIELDS, PIXELS[0]
 """Those of them that maps need."""
 MAPS = (
     _over("levels", field.table_thread_count, levels.level_step),
-    _over("widths", levels.width_thread_count, levels.width_step),
+    _over("roots", levels.root_thread_count, levels.root_step),
     _over("channels", noise.channel_thread_count, noise.channel_step),
     _over("site_means", pixels.site_thread_count, noise.mean_step),
-    _over("grains", noise.grain_thread_count, noise.grain_step),
     _over("moments", noise.moment_thread_count, noise.moment_step, REGISTERS),
     _over("column_blurs", chroma.blur_thread_count, chroma_noise.column_step),
     _over("smooths", chroma_noise.smooth_thread_count, chroma_noise.smooth_step),

@@ -6,10 +6,9 @@ from ..compiling.compile import scalar
 from ..curves import Toe, encoded
 from ..develop import ENCODE_CELLS
 from ..types import f32, f64, i64, u32
-from .map_planes import LEVELS
+from .map_planes import PER_LEVEL, ROOTS
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
-_LEAST_WIDTH = 1e-9
 
 
 @scalar
@@ -22,7 +21,12 @@ def _encoded_level(draw, place, log_light):
 
 @scalar
 def level_step(number, place, batch, maps):
-    """Fill a level of the encoding table; see `noise_map.as_rounded` where pixels are rounded."""
+    """Fill a level of the encoding table.
+
+    An 8-bit table steps from cell to cell. Levels whose pixels are rounded by it are those whose
+    rounding is at the very light where the low's is: the variance of a level a dozen cells wide
+    were off by some percent else. Chroma smoothing takes finer levels, and rounds after it.
+    """
     cell, last = i64(place), i64(ENCODE_CELLS - 1)
     draw = batch.draws[batch.images[number].draw]
     if draw.taps > 0:
@@ -48,22 +52,18 @@ def level_step(number, place, batch, maps):
 
 
 @scalar
-def width_thread_count(image, draw, maps):
-    """Count the levels of an image."""
-    return u32(LEVELS if image.height > 0 else 0)
+def root_thread_count(image, draw, maps):
+    """Count the places of an image's table of roots."""
+    return u32(ROOTS if image.height > 0 else 0)
 
 
 @scalar
-def width_step(number, place, batch, maps):
-    """Find the light that a level is wide; see `noise_map.lights_of_levels`."""
-    levels, level = maps.levels[number], f64(place)
-    width = _edge_of_level(level + 0.5, levels) - _edge_of_level(level - 0.5, levels)
-    maps.widths[number, i64(place)] = f32(max(width, _LEAST_WIDTH))
+def root_step(number, place, batch, maps):
+    """Find the root of the light of a level, of which there are `PER_LEVEL` from one to the next.
 
-
-@scalar
-def _cell_of_level(level, levels):
-    """Return the encoding table's cell of a level, and the share of the way to the next one."""
+    Maps look a pixel's light up there: among the encoding table's places it is searched for.
+    """
+    levels, level = maps.levels[number], f64(place) / PER_LEVEL
     first, end = 0, levels.shape[0]  # of the places above it
     while first < end:
         middle = (first + end) // 2
@@ -74,21 +74,4 @@ def _cell_of_level(level, levels):
     cell = min(max(first - 1, 0), levels.shape[0] - 2)
     rise = f64(levels[cell + 1]) - f64(levels[cell])
     share = (level - f64(levels[cell])) / rise if rise > 0.0 else 1.0  # of the last one
-    return cell, min(max(share, 0.0), 1.0)
-
-
-@scalar
-def light_of_level(level, levels):
-    """Return the light of a level."""
-    cell, share = _cell_of_level(level, levels)
-    root = f32(cell + share) / f32(levels.shape[0] - 1)
-    return root * root
-
-
-@scalar
-def _edge_of_level(level, levels):
-    """Return the light of a level, on a straight line within a cell."""
-    cell, share = _cell_of_level(level, levels)
-    last = f64(levels.shape[0] - 1)
-    below, above = cell / last, (cell + 1) / last
-    return below * below + (above * above - below * below) * share
+    maps.roots[number, place] = (cell + min(max(share, 0.0), 1.0)) / (levels.shape[0] - 1)

@@ -1,32 +1,45 @@
-"""Moments of the noise of each pixel of a batch; see `kernels.moments`.
+"""Levels of each pixel of a batch without noise, and the noise that they should have.
 
     channel_step    noise of channels of an image
     mean_step       where there is a mosaic: its sites
-    grain_step      pixels where noise is of channels alone
-    moment_step     all others
+    moment_step     pixels
 
 They stand in `launch_cuda.MAPS`.
 """
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from ..args import colour_of, pattern_of
 from ..channel_noise import factor_at
 from ..compiling.compile import scalar
-from ..demosaic import BILINEAR, BORDER
-from ..level_moments import LIGHTS, light_of_place, noisy_level
-from ..mean_electrons import hot_counts
-from ..moments import SiteNoise, moments_of, noisy_moments_of, scattered
-from ..numbers.random_bits import channel_sample, mosaic_sample
-from ..smoothed_moments import smoothed_parts
+from ..degradations.pattern import hot_offset
+from ..demosaic import BILINEAR, BINNED, BORDER
+from ..level_noise import (
+    LIGHTS,
+    ROUNDING,
+    Curve,
+    channel_noise,
+    level_at,
+    light_of_place,
+    light_without_noise,
+    noisy_level,
+    sensor_noise,
+    smoothed_variance,
+)
+from ..numbers.random_bits import HOT, HOT_BELOW, channel_sample, mosaic_sample
 from ..types import f32, i32, i64, u32, u64
 from .chroma_noise_steps import at_edge
 from .image_state import GAUSSIAN, light_of, noise_of_image, row_and_column, site_state
-from .map_planes import fill_pixel, fill_three
+from .map_planes import LEVEL, LIGHT, NOISE, NOISE_LINEAR, light_of_level
 from .pixel_steps import levels_at, mean_electrons, site_levels, site_mean
 
 DOUBLE_PRECISION = True  # of roots and whole numbers, for `compiling.for_cuda`
-_ZERO, _ONE = f32(0), f32(1)
+_ZERO, _HALF, _ONE = f32(0), f32(0.5), f32(1)
+_ROOT_HALF = f32(math.sqrt(0.5))
 
 
 @scalar
@@ -41,12 +54,11 @@ def channel_step(number, place, batch, maps):
     c, k = i64(place) // LIGHTS, i64(place) % LIGHTS
     noise = noise_of_image(batch.images[number], batch)
     own = noise.red if c == 0 else (noise.green if c == 1 else noise.blue)
-    curve = maps.levels[number], maps.normal[0], maps.normal[1]
+    curve = Curve(maps.levels[number], maps.normal[0], maps.normal[1])
     tail, factors = (maps.laguerre[0], maps.laguerre[1]), (noise.wide, noise.narrow)
     light = light_of_place(k)
-    found = noisy_level(
-        light, own, factors, factor_at(light, noise.curves[noise.curve, c]), curve, tail
-    )
+    on_noise = factor_at(light, noise.curves[noise.curve, c])
+    found = noisy_level(light, own, factors, on_noise, curve, tail)
     for i in range(3):
         maps.channels[number, c, i, k] = found[i]
 
@@ -58,6 +70,18 @@ def mean_step(number, place, batch, maps):
     row, column = row_and_column(place, image.columns)
     levels = site_levels(image, row, column, batch)
     batch.mosaic[image.sites + u64(place)] = site_mean(image, place, row, column, levels, batch)
+
+
+@scalar
+def _hot_count(c, index, method, gain, pattern):
+    """Return the electrons that scatter by what a hot site of a channel adds, mostly none.
+
+    Their places are known: that is no noise to a sensor, but to a low it is, and far from normal.
+    """
+    added = hot_offset(index, HOT, pattern)
+    if method == BINNED and c == 1:  # of two sites, which count half each
+        added = (added + hot_offset(index, HOT_BELOW, pattern)) * _ROOT_HALF
+    return (added / gain) * (added / gain)
 
 
 @scalar
@@ -77,7 +101,7 @@ def _of_mosaic(number, y, x, batch, maps):
             mean, count = min(electrons, full), electrons if electrons < full else _ZERO
             if pattern.there:
                 index = mosaic_sample(y + i, x + j, image.width + 2 * BORDER)
-                count += hot_counts(0, index, draw.method, gain, pattern)
+                count += _hot_count(0, index, draw.method, gain, pattern)
             red += taken[parity, 0, i, j] * mean
             green += taken[parity, 1, i, j] * mean
             blue += taken[parity, 2, i, j] * mean
@@ -98,9 +122,9 @@ def _of_sites(number, y, x, batch):
     if pattern.there:
         gain, method = draw.camera_sensor_gain, draw.method
         pixel, pixels = u32(y * image.width + x), u32(image.height * image.width)
-        red += hot_counts(0, channel_sample(0, pixel, pixels), method, gain, pattern)
-        green += hot_counts(1, channel_sample(1, pixel, pixels), method, gain, pattern)
-        blue += hot_counts(2, channel_sample(2, pixel, pixels), method, gain, pattern)
+        red += _hot_count(0, channel_sample(0, pixel, pixels), method, gain, pattern)
+        green += _hot_count(1, channel_sample(1, pixel, pixels), method, gain, pattern)
+        blue += _hot_count(2, channel_sample(2, pixel, pixels), method, gain, pattern)
     return means, (red, green, blue)
 
 
@@ -117,60 +141,50 @@ def _electrons_at(number, place, batch, maps):
 
 
 @scalar
-def grain_thread_count(image, draw, maps):
-    """Count the pixels of a span of an image whose noise is of channels alone, not smoothed."""
-    grainy = image.height > 0 and draw.noisy > 0 and draw.taps == 0
-    return u32(image.span_rows * image.span_columns if grainy else 0)
-
-
-@scalar
 def moment_thread_count(image, draw, maps):
-    """Count the pixels of a span of any other."""
-    other = image.height > 0 and (draw.noisy == 0 or draw.taps > 0)
-    return u32(image.span_rows * image.span_columns if other else 0)
-
-
-@scalar
-def grain_step(number, place, batch, maps):
-    """Find the moments of a pixel, as `moment_step`, in a third of the registers."""
-    image = batch.images[number]
-    draw, at = batch.draws[image.draw], maps.first[number] + i64(place)
-    _, _, (means, _) = _electrons_at(number, place, batch, maps)
-    channels = noise_of_image(image, batch), maps.channels[number]
-    gain, colour, levels = draw.camera_sensor_gain, colour_of(draw), maps.levels[number]
-    found = noisy_moments_of(means, gain, colour, channels, levels)
-    fill_pixel(number, at, found[2], found[0], (found[3], found[1], found[3]), maps)
+    """Count the pixels of a span."""
+    return u32(image.span_rows * image.span_columns if image.height > 0 else 0)
 
 
 @scalar
 def moment_step(number, place, batch, maps):
-    """Find the moments of a pixel; see `noise_map._smoothed` where chroma is smoothed."""
+    """Find level, light and noise of a pixel; where chroma is smoothed, what it does so of."""
     image = batch.images[number]
     draw, at = batch.draws[image.draw], maps.first[number] + i64(place)
-    y, x, (means, counts) = _electrons_at(number, place, batch, maps)
-    parity, own = 2 * (y & 1) + (x & 1), maps.sites[number]
-    squares, powers = maps.squares[number, parity], maps.powers[number, parity]
-    site = SiteNoise(draw.camera_sensor_gain, own, own[5], squares, powers)
-    curve = maps.levels[number], maps.normal[0], maps.normal[1]
-    channels = noise_of_image(image, batch), maps.channels[number]
-    found = moments_of(means, counts, site, colour_of(draw), channels, curve)
-    if draw.taps == 0:
-        fill_pixel(number, at, found[2], found[0], (found[3], found[1], found[3]), maps)
-        return
-    by_source = scattered(counts, site)
+    y, x, electrons = _electrons_at(number, place, batch, maps)
+    parity, levels = 2 * (y & 1) + (x & 1), maps.levels[number]
+    light = light_without_noise(electrons[0], draw.camera_sensor_gain, colour_of(draw))
     if draw.noisy > 0:
-        by_source = _ONE, _ONE, _ONE, _ZERO, _ZERO
-    moments, taken = (found[4], found[5], found[6]), maps.taken[number, parity]
-    strength, weights = draw.isp_chroma_strength, batch.blur[image.draw]
-    alone = smoothed_parts(0, by_source, moments, taken, strength)
-    mixed = smoothed_parts(1, by_source, moments, taken, strength)
-    blurred = smoothed_parts(2, by_source, moments, taken, strength)
-    down, _ = at_edge(i64(y), i64(image.height), draw.taps, weights)
-    across, _ = at_edge(i64(x), i64(image.width), draw.taps, weights)
-    edge = down * across
-    rest = alone[0] + mixed[0] * edge, alone[1] + mixed[1] * edge, alone[2] + mixed[2] * edge
-    fill_three(0, at, found[2], maps)
-    fill_three(3, at, blurred, maps)
-    fill_three(6, at, rest, maps)
-    fill_three(9, at, found[1], maps)
-    fill_three(12, at, found[3], maps)
+        noise = noise_of_image(image, batch)
+        light = (
+            light[0] + noise.red.offset,
+            light[1] + noise.green.offset,
+            light[2] + noise.blue.offset,
+        )
+        found = channel_noise(light, maps.channels[number])
+    else:
+        curve = Curve(levels, maps.normal[0], maps.normal[1])
+        shared, shares = maps.shared[number], maps.light[number, parity]
+        found = sensor_noise(light, electrons, shared, shares, draw, curve)
+    for c in range(3):
+        own = min(max(light[c], _ZERO), _ONE)
+        level, variance = level_at(own, levels), found.variances[c]
+        maps.pixels[(LEVEL + c) * maps.stride + at] = level
+        if draw.taps == 0:
+            maps.pixels[(LIGHT + c) * maps.stride + at] = own
+            maps.pixels[(NOISE + c) * maps.stride + at] = np.sqrt(variance + ROUNDING)
+        if maps.in_light > 0:
+            roots, in_light = maps.roots[number], found.light_variances[c]
+            wide = light_of_level(level + _HALF, roots) - light_of_level(level - _HALF, roots)
+            in_light += ROUNDING * wide * wide
+            in_light /= variance + ROUNDING if draw.taps > 0 else _ONE
+            maps.pixels[(NOISE_LINEAR + c) * maps.stride + at] = np.sqrt(in_light)
+    if draw.taps > 0:
+        weights, shares = batch.blur[image.draw], maps.smoothed[number, parity]
+        edge = at_edge(i64(y), i64(image.height), draw.taps, weights)[0]
+        edge *= at_edge(i64(x), i64(image.width), draw.taps, weights)[0]
+        for c in range(3):
+            rest = smoothed_variance(found, shares[0, c])
+            rest += edge * smoothed_variance(found, shares[1, c])
+            maps.pixels[(NOISE + c) * maps.stride + at] = rest
+            maps.pixels[(LIGHT + c) * maps.stride + at] = smoothed_variance(found, shares[2, c])

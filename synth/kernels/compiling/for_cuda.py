@@ -103,9 +103,7 @@ def _numpy_on_device(**functions: Any) -> ModuleType:
     return module
 
 
-_SINGLE = _numpy_on_device(
-    sqrt=_sqrt, rint=libdevice.rintf, floor=libdevice.floorf, cbrt=libdevice.cbrtf
-)
+_SINGLE = _numpy_on_device(sqrt=_sqrt, rint=libdevice.rintf, floor=libdevice.floorf)
 _DOUBLE = _numpy_on_device(sqrt=math.sqrt, rint=libdevice.rint, floor=libdevice.floor)
 
 

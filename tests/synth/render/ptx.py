@@ -76,12 +76,13 @@ DIMENSIONS = {
 BATCH = numba.types.NamedTuple([array_type(*DIMENSIONS[name]) for name in Batch._fields], Batch)
 OF_MAPS = {
     "into": ("f4", 1),
+    "kinds": ("i4", 1),
+    "change": ("f4", 2),
     "levels": ("f4", 2),
-    "widths": ("f4", 2),
-    "sites": ("f4", 2),
-    "squares": ("f4", 5),
-    "powers": ("f4", 5),
-    "taken": ("f4", 6),
+    "roots": ("f4", 2),
+    "shared": ("f4", 2),
+    "light": ("f4", 4),
+    "smoothed": ("f4", 6),
     "channels": ("f4", 4),
     "first": ("i8", 1),
     "pixels": ("f4", 1),
@@ -89,8 +90,6 @@ OF_MAPS = {
     "normal": ("f4", 2),
     "laguerre": ("f4", 2),
     "around": ("f4", 6),
-    "shift": ("f8", 0),
-    "scale": ("f8", 0),
 }
 MAPS = numba.types.NamedTuple(
     [

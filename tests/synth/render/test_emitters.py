@@ -8,10 +8,11 @@ import pytest
 import gloam
 from gloam.synth.camera.recipe import black_body_tints
 from gloam.synth.draws.record import CameraDraw
+from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.models import draw, parse_draw, render
 from gloam.synth.recipes.load import load_recipe
-from gloam.synth.render.emitters import emitter_light, emitter_mask
+from gloam.synth.render.maps import camera_maps
 
 from ..overrides import APART
 
@@ -28,6 +29,15 @@ PARTS = {
 def lamps(*more: str, key: str = "a") -> CameraDraw:
     plain = ["exposure.ev=5.5", "camera.iso=800", "emitters.count=1", "emitters.ev=7"]
     return draw(load_recipe(APART, [*plain, *more]), 0, key)
+
+
+def emitter_light(normal, drawn, window=None):
+    names = ["emitter-light"]
+    return camera_maps(normal, table_of_records([drawn]), 0, names, window)["emitter-light"]
+
+
+def emitter_mask(normal, drawn, window=None):
+    return camera_maps(normal, table_of_records([drawn]), 0, ["mask"], window)["mask"][..., 0] > 0
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -98,7 +98,6 @@ def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additi
         "blurs",
         "merges",
         "resize_flipped",
-        "grains",
         "channels",
         "site_means",  # the root that lightness is
         "moments",
@@ -107,4 +106,4 @@ def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additi
     asked |= {"samples", "transforms", "quantisations", "restorations", "returns", "decodes"}
     assert {name for name, count in joined.items() if count} == asked
     # Reciprocals, which `reciprocal` makes exact.
-    assert refined == {"quads", "curved_quads", "sites", "spreads", "grains", "moments", "maps"}
+    assert refined == {"quads", "curved_quads", "sites", "spreads", "maps"}

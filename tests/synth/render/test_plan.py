@@ -98,7 +98,7 @@ MORE = [
 
 
 def over(places, step):
-    @numba.njit(error_model="numpy")
+    @numba.njit(error_model="numpy", _nrt=False)
     def run(batch):
         for number in range(len(batch.images)):
             image = batch.images[number]
@@ -112,7 +112,7 @@ STRIDE = 37  # threads, one after the other, as a GPU has them side by side
 
 
 def holding(held, places, step, fetch=nothing):
-    @numba.njit(error_model="numpy")
+    @numba.njit(error_model="numpy", _nrt=False)
     def run(batch):
         for number in range(len(batch.images)):
             own = batch.images[number]
@@ -134,7 +134,7 @@ def holding(held, places, step, fetch=nothing):
     return run
 
 
-LIGHT = {
+STEPS = {
     "luminance": over(field.luminance_thread_count, field.luminance_step),
     "lights": over(field.lights_thread_count, field.lights_step),
     "fields": over(field.cell_thread_count, field.field_step),
@@ -144,8 +144,6 @@ LIGHT = {
     "emitters": over(field.emitter_thread_count, field.emitter_step),
     "tables": over(field.table_thread_count, field.table_step),
     "spreads": over(degraded.spread_thread_count, degraded.spread_step),
-}
-STEPS = LIGHT | {
     "patterns": over(degraded.pattern_thread_count, degraded.pattern_step),
     "rows": over(pixels.row_thread_count, pixels.row_step),
     "quads": holding(pixel_state, pixels.quad_thread_count, pixels.quad_step, pixels.quad_levels),
@@ -166,14 +164,14 @@ STEPS = LIGHT | {
 }
 
 
-@numba.njit(error_model="numpy")
+@numba.njit(error_model="numpy", _nrt=False)
 def form(batch, forms):
     for number in range(len(batch.images)):
         for place in range(flip_thread_count(batch.images[number], 0, forms)):
             flip_step(number, numba.uint32(place), batch, forms)
 
 
-@numba.njit(error_model="numpy")
+@numba.njit(error_model="numpy", _nrt=False)
 def resize_flipped(batch, forms, resizing):
     for number in range(len(batch.images)):
         for place in range(tap_thread_count(batch.images[number], 0, resizing)):
