@@ -118,7 +118,7 @@ def regenerate(
     Examples
     --------
     >>> import gloam
-    >>> info = gloam.regenerate("SET", "noisier", overrides=["camera.iso=12800"])
+    >>> info = gloam.regenerate("SET", "noisier", overrides=["camera.iso=6400"])
     >>> info.counts["train"]
     4
     """

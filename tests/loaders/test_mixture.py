@@ -47,6 +47,10 @@ def real_sets(tmp_path_factory):
     return gloam.real("lol-v1", root, "train"), gloam.real("sice", root, "train")
 
 
+# Numbered pictures are as bright as their numbers say.
+pytestmark = pytest.mark.filterwarnings("ignore:component unpaired")
+
+
 @pytest.fixture
 def mixture(shards, files, photos, real_sets, bucket):
     """Sources of every kind, of several sizes and codecs."""
