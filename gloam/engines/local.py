@@ -27,7 +27,6 @@ from typing import Any, Generic, Protocol, runtime_checkable
 
 from ..errors import WorkerLost
 from ..storage.store_requests import environment
-from ..storage.untrusted import whole
 from .engine import Counted, J, R, ignore_progress
 from .process import (
     available_cores,
@@ -85,6 +84,8 @@ class LocalEngine:
     remote = False
 
     def __post_init__(self) -> None:
+        from ..storage.untrusted import whole  # pydantic, for which no help is to wait
+
         whole("workers", self.workers, 0, MOST_WORKERS)
 
     def map(
