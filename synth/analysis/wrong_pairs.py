@@ -58,9 +58,13 @@ def brighter_area(low: Pixels, normal: Pixels) -> float:
 
     low, normal: uint8 arrays (H, W, 3) of equal size.
     """
-    dark, bright = (
-        cv2.blur(cv2.transform(image, _MEAN), (_BLURRED, _BLURRED)) for image in (low, normal)
-    )
+
+    def smooth(image: Pixels) -> Pixels:
+        return np.asarray(cv2.blur(cv2.transform(image, _MEAN), (_BLURRED, _BLURRED)), np.uint8)
+
+    if smooth(np.asarray(cv2.subtract(low, normal))).max() < _ABOVE - 2:  # less what is rounded
+        return 0.0
+    dark, bright = smooth(low), smooth(normal)
     above = cv2.subtract(dark, bright) > _ABOVE
     if not above.any():
         return 0.0
