@@ -136,7 +136,7 @@ def _lags(noise: FloatArray, variances: list[float], smooth: Mask) -> dict[str, 
 
     noise: float64 array (3, H, W + _WIDEST), so that what is one step on never is in another row.
     """
-    height, width = smooth.shape
+    (height, width), flat = smooth.shape, noise.reshape(3, -1)
     found = {}
     for name, (_, steps) in _NEIGHBOURS.items():
         products, count = np.zeros(3), 0
@@ -145,7 +145,6 @@ def _lags(noise: FloatArray, variances: list[float], smooth: Mask) -> dict[str, 
             there = (slice(down, height), slice(max(0, across), width + min(0, across)))
             count += int(np.count_nonzero(smooth[here] & smooth[there]))
             on = down * noise.shape[2] + across
-            flat = noise.reshape(3, -1)
             products += [np.dot(one[: max(len(one) - on, 0)], one[on:]) for one in flat]
         with np.errstate(invalid="ignore", divide="ignore"):
             found[name] = (products / count / variances).tolist()

@@ -86,19 +86,6 @@ class KeyedColumns:
     def __len__(self) -> int:
         return len(self._lengths)
 
-    @classmethod
-    def concat(cls, several: Sequence[KeyedColumns]) -> KeyedColumns:
-        """Return the random numbers of the images of several, one after the other."""
-        width = max(one._prefixes.shape[1] for one in several)
-        made = object.__new__(cls)
-        made._lengths = np.concatenate([one._lengths for one in several])
-        made._prefixes = np.zeros((len(made), width), np.uint64)
-        first = 0
-        for one in several:
-            made._prefixes[first : first + len(one), : one._prefixes.shape[1]] = one._prefixes
-            first += len(one)
-        return made
-
     def take(self, places: npt.NDArray[np.int64]) -> KeyedColumns:
         """Return the random numbers of some of the images."""
         some = object.__new__(KeyedColumns)

@@ -20,7 +20,7 @@ from . import pixel_steps as pixels
 
 
 @inlined_in_row
-def _each(places_of, step, arguments):
+def run_each(places_of, step, arguments):
     """Run a step for all places; the rest as of `launch_cuda`."""
     batch = arguments[0]
     for number in range(batch.images.shape[0]):
@@ -32,30 +32,30 @@ def _each(places_of, step, arguments):
 @row_kernel
 def find_light(batch):
     """Run the steps of `launch_cuda.LIGHT`."""
-    _each(field.luminance_thread_count, field.luminance_step, (batch,))
-    _each(field.lights_thread_count, field.lights_step, (batch,))
-    _each(field.cell_thread_count, field.field_step, (batch,))
-    _each(field.mean_thread_count, field.mean_step, (batch,))
-    _each(field.cell_thread_count, field.light_step, (batch,))
-    _each(field.lure_thread_count, field.lure_step, (batch,))
-    _each(field.emitter_thread_count, field.emitter_step, (batch,))
-    _each(field.table_thread_count, field.table_step, (batch,))
-    _each(degraded.spread_thread_count, degraded.spread_step, (batch,))
+    run_each(field.luminance_thread_count, field.luminance_step, (batch,))
+    run_each(field.lights_thread_count, field.lights_step, (batch,))
+    run_each(field.cell_thread_count, field.field_step, (batch,))
+    run_each(field.mean_thread_count, field.mean_step, (batch,))
+    run_each(field.cell_thread_count, field.light_step, (batch,))
+    run_each(field.lure_thread_count, field.lure_step, (batch,))
+    run_each(field.emitter_thread_count, field.emitter_step, (batch,))
+    run_each(field.table_thread_count, field.table_step, (batch,))
+    run_each(degraded.spread_thread_count, degraded.spread_step, (batch,))
 
 
 @row_kernel
 def find_noise(batch, maps):
     """Run those steps of `launch_cuda.MAPS` that find levels and noise of pixels."""
-    _each(field.table_thread_count, levels.level_step, (batch, maps))
-    _each(levels.root_thread_count, levels.root_step, (batch, maps))
-    _each(noise.channel_thread_count, noise.channel_step, (batch, maps))
-    _each(pixels.site_thread_count, noise.mean_step, (batch, maps))
-    _each(noise.moment_thread_count, noise.moment_step, (batch, maps))
-    _each(chroma.blur_thread_count, chroma_noise.column_step, (batch, maps))
-    _each(chroma_noise.smooth_thread_count, chroma_noise.smooth_step, (batch, maps))
+    run_each(field.table_thread_count, levels.level_step, (batch, maps))
+    run_each(levels.root_thread_count, levels.root_step, (batch, maps))
+    run_each(noise.channel_thread_count, noise.channel_step, (batch, maps))
+    run_each(pixels.site_thread_count, noise.mean_step, (batch, maps))
+    run_each(noise.moment_thread_count, noise.moment_step, (batch, maps))
+    run_each(chroma.blur_thread_count, chroma_noise.column_step, (batch, maps))
+    run_each(chroma_noise.smooth_thread_count, chroma_noise.smooth_step, (batch, maps))
 
 
 @row_kernel
 def fill_maps(batch, maps):
     """Run the last of them."""
-    _each(mapping.map_thread_count, mapping.map_step, (batch, maps))
+    run_each(mapping.map_thread_count, mapping.map_step, (batch, maps))

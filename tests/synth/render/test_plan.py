@@ -27,6 +27,7 @@ from gloam.synth.kernels.batch.image_state import (
     row_and_column,
     site_state,
 )
+from gloam.synth.kernels.batch.launch_cpu import run_each
 from gloam.synth.kernels.batch.resize_steps import (
     OutputLayout,
     Resizing,
@@ -100,10 +101,7 @@ MORE = [
 def over(places, step):
     @numba.njit(error_model="numpy", _nrt=False)
     def run(batch):
-        for number in range(len(batch.images)):
-            image = batch.images[number]
-            for place in range(places(image, batch.draws[image.draw], batch)):
-                step(number, numba.uint32(place), batch)
+        run_each(places, step, (batch,))
 
     return run
 
@@ -166,18 +164,13 @@ STEPS = {
 
 @numba.njit(error_model="numpy", _nrt=False)
 def form(batch, forms):
-    for number in range(len(batch.images)):
-        for place in range(flip_thread_count(batch.images[number], 0, forms)):
-            flip_step(number, numba.uint32(place), batch, forms)
+    run_each(flip_thread_count, flip_step, (batch, forms))
 
 
 @numba.njit(error_model="numpy", _nrt=False)
 def resize_flipped(batch, forms, resizing):
-    for number in range(len(batch.images)):
-        for place in range(tap_thread_count(batch.images[number], 0, resizing)):
-            tap_step(number, numba.uint32(place), batch, forms, resizing)
-        for place in range(resized_thread_count(batch.images[number], 0, resizing)):
-            resized_step(number, numba.uint32(place), batch, forms, resizing)
+    run_each(tap_thread_count, tap_step, (batch, forms, resizing))
+    run_each(resized_thread_count, resized_step, (batch, forms, resizing))
 
 
 def run(steps, plan, batch):
