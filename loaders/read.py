@@ -255,8 +255,8 @@ class EncodedSteps:
         self._decoding = ThreadPoolExecutor(max(threads, 1)) if any(self._beside) else None
         self._ahead, self._done = BegunAhead(self._begin, _AHEAD), 0
 
-    def __call__(self) -> tuple[Encoded, Whole]:
-        """Return the images of the next step, and how many bytes each has."""
+    def __call__(self) -> tuple[Encoded, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Return the images of the next step, the bytes of each, and 0 or 1: lows are apart."""
         step, rows, read, lows = self._ahead.of(self._done)
         self._done += 1
         nothing = np.zeros(0, np.int64)
@@ -272,9 +272,11 @@ class EncodedSteps:
         low, normal = ends - counts[:, None] + frames, ends - self._frames + frames
         decoded = np.arange(len(lows))[:, None] * self._frames + frames
         low[list(lows)] = len(encoded) + decoded
+        half, stored = np.arange(len(sizes)) & 1, low < normal
+        half[low[stored]], half[normal[stored]] = 0, 1
         beside = partial(_results, list(lows.values()))
         self.begun[-1] = EncodedStep(step, encoded, low.ravel(), normal.ravel(), beside)
-        return encoded, sizes.astype(np.int32)
+        return encoded, sizes.astype(np.int32), half.astype(np.int32)
 
     def close(self) -> None:
         """End the threads."""
@@ -347,8 +349,11 @@ class Source(Protocol):
 
     begun: deque[EncodedStep]
 
-    def __call__(self) -> tuple[Encoded, Whole]:
-        """Return the images of the next step that are to be decoded, and the bytes of each."""
+    def __call__(self) -> tuple[Encoded, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Return the images of the next step that are to be decoded.
+
+        Besides the bytes of each, and which half of them it is in, 0 or 1: lows are in one alone.
+        """
 
     def close(self) -> None:
         """End its threads."""

@@ -47,7 +47,7 @@ def decoded_on(shards, device):
     data = [np.frombuffer(pairs[i].normal.read(), np.uint8) for i in range(12)]
     batches = [data[i : i + 4] for i in range(8, -1, -4)] * 9
     pipeline = pipelines.encoded_images(
-        lambda: (batches[-1], lengths(batches.pop()).astype(np.int32)),
+        lambda: (batches[-1], lengths(batches.pop()).astype(np.int32), np.array([0, 1, 1, 0])),
         options.model_copy(update={"device": device}),
         batch_size=4,
         num_threads=2,
