@@ -8,7 +8,7 @@ took, each moved by up to 8 of 512 pixels), unlike pictures to .53 at most (9,99
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import cv2
@@ -25,6 +25,7 @@ FEWEST = 3
 _ALIKE, _NEARLY = 0.65, 0.3
 """Least likeness of neighbours in a bracket; and where EXIF says that they were taken together."""
 _TOGETHER = 10.0  # seconds between the exposures of two frames that were
+_PAUSE = 2.0  # seconds; EXIF's may be whole ones
 _SAME_EV = 0.1
 _RANGE_EV = 1.0  # least range of a bracket
 _SHOWN = 6, 246  # levels that are neither black nor white
@@ -91,24 +92,25 @@ def _linked(frames: list[Frame]) -> list[list[Frame]]:
 def _in_time(members: list[Frame]) -> list[list[Frame]]:
     """Part frames of one scene into the brackets that were taken one after the other.
 
-    A bracket has each exposure once; where EXIF does not say time and exposure, all are one.
+    A bracket has each exposure once: where one comes again, the next begins there, or at a clearly
+    longer pause since. Where EXIF does not say time and exposure, all are one.
     """
-    known = [
+    known = sorted(
         (one.time, one.path, one.exposure_ev, one)
         for one in members
         if one.time is not None and one.exposure_ev is not None
-    ]
+    )
     if len(known) < len(members):
         return [members]
-    brackets: list[list[Frame]] = []
-    taken: list[float] = []
-    for _, _, exposure, frame in sorted(known, key=lambda one: one[:2]):
-        if not brackets or any(abs(exposure - other) < _SAME_EV for other in taken):
-            brackets.append([])
-            taken = []
-        brackets[-1].append(frame)
-        taken.append(exposure)
-    return brackets
+    borders = [0]
+    for end, (_, _, exposure, _) in enumerate(known):
+        again = [i for i in range(borders[-1], end) if abs(known[i][2] - exposure) < _SAME_EV]
+        if again:
+            pauses = {i: known[i][0] - known[i - 1][0] for i in range(again[-1] + 1, end + 1)}
+            longest = max(pauses, key=lambda i: pauses[i])
+            borders.append(longest if pauses[longest] > pauses[end] + _PAUSE else end)
+    parts = pairwise([*borders, len(known)])
+    return [[frame for *_, frame in known[begin:end]] for begin, end in parts]
 
 
 def likeness(frames: list[Frame]) -> FloatArray:
