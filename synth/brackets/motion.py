@@ -41,8 +41,7 @@ _BESIDE = np.ones((3, 3), np.uint8)  # pixels of the copies from which a level m
 def find_moved(frames: list[Pixels]) -> list[int]:
     """Return the numbers of the frames in which something moved, less than half of them.
 
-    All are compared with all that are near, the moved ones too: one is off at its own object alone.
-
+    Moved ones are witnesses, too: one is off at its own object alone.
     frames: uint8 arrays (H, W, 3), three and more, aligned, neighbours by exposure in a row.
     """
     planes = [[_Small(plane) for plane in _planes(pixels)] for pixels in frames]
