@@ -96,10 +96,14 @@ def _levels(grey: Pixels) -> list[Single]:
         half = max(1, width // 2), max(1, height // 2)
         smaller = cv2.resize(sizes[-1], half, interpolation=cv2.INTER_AREA)
         sizes.append(np.asarray(smaller, np.uint8))
-    return [_features(one) for one in reversed(sizes)]
+    return [features(one) for one in reversed(sizes)]
 
 
-def _features(grey: Pixels, around: float = 8.0) -> Single:
+def features(grey: Pixels, around: float = 8.0) -> Single:
+    """Return fine parts of log light, of even strength, float32 array (H, W) of -3 to 3.
+
+    grey: uint8 array (H, W). around: pixels; what is smoother is left out.
+    """
     smooth = cv2.GaussianBlur(LOG_LIGHT[np.clip(grey, *_SHOWN)], (0, 0), 1.2)
     fine = smooth - cv2.GaussianBlur(smooth, (0, 0), around)
     strength = np.sqrt(cv2.GaussianBlur(fine * fine, (0, 0), 2 * around)) + 0.05

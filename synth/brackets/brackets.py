@@ -224,16 +224,12 @@ def _pairs_of(job: _Job) -> _Made:
     places = dict(zip(kept, align([greys[path] for path in kept]), strict=True))
     notes |= {path: "cannot be aligned" for path in kept if np.isnan(places[path]).any()}
     kept = [path for path in kept if path not in notes]
-    for _ in range(max(1, len(kept) - FEWEST)):
-        if len(kept) < FEWEST:
-            break
+    if len(kept) >= FEWEST:
         first = places[kept[len(kept) // 2]]
         window = _window([places[path] - first for path in kept], greys[kept[0]].shape)
         aligned = [move_to(pixels[path], places[path] - first)[window] for path in kept]
-        worst = find_moved(aligned)
-        if worst is None:
-            break
-        notes[kept.pop(worst)] = "something moved in it"
+        notes |= {kept[number]: "something moved in it" for number in find_moved(aligned)}
+        kept = [path for path in kept if path not in notes]
     if len(kept) < FEWEST:
         notes |= dict.fromkeys(kept, f"fewer than {FEWEST} frames are left of its bracket")
         kept = []

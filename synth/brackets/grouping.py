@@ -1,37 +1,36 @@
 """Which frames are of one bracket.
 
-Frames of one scene look alike whatever their exposure, where neither is black nor white: edges stay
-where they are. So likeness is a correlation of the fine parts of log light, over what both show.
-Frames next to each other in a bracket come to .71 and more (99 of 100, of 83 brackets that a camera
-took, each moved by up to 8 of 512 pixels), unlike pictures to .53 at most (9,999 of 10,000).
+Frames of one scene look alike whatever their exposure: edges, and outlines of what is black or
+white, stay where they are. So likeness is a correlation of the fine parts of log light.
+Frames next to each other in a bracket come to .72 and more (83 brackets that a camera took, each
+moved by up to 8 of 512 pixels), unlike pictures to .51 at most.
 """
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
 from ..kernels.arrays import FloatArray
-from .frames import SIDE, Frame, thumbnails
+from .alignment import features
+from .frames import SIDE, Frame
 
 Single = npt.NDArray[np.float32]
 
 FEWEST = 3
 """Frames of a bracket; of two nobody can tell which one something moved in."""
-_ALIKE, _NEARLY = 0.65, 0.3
+_ALIKE, _NEARLY = 0.6, 0.4
 """Least likeness of neighbours in a bracket; and where EXIF says that they were taken together."""
 _TOGETHER = 10.0  # seconds between the exposures of two frames that were
+_PAUSE = 2.0  # seconds; EXIF's may be whole ones
 _SAME_EV = 0.1
 _RANGE_EV = 1.0  # least range of a bracket
-_SHOWN = 6, 246  # levels that are neither black nor white
 _FLOOR = 2.0**-12
-_FINE = 6.0  # cells; what is smoother is left out
+_FINE = 4.0  # cells; what is smoother is left out
 _REACH = 2  # cells by which frames may be moved
-_LEAST_SHOWN = 0.04  # of the cells, in both
 
 
 class Grouping(NamedTuple):
@@ -91,62 +90,38 @@ def _linked(frames: list[Frame]) -> list[list[Frame]]:
 def _in_time(members: list[Frame]) -> list[list[Frame]]:
     """Part frames of one scene into the brackets that were taken one after the other.
 
-    A bracket has each exposure once; where EXIF does not say time and exposure, all are one.
+    A bracket has each exposure once: where one comes again, the next begins there, or at a clearly
+    longer pause since. Where EXIF does not say time and exposure, all are one.
     """
-    known = [
+    known = sorted(
         (one.time, one.path, one.exposure_ev, one)
         for one in members
         if one.time is not None and one.exposure_ev is not None
-    ]
+    )
     if len(known) < len(members):
         return [members]
-    brackets: list[list[Frame]] = []
-    taken: list[float] = []
-    for _, _, exposure, frame in sorted(known, key=lambda one: one[:2]):
-        if not brackets or any(abs(exposure - other) < _SAME_EV for other in taken):
-            brackets.append([])
-            taken = []
-        brackets[-1].append(frame)
-        taken.append(exposure)
-    return brackets
+    borders = [0]
+    for end, (_, _, exposure, _) in enumerate(known):
+        again = [i for i in range(borders[-1], end) if abs(known[i][2] - exposure) < _SAME_EV]
+        if again:
+            pauses = {i: known[i][0] - known[i - 1][0] for i in range(again[-1] + 1, end + 1)}
+            longest = max(pauses, key=lambda i: pauses[i])
+            borders.append(longest if pauses[longest] > pauses[end] + _PAUSE else end)
+    parts = pairwise([*borders, len(known)])
+    return [[frame for *_, frame in known[begin:end]] for begin, end in parts]
 
 
 def likeness(frames: list[Frame]) -> FloatArray:
-    """Return how alike frames are, array (N, N) of -1 to 1; -1 where too little is to be seen."""
-    levels = thumbnails(frames).astype(np.float32)
-    shown = ((levels > _SHOWN[0]) & (levels < _SHOWN[1])).astype(np.float32)
-    log_light = np.log2((levels / 255) ** 2.2 + _FLOOR)
-    fine = np.stack([_fine(own, mask) for own, mask in zip(log_light, shown, strict=True)])
-    best = np.full((len(frames), len(frames)), -1.0)
-    for down in range(-_REACH, _REACH + 1):
-        for across in range(-_REACH, _REACH + 1):
-            moved = [np.roll(one, (down, across), (1, 2)) for one in (fine, shown)]
-            best = np.maximum(best, _correlation(fine, shown, *moved))
-    return np.maximum(best, best.T)
+    """Return how alike frames are, array (N, N) of -1 to 1."""
+    fine = np.stack([features(frame.thumbnail, _FINE) for frame in frames])
+    side = SIDE - 2 * _REACH
+    moves = [(down, across) for down in range(2 * _REACH + 1) for across in range(2 * _REACH + 1)]
+    parts = [_even(fine[:, down : down + side, across : across + side]) for down, across in moves]
+    best = np.max([parts[len(parts) // 2] @ part.T for part in parts], axis=0)
+    return np.asarray(np.maximum(best, best.T), np.float64)
 
 
-def _fine(log_light: Single, shown: Single) -> Single:
-    """Return the fine parts of log light, of even strength; 0 where nothing is shown."""
-    smooth = cv2.GaussianBlur(log_light, (0, 0), 1.0)
-    around = cv2.GaussianBlur(smooth * shown, (0, 0), _FINE)
-    share = np.maximum(cv2.GaussianBlur(shown, (0, 0), _FINE), 1e-3)
-    fine = (smooth - around / share) * shown
-    strength = np.sqrt((fine**2).sum() / max(float(shown.sum()), 1.0) + 1e-6)
-    even: Single = np.tanh(fine / strength) * shown
-    return even
-
-
-def _correlation(a: Single, in_a: Single, b: Single, in_b: Single) -> FloatArray:
-    """Return the correlations of each of `a` with each of `b` over the cells that both show."""
-    count = SIDE * SIDE
-    a, in_a, b, in_b = (one.reshape(len(one), count) for one in (a, in_a, b, in_b))
-    both = np.maximum(in_a @ in_b.T, 1.0)
-    sums = a @ in_b.T, in_a @ b.T
-    covariance = a @ b.T - sums[0] * sums[1] / both
-    variances = (
-        (a * a) @ in_b.T - sums[0] ** 2 / both,
-        in_a @ (b * b).T - sums[1] ** 2 / both,
-    )
-    found: FloatArray = covariance / np.sqrt(np.maximum(variances[0] * variances[1], 1e-6))
-    found[both < _LEAST_SHOWN * count] = -1.0
-    return found
+def _even(parts: Single) -> Single:
+    """Return pictures as rows of length 1."""
+    rows = parts.reshape(len(parts), -1)
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-6))

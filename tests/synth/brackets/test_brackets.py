@@ -145,13 +145,16 @@ def test_frames_that_show_other_parts_of_a_scene_are_aligned_by_outlines():
 
 
 @pytest.mark.slow
-def test_a_moved_object_is_found_in_its_frame_alone():
+def test_moved_objects_are_found_in_their_frames_alone():
     frames = [expose(scene("coffee"), ev, (0, 0), i) for i, ev in enumerate(STOPS)]
-    assert find_moved(frames) is None
+    assert find_moved(frames) == []
     for number in range(len(frames)):
         changed = [own.copy() for own in frames]
         changed[number][30:80, 200:260] = changed[number][150:200, 20:80]
-        assert find_moved(changed) == number
+        assert find_moved(changed) == [number]
+    two = [own.copy() for own in frames]
+    two[1][30:50, 200:220], two[3][200:260, 40:90] = 250, (250, 40, 90)
+    assert sorted(find_moved(two)) == [1, 3]
 
 
 def test_brackets_of_one_scene_are_told_apart_by_time_and_exposure(tmp_path):
@@ -165,6 +168,19 @@ def test_brackets_of_one_scene_are_told_apart_by_time_and_exposure(tmp_path):
     grouping = group_frames([one for one in looked if isinstance(one, Frame)])
     groups = [sorted(Path(one.path).name[0] for one in own) for own in grouping.brackets]
     assert groups == [["0"] * 5, ["1"] * 5]
+
+
+def test_a_frame_of_another_hour_does_not_part_a_bracket(tmp_path):
+    frames = {f"{i}.jpg": own for i, own in enumerate(bracket("coffee")[0])}
+    frames["9.jpg"] = frames["3.jpg"]
+    times = {f"{i}.jpg": 100 + i for i in range(5)} | {"9.jpg": 53}
+    folder = write(tmp_path / "in", frames, times)
+    looked = read_frames([str(folder / name) for name in frames], 1, Silent())
+    grouping = group_frames([one for one in looked if isinstance(one, Frame)])
+    assert [len(own) for own in grouping.brackets] == [5]
+    assert [(Path(path).name, why) for path, why in grouping.left_out] == [
+        ("9.jpg", "is like no other frame")
+    ]
 
 
 def test_best_takes_a_frame_and_lows_may_be_several(two, tmp_path):
