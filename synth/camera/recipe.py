@@ -492,6 +492,23 @@ class GrainSection(Section):
 
 
 _CURVE = number((-3, 3), "log of the factor at each node", each=NODES, fewer=True)
+_SKEWNESS = number((-2, 2), "at each node", each=NODES, fewer=True)
+
+
+class NoiseSkewness(Section):
+    """Skewness that is added to that of shot noise and tail."""
+
+    red: Distribution = _SKEWNESS
+    green: Distribution = _SKEWNESS
+    blue: Distribution = _SKEWNESS
+
+
+class NoiseKurtosis(Section):
+    """A factor on `noise.kurtosis`."""
+
+    red: Distribution = _CURVE
+    green: Distribution = _CURVE
+    blue: Distribution = _CURVE
 
 
 class NoiseCurve(Section):
@@ -510,6 +527,8 @@ class NoiseCurve(Section):
     red: Distribution = _CURVE
     green: Distribution = _CURVE
     blue: Distribution = _CURVE
+    skewness: Annotated[NoiseSkewness, Added()] = NoiseSkewness()
+    kurtosis: Annotated[NoiseKurtosis, Added()] = NoiseKurtosis()
 
 
 class Correlation(Section):
