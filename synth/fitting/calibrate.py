@@ -23,6 +23,7 @@ from .tone import filled, light_of_levels
 _TOES = 0.03, 0.035, 0.04, 0.045, 0.055
 _AXES = ("across", "row"), ("down", "column")
 _MOST_LAG = 0.69
+_CODED = 2  # steps of it: neighbours agree by JPEG, too, and grain adds half to that
 _TOP = 64  # level from which on scenes have more structure than noise
 _DARKER = 0.5  # EV: pairs of nearly equal exposure have their noise above `_TOP`
 _MIDDLES = [(a + b) / 2 for a, b in pairwise(LEVELS)]
@@ -233,6 +234,7 @@ def adjust_noise(
             place = column_indices(f"noise.grain.{channel}.{axis}")[0]
             key = f"lag_{name}_{channel[0]}"
             away = _away(real[key] - made[key], groups, _OWN)
+            away *= np.where(eased < 1, _CODED, 1)
             moved[:, place] = _weight(_lag(values[:, place]) + away)
     heavier = _mean(np.hstack([_heavier(real, made, i) for i in range(3)]))
     moved[:, column_indices("noise.kurtosis")[0]] += _away(heavier, groups, 0.6)
