@@ -149,8 +149,10 @@ def _residuals(names: list[str], apart: FloatArray) -> list[Residual]:
         return []
     apart, counts = apart[:, known], counts[known]
     middle = np.nanmedian(apart, axis=0)
-    spread: FloatArray = np.nanmedian(np.abs(apart - middle), axis=0) / 0.6745
+    away = np.abs(apart - middle)
+    spread: FloatArray = np.nanmedian(away, axis=0) / 0.6745
     # A few pairs that happen to agree are no surer than others.
+    spread = np.maximum(spread, (counts < _FEW) * 1.25 * np.nanmean(away, axis=0))
     spread = np.maximum(spread, np.median(spread) * np.minimum(1, _FEW / counts))
     errors = 1.25 * spread / np.sqrt(counts) * (1 + _SMALL / counts) + 1e-9
     kept = [name for name, some in zip(names, known, strict=True) if some]
