@@ -467,12 +467,12 @@ def _fill_noise_curves(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray
 
     Of each channel the factor on noise, the bend, and the factor on its widths' swing.
     """
-    plain = np.repeat(np.float32([1, 0, 1]), 3)[None, :, None].repeat(FACTORS, axis=2)
+    plain = np.repeat(np.array([1, 0, 1], np.float32), 3)[None, :, None].repeat(FACTORS, axis=2)
     names = [f"noise.curve.{part}{name}" for part in _FORMS for name in CHANNELS]
     nodes = columns.get("noise.curve.light")
-    own = np.flatnonzero(nodes.counts * draws["noisy"]) if nodes is not None else ()
-    if nodes is None or not len(own):
+    if nodes is None or not (nodes.counts * draws["noisy"]).any():
         return plain
+    own = np.flatnonzero(nodes.counts * draws["noisy"])
     parts = [_numbers(name, columns, own) for name in names]
     draws["form"][own] = 1 + np.any(parts[3:], axis=(0, 2))
     kinds, numbers = distinct(np.hstack([draws["toe_slope"][own, None], nodes.table[own], *parts]))
@@ -480,10 +480,12 @@ def _fill_noise_curves(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray
     places = (np.arange(FACTORS) / (FACTORS - 1)) ** 2
     lights, *parts = np.split(kinds[:, 1:], 10, axis=1)
     lights = lights / (255 * kinds[:, :1])
-    found = [between_nodes(places, lights, one).reshape(-1, FACTORS) for one in parts]
-    factors = [exp(one.ravel()).reshape(one.shape) for one in (*found[:3], *(found[6:]))]
-    made = [*factors[:3], *(one / 6 for one in found[3:6]), *(one**0.5 for one in factors[3:])]
-    return np.concatenate([plain, np.stack(made, axis=1).astype(np.float32)])
+    made = np.stack([between_nodes(places, lights, one) for one in parts], axis=1)
+    made[:, 3:6] /= 6
+    made[:, 6:] /= 2  # a swing is the root of a kurtosis
+    factors = [0, 1, 2, 6, 7, 8]
+    made[:, factors] = exp(made[:, factors].ravel()).reshape(-1, 6, FACTORS)
+    return np.concatenate([plain, made.astype(np.float32)])
 
 
 def _numbers(name: str, columns: Columns, own: IntArray) -> Floats:
