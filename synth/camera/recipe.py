@@ -492,23 +492,17 @@ class GrainSection(Section):
 
 
 _CURVE = number((-3, 3), "log of the factor at each node", each=NODES, fewer=True)
-_SKEWNESS = number((-2, 2), "at each node", each=NODES, fewer=True)
+_FORM = number(
+    (-3, 3), "at each node: added skewness; log of a factor on kurtosis", each=NODES, fewer=True
+)
 
 
-class NoiseSkewness(Section):
-    """Skewness that is added to that of shot noise and tail."""
+class NoiseForm(Section):
+    """What is added to the skewness of shot noise and tail, or the log of `noise.kurtosis`."""
 
-    red: Distribution = _SKEWNESS
-    green: Distribution = _SKEWNESS
-    blue: Distribution = _SKEWNESS
-
-
-class NoiseKurtosis(Section):
-    """A factor on `noise.kurtosis`."""
-
-    red: Distribution = _CURVE
-    green: Distribution = _CURVE
-    blue: Distribution = _CURVE
+    red: Distribution = _FORM
+    green: Distribution = _FORM
+    blue: Distribution = _FORM
 
 
 class NoiseCurve(Section):
@@ -527,8 +521,8 @@ class NoiseCurve(Section):
     red: Distribution = _CURVE
     green: Distribution = _CURVE
     blue: Distribution = _CURVE
-    skewness: Annotated[NoiseSkewness, Added()] = NoiseSkewness()
-    kurtosis: Annotated[NoiseKurtosis, Added()] = NoiseKurtosis()
+    skewness: Annotated[NoiseForm, Added()] = NoiseForm()
+    kurtosis: Annotated[NoiseForm, Added()] = NoiseForm()
 
 
 class Correlation(Section):

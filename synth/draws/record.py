@@ -257,8 +257,8 @@ class GrainDraw(Drawn):
     size: int = 2
 
 
-class ChannelCurvesDraw(Drawn):
-    """See `noise.NoiseSkewness` and `NoiseKurtosis`."""
+class NoiseFormDraw(Drawn):
+    """See `noise.NoiseForm`."""
 
     red: Floats = ()
     green: Floats = ()
@@ -272,8 +272,8 @@ class NoiseCurveDraw(Drawn):
     red: Floats = ()
     green: Floats = ()
     blue: Floats = ()
-    skewness: ChannelCurvesDraw = ChannelCurvesDraw()
-    kurtosis: ChannelCurvesDraw = ChannelCurvesDraw()
+    skewness: NoiseFormDraw = NoiseFormDraw()
+    kurtosis: NoiseFormDraw = NoiseFormDraw()
 
 
 class NoiseDraw(Drawn):

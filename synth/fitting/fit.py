@@ -36,7 +36,7 @@ from .light import light_of_pairs
 from .measure import PairMeasures, measure_pairs
 from .pairs import Pair, read_pairs
 from .settings import settings
-from .tail import tail_slopes, tail_step, tail_steps, with_tail
+from .tail import TAIL_STEPS, tail_slopes, tail_step, with_tail
 
 _ROUNDS, _JPEG_ROUNDS = 6, 8
 _PASSES = 4  # over the pairs beside those: real ones, residuals, the recipe beside real
@@ -190,7 +190,7 @@ def fit(
             groups = settings(loudness(real, made))
         if number == _TAIL:
             moved = [
-                passed(*with_tail(values, shared, step)[::-1], number, few) for step in tail_steps()
+                passed(*with_tail(values, shared, step)[::-1], number, few) for step in TAIL_STEPS
             ]
             slopes = tail_slopes(PairMeasures(made.rows[few], made.tone[few]), *moved)
         values = adjust_tone(values, real, made, shared.toe, paired=paired)

@@ -85,8 +85,17 @@ class ChannelNoise(NamedTuple):
 
 
 @scalar
-def row_noise(y, channel, pixels, noise):
-    """Draw what a channel of row `y` shares, standard normal, in a picture of so many pixels."""
+def row_noises(y, pixels, noise):
+    """Draw what row `y` shares of each channel, standard normal, in a picture of so many pixels."""
+    return (
+        _row_noise(y, 0, pixels, noise),
+        _row_noise(y, 1, pixels, noise),
+        _row_noise(y, 2, pixels, noise),
+    )
+
+
+@scalar
+def _row_noise(y, channel, pixels, noise):
     index = row_sample(u32(3) * u32(y) + u32(channel), u32(3) * u32(pixels))
     word = random_word(sample_state(index, noise.seed), CHANNEL_ROW)
     return symmetric_quantile(word, noise.gaussian)
@@ -286,29 +295,19 @@ def _with_noise(light, normals, form, place, rows, noise):
     )
 
 
-@scalar
-def _noisy_cells(light, normals, form, place, rows, noise):
-    """Return the cells of the encoding table of a pixel's light with its noise."""
-    r, g, b = _with_noise(light, normals, form, place, rows, noise)
-    return u16(encoding_cell(r)), u16(encoding_cell(g)), u16(encoding_cell(b))
-
-
 @inlined_in_row
 def _develop(raw, cells, colour, noise, place, normals, form):
     """Do what `develop_noisily` does, with a function for the normal numbers, and a form."""
     red, greens, blue = raw
     r_cells, g_cells, b_cells = cells
     y, left, width, pixels = place
-    rows = (
-        row_noise(y, 0, pixels, noise),
-        row_noise(y, 1, pixels, noise),
-        row_noise(y, 2, pixels, noise),
-    )
+    rows = row_noises(y, pixels, noise)
     for x in range(red.shape[0]):
         at = u32(y * width + left + x), pixels, width
         light = developed_light(red[x], greens[x], blue[x], colour)
-        made = _noisy_cells(light, normals(at, noise), form, at, rows, noise)
-        r_cells[x], g_cells[x], b_cells[x] = made
+        r, g, b = _with_noise(light, normals(at, noise), form, at, rows, noise)
+        r_cells[x], g_cells[x] = u16(encoding_cell(r)), u16(encoding_cell(g))
+        b_cells[x] = u16(encoding_cell(b))
 
 
 @row_kernel
