@@ -498,7 +498,7 @@ _FORM = number(
 
 
 class NoiseForm(Section):
-    """What is added to the skewness of shot noise and tail, or the log of `noise.kurtosis`."""
+    """Skewness beside that of shot noise and tail, or the log of a factor on `noise.kurtosis`."""
 
     red: Distribution = _FORM
     green: Distribution = _FORM

@@ -465,7 +465,7 @@ def _fill_grain(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.flo
 def _fill_noise_curves(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.float32]:
     """Fill in how a draw's noise goes with light; returns that, the first for those without.
 
-    Of each channel the factor on noise, the bend, and the factor on its widths' swing.
+    They are, of each channel, the factor on noise, the bend, and the factor on its widths' swing.
     """
     plain = np.repeat(np.array([1, 0, 1], np.float32), 3)[None, :, None].repeat(FACTORS, axis=2)
     names = [f"noise.curve.{part}{name}" for part in _FORMS for name in CHANNELS]
