@@ -492,6 +492,17 @@ class GrainSection(Section):
 
 
 _CURVE = number((-3, 3), "log of the factor at each node", each=NODES, fewer=True)
+_FORM = number(
+    (-3, 3), "at each node: added skewness; log of a factor on kurtosis", each=NODES, fewer=True
+)
+
+
+class NoiseForm(Section):
+    """Skewness beside that of shot noise and tail, or the log of a factor on `noise.kurtosis`."""
+
+    red: Distribution = _FORM
+    green: Distribution = _FORM
+    blue: Distribution = _FORM
 
 
 class NoiseCurve(Section):
@@ -510,6 +521,8 @@ class NoiseCurve(Section):
     red: Distribution = _CURVE
     green: Distribution = _CURVE
     blue: Distribution = _CURVE
+    skewness: Annotated[NoiseForm, Added()] = NoiseForm()
+    kurtosis: Annotated[NoiseForm, Added()] = NoiseForm()
 
 
 class Correlation(Section):

@@ -257,6 +257,14 @@ class GrainDraw(Drawn):
     size: int = 2
 
 
+class NoiseFormDraw(Drawn):
+    """See `noise.NoiseForm`."""
+
+    red: Floats = ()
+    green: Floats = ()
+    blue: Floats = ()
+
+
 class NoiseCurveDraw(Drawn):
     """See `noise.NoiseCurve`. No numbers where there is none."""
 
@@ -264,6 +272,8 @@ class NoiseCurveDraw(Drawn):
     red: Floats = ()
     green: Floats = ()
     blue: Floats = ()
+    skewness: NoiseFormDraw = NoiseFormDraw()
+    kurtosis: NoiseFormDraw = NoiseFormDraw()
 
 
 class NoiseDraw(Drawn):

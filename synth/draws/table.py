@@ -16,7 +16,8 @@ from ..camera.recipe import black_body_tints
 from ..degradations.draw import fill_degradations
 from ..degradations.point_spread import Spread
 from ..kernels.args import CHANNELS, DRAW
-from ..kernels.channel_noise import FACTORS, GRAIN, Mixing
+from ..kernels.arrays import IntArray
+from ..kernels.channel_noise import FACTORS, GRAIN, NODES, Mixing
 from ..kernels.chroma import MOST_TAPS, blur_weights
 from ..kernels.curves import LEVEL_LIGHT, between_nodes, curve_tables, linear_tables, toe_of
 from ..kernels.demosaic import METHODS
@@ -46,6 +47,7 @@ _DEFAULTS = {
 """Values of parameters that are not drawn where a recipe says nothing of them."""
 
 _FEW = 256  # tables of light
+_FORMS = "", "skewness.", "kurtosis."  # of noise, by light
 _FAINT = 1e-12  # light that is still divided by
 _NEARLY = 0.9  # of the normal's light, a low has at most: white balance errs by some
 _MINORS = np.array(
@@ -65,7 +67,7 @@ class DrawTable:
 
     draws: npt.NDArray[Any]  # (N) of DRAW
     linear: npt.NDArray[np.float32]  # (T, 256)
-    curves: npt.NDArray[np.float32]  # (C, 3, FACTORS), the first of draws that have none
+    curves: npt.NDArray[np.float32]  # (C, 9, FACTORS), the first of draws that have none
     read: npt.NDArray[np.float32]  # (N, 2, 10)
     grains: npt.NDArray[np.float32]  # (N, 3, GRAIN)
     blur: npt.NDArray[np.float32]  # (N, MOST_TAPS)
@@ -461,22 +463,36 @@ def _fill_grain(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.flo
 
 
 def _fill_noise_curves(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.float32]:
-    """Fill in which factors on noise a draw has; returns them, the first for those without."""
-    names = [f"noise.curve.{name}" for name in ("light", *CHANNELS)]
-    there = names[0] in columns
-    own = np.flatnonzero(columns[names[0]].counts * draws["noisy"]) if there else ()
-    plain = np.ones((1, 3, FACTORS), np.float32)
-    if not len(own):
+    """Fill in how a draw's noise goes with light; returns that, the first for those without.
+
+    They are, of each channel, the factor on noise, the bend, and the factor on its widths' swing.
+    """
+    plain = np.repeat(np.array([1, 0, 1], np.float32), 3)[None, :, None].repeat(FACTORS, axis=2)
+    names = [f"noise.curve.{part}{name}" for part in _FORMS for name in CHANNELS]
+    nodes = columns.get("noise.curve.light")
+    if nodes is None or not (nodes.counts * draws["noisy"]).any():
         return plain
-    parts = [columns[name].table[own] for name in names]
-    kinds, numbers = distinct(np.hstack([draws["toe_slope"][own, None], *parts]))
+    own = np.flatnonzero(nodes.counts * draws["noisy"])
+    parts = [_numbers(name, columns, own) for name in names]
+    draws["form"][own] = 1 + np.any(parts[3:], axis=(0, 2))
+    kinds, numbers = distinct(np.hstack([draws["toe_slope"][own, None], nodes.table[own], *parts]))
     draws["curve"][own] = 1 + numbers
     places = (np.arange(FACTORS) / (FACTORS - 1)) ** 2
-    nodes, *logs = np.split(kinds[:, 1:], 4, axis=1)
-    nodes = nodes / (255 * kinds[:, :1])
-    factors = [exp(between_nodes(places, nodes, one).ravel()) for one in logs]
-    made = np.stack([one.reshape(-1, FACTORS) for one in factors], axis=1)
+    lights, *parts = np.split(kinds[:, 1:], 10, axis=1)
+    lights = lights / (255 * kinds[:, :1])
+    made = np.stack([between_nodes(places, lights, one) for one in parts], axis=1)
+    made[:, 3:6] /= 6
+    made[:, 6:] /= 2  # a swing is the root of a kurtosis
+    factors = [0, 1, 2, 6, 7, 8]
+    made[:, factors] = exp(made[:, factors].ravel()).reshape(-1, 6, FACTORS)
     return np.concatenate([plain, made.astype(np.float32)])
+
+
+def _numbers(name: str, columns: Columns, own: IntArray) -> Floats:
+    """Return some images' numbers at the nodes of a curve (N, NODES), 0 where one has none."""
+    if name not in columns or not columns[name].table.shape[1]:
+        return np.zeros((len(own), NODES))
+    return np.where(columns[name].own, columns[name].table, 0)[own]
 
 
 def _read_noise(columns: Columns) -> npt.NDArray[np.float32]:

@@ -23,6 +23,7 @@ from .tone import filled, light_of_levels
 _TOES = 0.03, 0.035, 0.04, 0.045, 0.055
 _AXES = ("across", "row"), ("down", "column")
 _MOST_LAG = 0.69
+_CODED = 2  # steps of it: neighbours agree by JPEG, too, and grain adds half to that
 _TOP = 64  # level from which on scenes have more structure than noise
 _DARKER = 0.5  # EV: pairs of nearly equal exposure have their noise above `_TOP`
 _MIDDLES = [(a + b) / 2 for a, b in pairwise(LEVELS)]
@@ -33,6 +34,7 @@ _CURVE = column_indices("tone.curve")
 _OWN = 0.95  # of what a pair is apart from its group's median
 _EASED = 0.6  # of a step: JPEG cuts weak noise, and what is left grows faster than what was there
 _MOST_CURVE = 1.0
+_LEAST_KURTOSIS, _MOST_KURTOSIS = 0.3, 1.5  # that a step is divided by; log of a factor
 _SURE = 3  # pairs that show a level
 _CORRELATIONS = ("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")
 
@@ -223,11 +225,8 @@ def adjust_noise(
             apart = _OWN * eased * np.nan_to_num(apart - _by_group(apart, groups))
             moved[:, read] *= np.exp(apart)
             moved[:, shot] *= np.exp(2 * apart)
-        known = np.isfinite(left).sum(axis=0) >= _SURE
-        if known.any():
-            at = np.minimum(light[known], NODES[-1])  # beyond which the curve is flat
-            step = np.interp(NODES, at, np.nanmedian(left[:, known], axis=0))
-            curve[i] = np.clip(curve[i] + np.clip(step, -0.5, 0.5), -_MOST_CURVE, _MOST_CURVE)
+        step = np.clip(_by_light(left, light), -0.5, 0.5)
+        curve[i] = np.clip(curve[i] + step, -_MOST_CURVE, _MOST_CURVE)
         square = _signed(real[f"rows_{channel[0]}"]), _signed(made[f"rows_{channel[0]}"])
         apart = _by_group(square[0], groups) - _by_group(square[1], groups)
         moved[:, rows] = np.sqrt(np.maximum(values[:, rows] ** 2 + apart, 0))
@@ -235,6 +234,7 @@ def adjust_noise(
             place = column_indices(f"noise.grain.{channel}.{axis}")[0]
             key = f"lag_{name}_{channel[0]}"
             away = _away(real[key] - made[key], groups, _OWN)
+            away *= np.where(eased < 1, _CODED, 1)
             moved[:, place] = _weight(_lag(values[:, place]) + away)
     heavier = _mean(np.hstack([_heavier(real, made, i) for i in range(3)]))
     moved[:, column_indices("noise.kurtosis")[0]] += _away(heavier, groups, 0.6)
@@ -245,6 +245,35 @@ def adjust_noise(
         away = _away(found - now, groups, _OWN)
         moved[:, place] = np.tanh(_fisher(values[:, place]) + away)
     return clip_to_bounds(moved), replace(shared, curve=curve)
+
+
+def adjust_form(
+    values: FloatArray, real: PairMeasures, made: PairMeasures, shared: Shared
+) -> Shared:
+    """Return what pairs share, with skewness and kurtosis by light moved by what pairs show."""
+    light = level_lights(shared.toe)
+    skewness, kurtosis = shared.skewness.copy(), shared.kurtosis.copy()
+    usual = np.median(values[:, column_indices("noise.kurtosis")[0]]) * np.exp(kurtosis)
+    common = _median(_mean(np.hstack([_heavier(real, made, i) for i in range(3)])))
+    for i in range(3):
+        apart, heavier = (
+            by_level(real, what, i) - by_level(made, what, i) for what in ("skewness", "kurtosis")
+        )
+        skewness[i] += np.clip(_by_light(apart, light), -0.5, 0.5)
+        step = _EASED * _by_light(heavier - common, light) / np.maximum(usual[i], _LEAST_KURTOSIS)
+        kurtosis[i] += np.clip(step, -1, 1)
+    return replace(
+        shared, skewness=np.clip(skewness, -2, 2), kurtosis=np.clip(kurtosis, -3, _MOST_KURTOSIS)
+    )
+
+
+def _by_light(apart: FloatArray, light: FloatArray) -> FloatArray:
+    """Return medians over pairs (N, L) at `NODES` of light; 0 where too few show any."""
+    known = np.isfinite(apart).sum(axis=0) >= _SURE
+    if not known.any():
+        return np.zeros(len(NODES))
+    at = np.minimum(light[known], NODES[-1])  # beyond which curves are flat
+    return np.interp(NODES, at, np.nanmedian(apart[:, known], axis=0))
 
 
 def _by_group(values: FloatArray, groups: IntArray) -> FloatArray:

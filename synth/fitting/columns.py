@@ -69,11 +69,14 @@ class Shared:
 
     toe: of the lows' curve. curve: float array (3, 12), the log of noise at `NODES` of light, over
     that of read and shot noise. share: float array (3), of the samples that have a tail.
+    skewness, kurtosis: like `curve`; what is added to one, and the log of the other's factor.
     """
 
     toe: float
     curve: FloatArray = field(default_factory=lambda: np.zeros((3, len(NODES))))
     share: FloatArray = field(default_factory=lambda: np.full(3, 0.1))
+    skewness: FloatArray = field(default_factory=lambda: np.zeros((3, len(NODES))))
+    kurtosis: FloatArray = field(default_factory=lambda: np.zeros((3, len(NODES))))
 
 
 def recipe_values(shared: Shared, *, uneven: bool = False) -> dict[str, Any]:
@@ -88,11 +91,13 @@ def recipe_values(shared: Shared, *, uneven: bool = False) -> dict[str, Any]:
         },
     }
     if shared.curve.any():
-        curves = {
-            name: np.round(one, 4).tolist()
-            for name, one in zip(CHANNELS, shared.curve, strict=True)
-        }
-        made["noise"]["curve"] = {"light": list(NODES)} | curves
+        curve, skewness, kurtosis = (
+            {name: np.round(one, 4).tolist() for name, one in zip(CHANNELS, many, strict=True)}
+            for many in (shared.curve, shared.skewness, shared.kurtosis)
+        )
+        made["noise"]["curve"] = {"light": list(NODES)} | curve
+        if shared.skewness.any():
+            made["noise"]["curve"] |= {"skewness": skewness, "kurtosis": kurtosis}
     if uneven:
         made["illumination"] = {"scene_light": {"grid": {"cells": GRID_CELLS, "levels": 2}}}
     return made

@@ -23,7 +23,7 @@ from ..realism.residuals import Residual, paired_residuals, residual_lines
 from ..realism.samples import TestedLow
 from ..realism.two_sample import FEWEST, require_classifier
 from ..recipes.load import Recipe, recipe_of
-from .calibrate import adjust_noise, adjust_tone, curve_of, initial_values, loudness
+from .calibrate import adjust_form, adjust_noise, adjust_tone, curve_of, initial_values, loudness
 from .columns import Shared, column_indices, recipe_of_columns
 from .fitted_recipe import (
     brightness,
@@ -36,11 +36,11 @@ from .light import light_of_pairs
 from .measure import PairMeasures, measure_pairs
 from .pairs import Pair, read_pairs
 from .settings import settings
-from .tail import tail_slopes, tail_step, tail_steps, with_tail
+from .tail import TAIL_STEPS, tail_slopes, tail_step, with_tail
 
-_ROUNDS, _JPEG_ROUNDS = 5, 8
+_ROUNDS, _JPEG_ROUNDS = 6, 8
 _PASSES = 4  # over the pairs beside those: real ones, residuals, the recipe beside real
-_SLOPES, _SOME = (1, 3), 40  # rounds that learn how the tail shows, of some pairs
+_TAIL, _FORM, _SOME = 1, 3, 40  # rounds from which on tail and form move; pairs that show how
 _FEW = 12  # pairs
 _DARKER = 0.5  # EV
 _SHOWN, _WIDTH = 4, 320  # pairs on the sheet, pixels of a picture
@@ -159,7 +159,7 @@ def fit(
     pairs = read_pairs(Path(lows), None if normals is None else Path(normals), notes, brighter_lows)
     rounds = _JPEG_ROUNDS if any(pair.quality for pair in pairs) else _ROUNDS
     some = len(pairs[:: -(-len(pairs) // _SOME)])
-    shown.stage("fitting", (rounds + _PASSES) * len(pairs) + 4 * some)
+    shown.stage("fitting", (rounds + _PASSES) * len(pairs) + 2 * some)
     done = 0
 
     def passed(
@@ -188,14 +188,16 @@ def fit(
         made = passed(shared, values, number)
         if not number:
             groups = settings(loudness(real, made))
-        if number in _SLOPES:
+        if number == _TAIL:
             moved = [
-                passed(*with_tail(values, shared, step)[::-1], number, few) for step in tail_steps()
+                passed(*with_tail(values, shared, step)[::-1], number, few) for step in TAIL_STEPS
             ]
             slopes = tail_slopes(PairMeasures(made.rows[few], made.tone[few]), *moved)
         values = adjust_tone(values, real, made, shared.toe, paired=paired)
         values, shared = adjust_noise(values, real, made, shared, groups, own=number > 0)
-        if number:
+        if number >= _FORM:  # what the tail has left
+            shared = adjust_form(values, real, made, shared)
+        elif number >= _TAIL:
             values, shared = with_tail(values, shared, tail_step(real, made, slopes))
     residuals = paired_residuals(real.rows, passed(shared, values, rounds).rows)
     bright = brightness([pair.normal for pair in pairs])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -101,7 +100,7 @@ def broad_recipe(
     the green of the pairs shows, so that it can be demosaiced in any way; red's and blue's part of
     it is their white balance.
     """
-    shared = replace(shared, curve=0 * shared.curve)  # stronger noise has other curves
+    shared = Shared(shared.toe, share=shared.share)  # stronger noise has other curves
     unit = 255 * toe_of(shared.toe).slope
     of_setting = column_indices("noise.read", "noise.shot", "noise.tail", "noise.rows")
     middle = np.median(values, axis=0)

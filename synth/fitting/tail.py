@@ -17,6 +17,8 @@ _STATISTICS = (
 )
 """What tells of the tail where black cuts it and beyond, and how much it counts."""
 _STEP, _MOST = 0.3, 0.6  # logs: of the share and the mean
+TAIL_STEPS = np.tile([_STEP, 0.0], (3, 1)), np.tile([0.0, _STEP], (3, 1))
+"""Steps (3, 2) for `tail_slopes`: of the share, and of the mean."""
 _RIDGE = np.diag([0.3, 0.03])
 _SHARES, _MEANS = (0.004, 0.3), (0.05, 6.0)
 
@@ -39,17 +41,12 @@ def with_tail(values: FloatArray, shared: Shared, step: FloatArray) -> tuple[Flo
 def tail_slopes(base: PairMeasures, of_share: PairMeasures, of_mean: PairMeasures) -> FloatArray:
     """Return how statistics go with the tail (3, S, 2).
 
-    They are those of lows of equal seeds: as they are, and with each of two `tail_steps`.
+    They are those of lows of equal seeds: as they are, and with each of `TAIL_STEPS`.
     """
     first = _statistics(base)
     return np.stack(
         [_medians(_statistics(one) - first) / _STEP for one in (of_share, of_mean)], axis=2
     )
-
-
-def tail_steps() -> tuple[FloatArray, FloatArray]:
-    """Return the steps (3, 2) for `tail_slopes`: of the share, and of the mean."""
-    return np.tile([_STEP, 0.0], (3, 1)), np.tile([0.0, _STEP], (3, 1))
 
 
 def tail_step(real: PairMeasures, made: PairMeasures, slopes: FloatArray) -> FloatArray:

@@ -45,7 +45,7 @@ _INT32 = (
     ),
     *("coloured", "spread", "emitters_count", "first_emitter", "emitters_streaks_lines"),
     *("grid_cells", "grid", "pools", "first_pool"),
-    *("patterned", "degradations_jpeg_quality", "halved", "noisy", "curve", "grainy"),
+    *("patterned", "degradations_jpeg_quality", "halved", "noisy", "curve", "form", "grainy"),
 )
 _UINT32 = (
     *("seed_lower", "seed_upper", "light_seed", "pattern_lower", "pattern_upper", "hot_share"),
@@ -80,7 +80,7 @@ slope_down, slope_across: direction of the gradient. tone, gamma: strength of th
 way out, and exponent of the transfer, 0 for sRGB's. toe_slope, toe_end: of `curves.Toe`. method: of
 `demosaic`. taps: weights of the chroma noise reduction, 0 for none. linear: number of its table;
 linear_apart: from there to green's, and from that to blue's. curve: number of its factors on noise,
-0 for none.
+0 for none. form: of `ChannelNoise`.
 smooth: where in `Batch.smooth` the nodes of its smooth field lie. lights, first_light: how many,
 and the first. coloured: whether light has a colour. spread, first_spread: places that light spreads
 from, and where those lie in `Batch.spread_places`. grid_cells: of the bilateral grid along each
@@ -159,7 +159,7 @@ def pattern_of(draw, gaussian):
 def noise_of(draw, gaussian, number, grains, curves, curved=True):
     """Return the noise of a draw's developed light; gaussian: as of `pattern_of`.
 
-    number: of the draw. grains, curves: float32 arrays (N, 3, GRAIN), (C, 3, FACTORS), of all.
+    number: of the draw. grains, curves: float32 arrays (N, 3, GRAIN), (C, 9, FACTORS), of all.
     curved: False where no draw has a curve or patches, which a GPU's registers are spared then.
     """
     red = draw.red_offset, draw.red_shot, draw.red_read, draw.red_tail_share
@@ -182,7 +182,8 @@ def noise_of(draw, gaussian, number, grains, curves, curved=True):
         PixelSeed(draw.seed_lower, draw.seed_upper),
         gaussian,
         curves,
-        u32(draw.curve) if curved else u32(0),
+        u32(draw.curve),
+        draw.form if curved else i32(0),
     )
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .compiling.compile import row_kernel, scalar
+from .compiling.compile import inlined_in_row, row_kernel, scalar
 from .develop import developed_light, encoding_cell
 from .numbers.random_bits import (
     CHANNEL,
@@ -30,6 +30,7 @@ from .numbers.shot_and_read_noise import octaves_of, symmetric_quantile
 from .types import f32, i32, u16, u32
 
 _NEPERS = f32(math.log(2))
+_MOST_SWING = f32(0.983)  # of the variances of two widths, of a kurtosis of 2.9
 _LEAST = f32(1e-20)  # variance that is still divided by
 NODES = 12
 """Lights, at most, between which a factor on noise is drawn as a line."""
@@ -78,13 +79,23 @@ class ChannelNoise(NamedTuple):
     number: np.uint32  # of the draw in them
     seed: PixelSeed
     gaussian: npt.NDArray[np.float32]  # (10) of `sensor.Noise`
-    curves: npt.NDArray[np.float32]  # (C, 3, FACTORS) on noise, of all draws
-    curve: np.uint32  # the draw's own; 0 where it has none
+    curves: npt.NDArray[np.float32]  # (C, 9, FACTORS), by light, of all draws; see `light_form`
+    curve: np.uint32  # the draw's own
+    form: np.int32  # 0: it has none; 1: a factor on noise; 2: skewness and kurtosis, too
 
 
 @scalar
-def row_noise(y, channel, pixels, noise):
-    """Draw what a channel of row `y` shares, standard normal, in a picture of so many pixels."""
+def row_noises(y, pixels, noise):
+    """Draw what row `y` shares of each channel, standard normal, in a picture of so many pixels."""
+    return (
+        _row_noise(y, 0, pixels, noise),
+        _row_noise(y, 1, pixels, noise),
+        _row_noise(y, 2, pixels, noise),
+    )
+
+
+@scalar
+def _row_noise(y, channel, pixels, noise):
     index = row_sample(u32(3) * u32(y) + u32(channel), u32(3) * u32(pixels))
     word = random_word(sample_state(index, noise.seed), CHANNEL_ROW)
     return symmetric_quantile(word, noise.gaussian)
@@ -103,20 +114,38 @@ def factor_at(light, curve):
 
 
 @scalar
-def noisy_channel(light, z, state, of_row, own, curve, noise):
+def light_form(light, channel, form, noise):
+    """Return what noise of a light has: a factor, more bend, and widths of its two halves.
+
+    Bend is a sixth of the skewness that it has beside Poisson's.
+    """
+    factor, bend, wide, narrow = f32(1), f32(0), noise.wide, noise.narrow
+    if form > 0:
+        factor = factor_at(light, noise.curves[noise.curve, channel])
+    if form > 1:
+        bend = factor_at(light, noise.curves[noise.curve, 3 + channel])
+        swing = (wide * wide - f32(1)) * factor_at(light, noise.curves[noise.curve, 6 + channel])
+        swing = min(swing, _MOST_SWING)
+        wide, narrow = np.sqrt(f32(1) + swing), np.sqrt(f32(1) - swing)
+    return factor, bend, wide, narrow
+
+
+@scalar
+def noisy_channel(light, z, state, of_row, own, form, noise):
     """Return a channel's light with its noise.
 
     z: standard normal, correlated with the other channels'. state: of its sample. of_row: what its
-    row shares. own: its `OneChannel`. curve: whether its noise has a factor, and the channel's
-    number. Shot noise has the skewness of Poisson's, by the first term of Cornish and Fisher's
-    expansion.
+    row shares. own: its `OneChannel`. form: of `ChannelNoise`, and the channel's number. Shot noise
+    has the skewness of Poisson's, by the first term of Cornish and Fisher's expansion.
     """
-    z = z * (noise.wide if random_word(state, CHANNEL_WIDTH) & u32(1) else noise.narrow)
     light = light + own.offset
-    factor = factor_at(light, noise.curves[noise.curve, curve[1]]) if curve[0] else f32(1)
+    factor, bend, wide, narrow = light_form(light, form[1], form[0], noise)
+    z = z * (wide if random_word(state, CHANNEL_WIDTH) & u32(1) else narrow)
     shot = own.shot * max(light, f32(0))
     variance = max(own.read * own.read + shot, _LEAST)
     skewed = own.shot * shot / (f32(6) * variance) * (z * z - f32(1))
+    if form[0] > 1:
+        skewed += np.sqrt(variance) * bend * (z * z - f32(1))
     spread = np.sqrt(variance) * (z + own.rows * of_row) + skewed
     value = light + spread * factor - own.tail_mean * factor
     word = random_word(state, CHANNEL_TAIL)
@@ -246,11 +275,11 @@ def noisy_pixel(red, green, blue, place, rows, noise):
     place: number of the pixel in the picture, the picture's pixels, and its width.
     """
     normals = _patchy_normals(place, noise) if noise.grainy else _plain_normals(place, noise)
-    return _with_noise((red, green, blue), normals, noise.curve > 0, place, rows, noise)
+    return _with_noise((red, green, blue), normals, noise.form, place, rows, noise)
 
 
 @scalar
-def _with_noise(light, normals, curved, place, rows, noise):
+def _with_noise(light, normals, form, place, rows, noise):
     """Return a pixel's light with the noise of its three standard normal numbers."""
     (red, green, blue), (a, b, c), (pixel, pixels, _) = light, normals, place
     first = sample_state(channel_sample(0, pixel, pixels), noise.seed)
@@ -260,17 +289,25 @@ def _with_noise(light, normals, curved, place, rows, noise):
     g = mixing.gr * a + mixing.gg * b
     d = mixing.br * a + mixing.bg * b + mixing.bb * c
     return (
-        noisy_channel(red, a, first, rows[0], noise.red, (curved, 0), noise),
-        noisy_channel(green, g, second, rows[1], noise.green, (curved, 1), noise),
-        noisy_channel(blue, d, third, rows[2], noise.blue, (curved, 2), noise),
+        noisy_channel(red, a, first, rows[0], noise.red, (form, 0), noise),
+        noisy_channel(green, g, second, rows[1], noise.green, (form, 1), noise),
+        noisy_channel(blue, d, third, rows[2], noise.blue, (form, 2), noise),
     )
 
 
-@scalar
-def _noisy_cells(light, normals, curved, place, rows, noise):
-    """Return the cells of the encoding table of a pixel's light with its noise."""
-    r, g, b = _with_noise(light, normals, curved, place, rows, noise)
-    return u16(encoding_cell(r)), u16(encoding_cell(g)), u16(encoding_cell(b))
+@inlined_in_row
+def _develop(raw, cells, colour, noise, place, normals, form):
+    """Do what `develop_noisily` does, with a function for the normal numbers, and a form."""
+    red, greens, blue = raw
+    r_cells, g_cells, b_cells = cells
+    y, left, width, pixels = place
+    rows = row_noises(y, pixels, noise)
+    for x in range(red.shape[0]):
+        at = u32(y * width + left + x), pixels, width
+        light = developed_light(red[x], greens[x], blue[x], colour)
+        r, g, b = _with_noise(light, normals(at, noise), form, at, rows, noise)
+        r_cells[x], g_cells[x] = u16(encoding_cell(r)), u16(encoding_cell(g))
+        b_cells[x] = u16(encoding_cell(b))
 
 
 @row_kernel
@@ -279,42 +316,18 @@ def develop_noisily(raw, colour, noise, place, cells):
 
     place: row and first column of the picture's, its width, and its pixels.
     """
-    red, greens, blue = raw
-    r_cells, g_cells, b_cells = cells
-    y, left, width, pixels = place
-    rows = (
-        row_noise(y, 0, pixels, noise),
-        row_noise(y, 1, pixels, noise),
-        row_noise(y, 2, pixels, noise),
-    )
     # Loops of their own: each works on as many pixels at once as it can.
     if noise.grainy > 1:
-        for x in range(red.shape[0]):
-            at = u32(y * width + left + x), pixels, width
-            light = developed_light(red[x], greens[x], blue[x], colour)
-            made = _noisy_cells(light, _patchy_normals(at, noise), noise.curve > 0, at, rows, noise)
-            r_cells[x], g_cells[x], b_cells[x] = made
-    elif noise.grainy and noise.curve > 0:
-        for x in range(red.shape[0]):
-            at = u32(y * width + left + x), pixels, width
-            light = developed_light(red[x], greens[x], blue[x], colour)
-            made = _noisy_cells(light, _grainy_normals(at, noise), True, at, rows, noise)
-            r_cells[x], g_cells[x], b_cells[x] = made
+        _develop(raw, cells, colour, noise, place, _patchy_normals, noise.form)
+    elif noise.grainy and noise.form > 1:
+        _develop(raw, cells, colour, noise, place, _grainy_normals, 2)
+    elif noise.grainy and noise.form > 0:
+        _develop(raw, cells, colour, noise, place, _grainy_normals, 1)
     elif noise.grainy:
-        for x in range(red.shape[0]):
-            at = u32(y * width + left + x), pixels, width
-            light = developed_light(red[x], greens[x], blue[x], colour)
-            made = _noisy_cells(light, _grainy_normals(at, noise), False, at, rows, noise)
-            r_cells[x], g_cells[x], b_cells[x] = made
-    elif noise.curve > 0:
-        for x in range(red.shape[0]):
-            at = u32(y * width + left + x), pixels, width
-            light = developed_light(red[x], greens[x], blue[x], colour)
-            made = _noisy_cells(light, _plain_normals(at, noise), True, at, rows, noise)
-            r_cells[x], g_cells[x], b_cells[x] = made
+        _develop(raw, cells, colour, noise, place, _grainy_normals, 0)
+    elif noise.form > 1:
+        _develop(raw, cells, colour, noise, place, _plain_normals, 2)
+    elif noise.form > 0:
+        _develop(raw, cells, colour, noise, place, _plain_normals, 1)
     else:
-        for x in range(red.shape[0]):
-            at = u32(y * width + left + x), pixels, width
-            light = developed_light(red[x], greens[x], blue[x], colour)
-            made = _noisy_cells(light, _plain_normals(at, noise), False, at, rows, noise)
-            r_cells[x], g_cells[x], b_cells[x] = made
+        _develop(raw, cells, colour, noise, place, _plain_normals, 0)

@@ -217,27 +217,28 @@ def smoothed_variance(noise, shares):
 
 
 @scalar
-def noisy_level(light, own, factors, on_noise, curve, tail):
+def noisy_level(light, own, form, curve, tail):
     """Return the variance of a level of light with noise of a channel.
 
     And how it follows the normal number that neighbours and channels share; and the variance of the
     light. The curve is integrated over noise as `channel_noise.noisy_channel` draws it: normal
     numbers of two widths, and for some samples an exponential tail.
 
-    own: its `OneChannel`. factors: wide and narrow. on_noise: the factor on all of it.
-    tail: nodes and weights of Gauss and Laguerre's rule.
+    own: its `OneChannel`. form: of `channel_noise.light_form`. tail: nodes and weights of Gauss and
+    Laguerre's rule.
     """
-    tail_nodes, tail_weights = tail
+    (tail_nodes, tail_weights), on_noise, bend = tail, form[0], form[1]
     share = f32(own.tail_share) * _WORDS
     shot = own.shot * max(light, _ZERO)
     variance = own.read * own.read + shot
     if variance <= _ZERO:
         return _ZERO, _ZERO, _ZERO
-    deviation, bent = np.sqrt(variance), own.shot * shot / (_SIX * variance)
+    deviation, poisson = np.sqrt(variance), own.shot * shot / (_SIX * variance)
+    bent = poisson + deviation * bend
     middle = level_at(light, curve.levels)
     mean = squares = first = _ZERO
     for wide in range(2):
-        factor = factors[0] if wide else factors[1]
+        factor = form[2] if wide else form[3]
         width = np.sqrt(factor * factor + own.rows * own.rows)
         for i in range(curve.nodes.shape[0]):
             z, weight = width * curve.nodes[i], _HALF * curve.weights[i]

@@ -21,7 +21,9 @@ FEWEST = 5
 """Pairs that show a statistic."""
 _SURE, _LEAST = 4.0, 0.02
 _TOP = 64  # level from which on scenes have more structure than noise
-_SMALL = 5  # of few pairs errors are not known well
+_SMALL = 8  # of few pairs errors are not known well
+_FEW = 20
+_FORM = "skewness", "kurtosis"
 _SHOWN = 8
 Rows = Sequence[dict[str, float]]
 
@@ -62,6 +64,11 @@ class Residual:
                 f"{channel.upper()}: {said} {_digits(abs(self.value))} {way} {self._within()},"
                 " of mid-tones"
             )
+        if family in _FORM:
+            way = "much" if self.value < 0 else "little"
+            where = f"noise at levels {least} to {LEVELS[LEVELS.index(int(least)) + 1]}"
+            said = f"has {_digits(abs(self.value))} too {way} {family} {self._within()}"
+            return f"{channel.upper()}: {where} {said}"
         way = "strong" if self.value < 0 else "weak"
         share = 100 * abs(np.expm1(-self.value))
         where = f" at levels {least} to {LEVELS[LEVELS.index(int(least)) + 1]}" if least else ""
@@ -79,7 +86,7 @@ def _digits(value: float) -> str:
 
 
 def paired_residuals(real: Rows, made: Rows) -> list[Residual]:
-    """Return the residuals of noise, of neighbours and of tone, the surest first.
+    """Return the residuals of noise, its form, neighbours and tone, the surest first.
 
     real, made: `all_statistics` of lows of the same normals, in one order. Statistics that fewer
     than five pairs show are left out.
@@ -115,6 +122,8 @@ def _families() -> Iterator[list[str]]:
     """Yield statistics whose errors are alike."""
     levels = [least for least in LEVELS[:-1] if least < _TOP]
     yield [f"deviation_{channel}_{least}" for channel in CHANNELS for least in levels]
+    for what in _FORM:
+        yield [f"{what}_{channel}_{least}" for channel in CHANNELS for least in levels[4:]]
     yield [f"lag_{axis}_{channel}" for axis in ("row", "column") for channel in CHANNELS]
     yield [f"tone_{channel}_{least}" for channel in CHANNELS for least, _ in pairwise(TONES)]
 
@@ -140,9 +149,11 @@ def _residuals(names: list[str], apart: FloatArray) -> list[Residual]:
         return []
     apart, counts = apart[:, known], counts[known]
     middle = np.nanmedian(apart, axis=0)
-    spread: FloatArray = np.nanmedian(np.abs(apart - middle), axis=0) / 0.6745
+    away = np.abs(apart - middle)
+    spread: FloatArray = np.nanmedian(away, axis=0) / 0.6745
     # A few pairs that happen to agree are no surer than others.
-    spread = np.maximum(spread, np.median(spread))
+    spread = np.maximum(spread, (counts < _FEW) * 1.25 * np.nanmean(away, axis=0))
+    spread = np.maximum(spread, np.median(spread) * np.minimum(1, _FEW / counts))
     errors = 1.25 * spread / np.sqrt(counts) * (1 + _SMALL / counts) + 1e-9
     kept = [name for name, some in zip(names, known, strict=True) if some]
     return [

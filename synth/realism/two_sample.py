@@ -6,7 +6,6 @@ two thirds of the scenes, and tells lows of the last; 50 % cannot be told apart.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -25,9 +24,9 @@ _SHARES = (0.25, 1), (0.5, 2), (1.0, 3)  # of the scenes to learn from, and how 
 _BINS = 64  # of a feature's values
 _EDGES = np.linspace(0, 1, _BINS + 1)[1:-1]
 _RISING = 0.02  # from half of the pairs to all, where more would tell more
-_USUAL, _CLEAR = 0.17, 0.15
-"""A doubling's rise of the quantile, of lows whose quantile is the other."""
-_OWN = 0.35  # weight of the rise that was seen
+_USUAL, _CLEAR = 0.436, 0.3
+"""What the quantile rises by for each unit of `_growth`, of lows whose quantile is the other."""
+_OWN = 0.2  # weight of the rise that was seen
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,21 @@ class Told:
     def expected(self, pairs: int) -> float:
         """Return the accuracy to be expected where so many pairs are learned from.
 
-        Its quantile of the normal distribution goes on by as much for each doubling as it rose,
-        taken together with what is usual.
+        Its quantile of the normal distribution goes on as it rose, taken together with what is
+        usual: by ever less for each doubling (`_growth`).
         """
         quantiles = [NormalDist().inv_cdf(min(max(one, 0.01), 0.99)) for _, one in self.curve]
-        last = quantiles[-1]
+        (few, _), last = self.curve[0], quantiles[-1]
+        learned = self.curve[-1][0]
         usual = _USUAL * min(max(last, 0) / _CLEAR, 1)
-        rise = max(0.0, _OWN * (last - quantiles[0]) / 2 + (1 - _OWN) * usual)
-        return NormalDist().cdf(last + rise * math.log2(pairs / self.curve[-1][0]))
+        seen = (last - quantiles[0]) / max(_growth(few, learned), 1e-9)
+        rise = max(0.0, _OWN * seen + (1 - _OWN) * usual) * _growth(learned, pairs)
+        return NormalDist().cdf(last + rise)
+
+
+def _growth(few: int, pairs: int) -> float:
+    """Return how far a learning curve rises between two numbers of pairs."""
+    return float((40 / max(few, 1)) ** 0.8 - (40 / max(pairs, 1)) ** 0.8)
 
 
 def require_classifier() -> None:

@@ -54,5 +54,12 @@ CURVES = [
 ]
 """Noise and tone of `NOISE_OF_CHANNELS`, and what curves, channels and patches change of them."""
 
+FORMS = [
+    *CURVES,
+    "noise.curve.skewness.green=[0.3, 0.1]",
+    "noise.curve.kurtosis.blue=0.5",
+]
+"""The same with skewness and kurtosis by light."""
+
 UNMIXED = ["illumination.probability=0", "camera.matrix=none", "isp.chroma.strength=0"]
 """Overrides of a recipe whose channels stay apart, in even light."""

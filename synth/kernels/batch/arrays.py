@@ -52,7 +52,7 @@ class Batch(NamedTuple):
     low: npt.NDArray[np.uint8]  # pixels of all images, RGB
     linear: npt.NDArray[np.float32]  # (256 K), table after table
     grains: npt.NDArray[np.float32]  # (T, 3, GRAIN) of noise
-    curves: npt.NDArray[np.float32]  # (C, 3, FACTORS) on noise, the first of nobody
+    curves: npt.NDArray[np.float32]  # (C, 9, FACTORS), of noise by light, the first of nobody
     read: npt.NDArray[np.float32]  # (T, 2, 10), quantiles of a site's read noise, of the sum of two
     alias: npt.NDArray[np.uint32]  # as of `sensor.Noise`
     blur: npt.NDArray[np.float32]  # (T, MOST_TAPS)

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from ..args import colour_of, pattern_of
-from ..channel_noise import factor_at
+from ..channel_noise import light_form
 from ..compiling.compile import scalar
 from ..degradations.pattern import hot_offset
 from ..demosaic import BILINEAR, BINNED, BORDER
@@ -55,10 +55,8 @@ def channel_step(number, place, batch, maps):
     noise = noise_of_image(batch.images[number], batch)
     own = noise.red if c == 0 else (noise.green if c == 1 else noise.blue)
     curve = Curve(maps.levels[number], maps.normal[0], maps.normal[1])
-    tail, factors = (maps.laguerre[0], maps.laguerre[1]), (noise.wide, noise.narrow)
-    light = light_of_place(k)
-    on_noise = factor_at(light, noise.curves[noise.curve, c])
-    found = noisy_level(light, own, factors, on_noise, curve, tail)
+    light, tail = light_of_place(k), (maps.laguerre[0], maps.laguerre[1])
+    found = noisy_level(light, own, light_form(light, c, noise.form, noise), curve, tail)
     for i in range(3):
         maps.channels[number, c, i, k] = found[i]
 

@@ -13,7 +13,7 @@ that is wider. Places count within the span; what is random is drawn by the plac
 
 from __future__ import annotations
 
-from ..channel_noise import noisy_pixel, row_noise
+from ..channel_noise import noisy_pixel, row_noises
 from ..chroma import split_pixel
 from ..compiling.compile import scalar
 from ..demosaic import BILINEAR, BINNED, BORDER, MALVAR, Around, demosaic_site
@@ -124,11 +124,7 @@ def develop_to(image, place, y, x, samples, batch):
     if output.noise.there:
         noise, width = output.noise, image.light.width
         pixel, pixels = u32(y * width + x), u32(image.light.height * width)
-        rows = (
-            row_noise(y, 0, pixels, noise),
-            row_noise(y, 1, pixels, noise),
-            row_noise(y, 2, pixels, noise),
-        )
+        rows = row_noises(y, pixels, noise)
         r, g, b = noisy_pixel(r, g, b, (pixel, pixels, width), rows, noise)
     red, green, blue = encoding_cell(r), encoding_cell(g), encoding_cell(b)
     if output.smoothed:

@@ -112,3 +112,17 @@ def test_black_may_be_off_and_levels_are_those_of_the_curve_s_own_straight_part(
     assert light_of({"offset": {"red": 2.0, "blue": -1.0}}).mean((0, 1)).tolist() == [7, 5, 4]
     dark = light_of({"read": {"green": 0.7}}, level=0, toe=0.04)[..., 1]
     assert (dark > 0).mean() == pytest.approx(0.2375, abs=0.01)  # P(z > .5 / .7)
+
+
+def test_skewness_and_kurtosis_go_with_light():
+    skewness, kurtosis = {"green": [0, 0.6, 0.6, 0]}, {"blue": [0, 0.7, 0.7, 0]}
+    curve = {"light": [2, 4, 6, 8], "skewness": skewness, "kurtosis": kurtosis}
+    noise = {"read": {"green": 1.0, "blue": 1.0}, "kurtosis": 0.4, "curve": curve}
+    low = light_of(noise)
+    apart = low - low.mean((0, 1))
+    wanted = 0.6 * (3 + 0.4 - 1) / 2  # of numbers of two widths a square varies more
+    assert (apart[..., 1] ** 3).mean() == pytest.approx(wanted, abs=0.06)
+    fourth = (apart[..., 2] ** 4).mean() - 3 * (apart[..., 2] ** 2).mean() ** 2
+    assert fourth == pytest.approx(0.4 * np.exp(0.7), abs=0.1)
+    dark = light_of(noise, level=9)[..., 1]
+    assert ((dark - dark.mean()) ** 3).mean() == pytest.approx(-0.1, abs=0.05)  # of the curve

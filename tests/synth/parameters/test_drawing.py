@@ -84,6 +84,7 @@ NOISE = {
     "noise.grain.size",
     *(f"noise.grain.{name}.{part}" for name in RGB for part in ("across", "down", "coarse")),
     *(f"noise.curve.{name}" for name in ("light", *RGB)),
+    *(f"noise.curve.{form}.{name}" for form in ("skewness", "kurtosis") for name in RGB),
     *(f"noise.correlation.{pair}" for pair in ("red_green", "green_blue", "red_blue")),
     *(f"noise.{part}.{name}" for part in CHANNELS for name in RGB),
 }

@@ -12,7 +12,7 @@ from gloam.synth.models import LowMaker, draw, draw_table
 from gloam.synth.recipes.load import load_recipe
 from gloam.synth.render.maps import MAPS, MapSpec, camera_maps, maps_of_batch
 
-from ..overrides import APART, CURVES, NOISE_OF_CHANNELS, ON_SENSOR
+from ..overrides import APART, FORMS, NOISE_OF_CHANNELS, ON_SENSOR
 
 PATTERN = [
     "degradations.fixed_pattern.columns=2",
@@ -28,8 +28,8 @@ RECIPES = [
         ["isp.demosaic=none", "isp.chroma.strength=0", "degradations.motion.length=5"],
         [*NOISE_OF_CHANNELS, "isp.demosaic=binned"],
         [*NOISE_OF_CHANNELS, "isp.demosaic=none", "isp.chroma.strength=0"],
-        [*NOISE_OF_CHANNELS, *CURVES, "isp.demosaic=none", "isp.chroma.strength=0"],
-        [*NOISE_OF_CHANNELS, *CURVES, "isp.demosaic=binned", "isp.chroma.strength=0.7"],
+        [*NOISE_OF_CHANNELS, *FORMS, "isp.demosaic=none", "isp.chroma.strength=0"],
+        [*NOISE_OF_CHANNELS, *FORMS, "isp.demosaic=binned", "isp.chroma.strength=0.7"],
         ["isp.demosaic=malvar", *PATTERN],
         ["isp.demosaic=bilinear", "isp.chroma.strength=0", "degradations.motion.length=5"],
         [*NOISE_OF_CHANNELS, "isp.demosaic=malvar"],

@@ -44,7 +44,7 @@ from gloam.synth.models import draw, draw_table, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 from gloam.synth.render.plan import lay_out, plan_batch, upload_draws, upload_tables
 
-from ..overrides import APART, CURVES, NOISE_OF_CHANNELS
+from ..overrides import APART, FORMS, NOISE_OF_CHANNELS
 
 PATTERN = [
     "degradations.fixed_pattern.columns=3",
@@ -71,8 +71,8 @@ MORE = [
     [*PATTERN, "isp.demosaic=none", "degradations.jpeg.quality=30"],
     ["degradations.jpeg.quality=75", "degradations.jpeg.chroma=4:4:4", "isp.chroma.sigma=4"],
     NOISE_OF_CHANNELS,
-    [*NOISE_OF_CHANNELS, *CURVES],
-    [*NOISE_OF_CHANNELS, *CURVES, "degradations.motion.length=4", "isp.demosaic=malvar"],
+    [*NOISE_OF_CHANNELS, *FORMS],
+    [*NOISE_OF_CHANNELS, *FORMS, "degradations.motion.length=4", "isp.demosaic=malvar"],
     ["illumination.scene_light.undone=uniform(-3, 3)", "tone.shoulder=2", "exposure.ev=0.5"],
     [*GRID, "illumination.scene_light.pools.count=3", "illumination.scene_light.pools.ev=5"],
     [*GRID, "illumination.scene.strength=0.5", "degradations.motion.length=4", "highlights.ev=2"],
