@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from ..storage.atomic import write_bytes
-from ..synth.analysis.all_statistics import ALL_LABELS
-from ..synth.analysis.pair_statistics import LABELS, reference_statistics, summary
-from ..synth.analysis.photon_transfer import by_sensor, transfer_ratio
-from ..synth.analysis.set_statistics import Measured, read_reference, reference_yaml
-from ..synth.analysis.set_statistics import stats as measure
-from ..synth.analysis.wrong_pairs import damage_line, mismatch_line
+from ..synth.measures.all_statistics import ALL_LABELS
+from ..synth.measures.pair_statistics import LABELS, reference_statistics, summary
+from ..synth.measures.photon_transfer import by_sensor, transfer_ratio
+from ..synth.measures.set_statistics import Measured, read_reference, reference_yaml
+from ..synth.measures.set_statistics import stats as measure
+from ..synth.measures.wrong_pairs import damage_line, mismatch_line
 from .common import (
     EXISTING,
     brighter_lows_option,

@@ -12,9 +12,9 @@ from ..errors import LoaderError
 from ..manifests.images.normals import encode
 from ..progress import Progress, Silent
 from ..storage.atomic import write_bytes
-from ..synth.reporting.checks import Check
-from ..synth.reporting.report import report
-from ..synth.reporting.subject import folder_subject
+from ..synth.measures.checks import Check
+from ..synth.measures.report import report
+from ..synth.measures.subject import folder_subject
 from .mixture import Mixture, at, mixture_in
 from .pair_loader import TorchLoader
 

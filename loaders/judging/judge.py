@@ -22,7 +22,7 @@ from ...manifests.sources.folders import image_files
 from ...manifests.sources.matching import normalize_name
 from ...progress import Progress, Silent
 from ...storage.untrusted import read_regular
-from ...synth.analysis.wrong_pairs import brightness, mismatch, mismatch_line, refuse_swapped
+from ...synth.measures.wrong_pairs import brightness, mismatch, mismatch_line, refuse_swapped
 from ..index import list_pairs
 from . import metrics
 from .perceptual import ABOUT, perceptual_measures

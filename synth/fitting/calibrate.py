@@ -11,10 +11,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..analysis.all_statistics import TONES
-from ..analysis.noise_statistics import LEVELS
 from ..kernels.arrays import FloatArray, IntArray
 from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, toe_of
+from ..measures.all_statistics import TONES
+from ..measures.noise_statistics import LEVELS
 from .columns import CHANNELS, NEUTRAL, NODES, Shared, clip_to_bounds, column_indices
 from .measure import PairMeasures
 from .tail import width

@@ -13,15 +13,15 @@ from PIL import Image
 
 from ...errors import ConfigError, SourceError
 from ...progress import Progress, Silent
-from ..analysis.contact_sheet import sheet, tiles_of
 from ..kernels.arrays import FloatArray
+from ..measures.banks import BANKS
+from ..measures.comparison import CHANCE, TELLS, Group, Realism, compare_groups
+from ..measures.contact_sheet import sheet, tiles_of
+from ..measures.realism import compare_with_recipe
+from ..measures.residuals import Residual, paired_residuals, residual_lines
+from ..measures.samples import TestedLow
+from ..measures.two_sample import FEWEST, require_classifier
 from ..models import draw, render
-from ..realism.banks import BANKS
-from ..realism.comparison import CHANCE, TELLS, Group, Realism, compare_groups
-from ..realism.realism import compare_with_recipe
-from ..realism.residuals import Residual, paired_residuals, residual_lines
-from ..realism.samples import TestedLow
-from ..realism.two_sample import FEWEST, require_classifier
 from ..recipes.load import Recipe, recipe_of
 from .calibrate import adjust_noise, adjust_tone, curve_of, initial_values, loudness
 from .columns import Shared, column_indices, recipe_of_columns

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...engines.local import count, local_engine
-from ..analysis.all_statistics import all_statistics
 from ..kernels.arrays import FloatArray
+from ..measures.all_statistics import all_statistics
 from ..models import draw, render
 from ..recipes.load import Recipe
 from .columns import Shared, recipe_of_columns

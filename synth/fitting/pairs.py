@@ -13,8 +13,12 @@ from ...manifests.images.decode import read_rgb
 from ...manifests.images.jpeg_file import jpeg_quality
 from ...manifests.sources.folders import image_pairs
 from ...storage.untrusted import read_regular
-from ..analysis.all_statistics import middle
-from ..analysis.wrong_pairs import (
+from ..kernels.arrays import FloatImage, Pixels
+from ..kernels.curves import LEVEL_LIGHT, LUMINANCE, linear_to_srgb
+from ..kernels.degradations.jpeg import COSINES, quantisers
+from ..kernels.degradations.jpeg import SIDE as BLOCK
+from ..measures.all_statistics import middle
+from ..measures.wrong_pairs import (
     BRIGHTER,
     WAY_OUT,
     brighter,
@@ -23,10 +27,6 @@ from ..analysis.wrong_pairs import (
     mismatch,
     mismatch_line,
 )
-from ..kernels.arrays import FloatImage, Pixels
-from ..kernels.curves import LEVEL_LIGHT, LUMINANCE, linear_to_srgb
-from ..kernels.degradations.jpeg import COSINES, quantisers
-from ..kernels.degradations.jpeg import SIDE as BLOCK
 
 MOST = 200
 """Pairs that are read."""

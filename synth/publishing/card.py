@@ -15,8 +15,8 @@ from ...manifests.sets.info import SetInfo
 from ...manifests.sets.layouts.layout import split_of, unit_number
 from ...manifests.sets.receipts import UnitFile
 from ...manifests.sets.sample import LOW, NORMAL
-from ..analysis.pair_statistics import LABELS, percentile_text, reference_statistics, summary
 from ..building.readme import block, code, escape_markdown, front_matter
+from ..measures.pair_statistics import LABELS, percentile_text, reference_statistics, summary
 
 _SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
 _TERMS = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gloam.synth.analysis.photon_transfer import pool_points, transfer_points
 from gloam.synth.draws.record import CameraDraw
+from gloam.synth.measures.photon_transfer import pool_points, transfer_points
 from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe
 

@@ -18,13 +18,13 @@ from ...manifests.sets.pair_set import PairSet
 from ...manifests.sets.sample import Sample
 from ...manifests.sets.units import Unit
 from ...manifests.sources.folders import image_files
-from ..analysis.contact_sheet import brighten, brightening_gain, describe_draw
-from ..analysis.pair_statistics import LABELS
-from ..analysis.set_statistics import Measured
 from ..clips import frames_of, is_clip
 from ..kernels.arrays import FloatArray, Pixels
 from ..models import parse_draw
 from ..renderers import pixels_of
+from .contact_sheet import brighten, brightening_gain, describe_draw
+from .pair_statistics import LABELS
+from .set_statistics import Measured
 
 EXTREMES = ("mean", "exposure_ev", "field_ev", "noise_g", "zeros")
 _TYPICAL = 6

@@ -7,9 +7,9 @@ from html import escape
 from importlib import resources
 from typing import Any
 
-from ..analysis.all_statistics import ALL_LABELS
-from ..analysis.pair_statistics import LABELS, percentile_text, reference_statistics, summary
-from ..realism.comparison import Realism
+from .all_statistics import ALL_LABELS
+from .comparison import Realism
+from .pair_statistics import LABELS, percentile_text, reference_statistics, summary
 from .pictures import Shown, histogram
 from .subject import DRAWN, Subject
 

@@ -8,8 +8,9 @@ import cv2
 import numpy as np
 import pytest
 
-from gloam.synth.analysis.all_statistics import ALL_LABELS
-from gloam.synth.analysis.pair_statistics import (
+from gloam.synth.kernels.curves import LUMINANCE, linear_to_srgb, srgb_to_linear
+from gloam.synth.measures.all_statistics import ALL_LABELS
+from gloam.synth.measures.pair_statistics import (
     LABELS,
     flattest,
     low_statistics,
@@ -19,7 +20,6 @@ from gloam.synth.analysis.pair_statistics import (
     summary,
     texture,
 )
-from gloam.synth.kernels.curves import LUMINANCE, linear_to_srgb, srgb_to_linear
 
 
 def ramp(height=300, width=400):
@@ -98,7 +98,7 @@ def test_large_pictures_are_measured_in_strips_as_small_ones_are_whole(monkeypat
     normal = np.full(shape, level, np.uint8) if level else cv2.blur(normal, (7, 7))
     low = normal // 5
     whole, light = pair_statistics(low, normal), texture(normal)
-    monkeypatch.setattr("gloam.synth.analysis.pair_statistics._STRIP", 16 * 257)
+    monkeypatch.setattr("gloam.synth.measures.pair_statistics._STRIP", 16 * 257)
     np.testing.assert_array_equal(texture(normal), light)
     assert pair_statistics(low, normal) == pytest.approx(whole, rel=1e-12, nan_ok=True)
 

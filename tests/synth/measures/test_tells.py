@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import kstwo, norm
 
-from gloam.synth.analysis.all_statistics import ALL_LABELS
-from gloam.synth.realism.banks import BANKS
-from gloam.synth.realism.tells import find_tells, kuiper
+from gloam.synth.measures.all_statistics import ALL_LABELS
+from gloam.synth.measures.banks import BANKS
+from gloam.synth.measures.tells import find_tells, kuiper
 
 
 def rows(seed: int, **values: tuple[float, float]) -> list[dict[str, float]]:

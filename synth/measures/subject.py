@@ -16,10 +16,10 @@ from ...engines.engine import Counted, Engine, ignore_progress
 from ...manifests.sets.close import photographs_in
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sources.folders import image_files
-from ..analysis.set_statistics import Measured, measure_folders, measure_set
 from ..kernels.arrays import FloatArray
 from .checks import Check, checks_of_folders, checks_of_set
 from .pictures import Shown, pictures_of_folders, pictures_of_set
+from .set_statistics import Measured, measure_folders, measure_set
 
 _MOST_UNITS = 24
 """Shards that pairs are measured of, at most: each is read whole."""

@@ -13,13 +13,13 @@ from ...manifests.sets.pair_set import is_set
 from ...progress import Progress, Silent
 from ...storage.atomic import write_bytes
 from ...storage.stores import as_path
-from ..analysis.pair_statistics import reference_statistics
-from ..analysis.set_statistics import measure_folders, read_reference
-from ..realism.comparison import Rows, compare_rows
-from ..realism.two_sample import require_classifier
 from .checks import Check
+from .comparison import Rows, compare_rows
 from .page import page
+from .pair_statistics import reference_statistics
+from .set_statistics import measure_folders, read_reference
 from .subject import Subject, folder_subject, set_subject
+from .two_sample import require_classifier
 
 
 def report(

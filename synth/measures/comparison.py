@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.wrong_pairs import damage_line
 from ..kernels.arrays import FloatArray, IntArray, Mask
 from .banks import BANKS, columns
 from .patches import Patch
 from .residuals import Residual, residual_lines
 from .tells import Tell, find_tells
 from .two_sample import FEWEST, Told, two_sample_test
+from .wrong_pairs import damage_line
 
 Rows = Sequence[dict[str, float]]
 FILTERS = "random filters"

@@ -6,10 +6,10 @@ import cv2
 import numpy as np
 import pytest
 
-from gloam.synth.analysis.all_statistics import ALL_LABELS, all_statistics, middle
-from gloam.synth.analysis.pair_statistics import PERCENTILES, reference_statistics, summary
-from gloam.synth.analysis.set_statistics import measure_folders
 from gloam.synth.kernels.curves import linear_to_srgb, srgb_to_linear
+from gloam.synth.measures.all_statistics import ALL_LABELS, all_statistics, middle
+from gloam.synth.measures.pair_statistics import PERCENTILES, reference_statistics, summary
+from gloam.synth.measures.set_statistics import measure_folders
 
 HEIGHT, WIDTH = 400, 600
 OF_CLIPS = {"flicker_ev", "temporal_correlation"}

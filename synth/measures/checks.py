@@ -16,9 +16,9 @@ from ...manifests.selection.plan import SPLITS
 from ...manifests.sets.pair_set import PairSet
 from ...manifests.sets.problems import look_over, unit_of
 from ...manifests.sets.sample import Sample, is_normal
-from ..analysis.photon_transfer import by_sensor, transfer_ratio
-from ..analysis.set_statistics import Measured
-from ..analysis.wrong_pairs import MOST_BRIGHTER, MOST_OF_AREA, brighter, mismatch_line
+from .photon_transfer import by_sensor, transfer_ratio
+from .set_statistics import Measured
+from .wrong_pairs import MOST_BRIGHTER, MOST_OF_AREA, brighter, mismatch_line
 
 _DARKEST = 0.5  # of a low's samples at 0: half of the picture holds no signal
 _TOO_DARK = 0.1  # of the pairs

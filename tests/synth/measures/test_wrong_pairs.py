@@ -18,7 +18,7 @@ import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import GloamWarning, SourceError
 from gloam.manifests.images.decode import read_rgb
-from gloam.synth.analysis.wrong_pairs import are_swapped, brighter_area, mismatch, mismatch_line
+from gloam.synth.measures.wrong_pairs import are_swapped, brighter_area, mismatch, mismatch_line
 
 SCENES = [
     np.ascontiguousarray(one)

@@ -17,12 +17,12 @@ from ...errors import SourceError
 from ...manifests.images.decode import read_rgb
 from ...manifests.selection.duplicates import near_duplicates
 from ...manifests.selection.measures import measure_pixels
-from ..analysis.all_statistics import all_statistics, middle
-from ..analysis.noise_statistics import smooth_places
 from ..kernels.arrays import IntArray, Pixels
 from ..models import draw, render
 from ..recipes.load import Recipe
+from .all_statistics import all_statistics, middle
 from .filters import Features, filter_features, patch_features
+from .noise_statistics import smooth_places
 
 SIDE = 640
 """Pixels: of larger images the middle is taken."""

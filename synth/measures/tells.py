@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..analysis.all_statistics import TONES
-from ..analysis.noise_statistics import CHANNELS, LEVELS
 from ..kernels.arrays import FloatArray
+from .all_statistics import TONES
 from .banks import BANKS, columns
+from .noise_statistics import CHANNELS, LEVELS
 
 _SURE = 2.6  # Kuiper's statistic, scaled: chance gives as much once in some 20,000 statistics
 _MOST = 12

@@ -16,10 +16,10 @@ from PIL import Image
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import SetError
-from gloam.synth.reporting.checks import checks_of_set
-from gloam.synth.reporting.page import page
-from gloam.synth.reporting.pictures import chosen, histogram
-from gloam.synth.reporting.subject import folder_subject, set_subject
+from gloam.synth.measures.checks import checks_of_set
+from gloam.synth.measures.page import page
+from gloam.synth.measures.pictures import chosen, histogram
+from gloam.synth.measures.subject import folder_subject, set_subject
 
 from ...browser import NEEDED, Watched, accessible, browser
 from ...labelled import voc_source

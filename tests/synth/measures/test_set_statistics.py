@@ -12,8 +12,8 @@ import yaml
 from gloam.errors import ConfigError, SourceError
 from gloam.manifests.images.normals import encode
 from gloam.manifests.sources.folders import image_files
-from gloam.synth.analysis.pair_statistics import summary
-from gloam.synth.analysis.set_statistics import (
+from gloam.synth.measures.pair_statistics import summary
+from gloam.synth.measures.set_statistics import (
     Measured,
     measure_folders,
     read_reference,

@@ -10,11 +10,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..analysis.all_statistics import TONES
-from ..analysis.contact_sheet import brighten
-from ..analysis.noise_statistics import LEVELS
+from .all_statistics import TONES
 from .banks import columns
 from .comparison import Realism
+from .contact_sheet import brighten
+from .noise_statistics import LEVELS
 from .patches import Patch
 
 _LETTERS = 16  # of a name above a patch

@@ -13,7 +13,6 @@ from ...errors import ConfigError, SourceError
 from ...manifests.sources.folders import image_pairs
 from ...progress import Progress, Silent
 from ...storage.untrusted import whole
-from ..analysis.wrong_pairs import refuse_swapped
 from ..kernels.arrays import IntArray
 from ..recipes.load import Recipe, load_recipe
 from .comparison import Group, Realism, compare_groups
@@ -22,6 +21,7 @@ from .protocols import PROTOCOLS, protocol_figures
 from .residuals import paired_residuals
 from .samples import MeasuredLow, TestedLow, assign_scenes, measure_lows
 from .two_sample import require_classifier
+from .wrong_pairs import refuse_swapped
 
 _EQUAL = 0.25  # EV between lows and normals that are as bright
 
@@ -64,7 +64,7 @@ def realism(
         be had.
     protocol : str or iterable of str
         Figures of pairs as papers on noise synthesis give them: "noiseflow", "naflow", "nmflow",
-        "akld" or "gans"; see `gloam.synth.realism.protocols`.
+        "akld" or "gans"; see `gloam.synth.measures.protocols`.
     pairs : int
         At most so many are compared, evenly spread; at least 12.
     seed : int

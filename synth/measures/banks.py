@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..analysis.all_statistics import TONE_LABELS
-from ..analysis.noise_statistics import NOISE_LABELS
 from ..kernels.arrays import FloatArray
+from .all_statistics import TONE_LABELS
+from .noise_statistics import NOISE_LABELS
 
 _REGISTRATION = ("shift", "detail")
 _NOISE = (*NOISE_LABELS, "correlation_rg", "correlation_gb", "zeros")

@@ -12,10 +12,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..analysis.all_statistics import TONES
-from ..analysis.noise_statistics import CHANNELS, LEVELS
 from ..kernels.arrays import FloatArray
+from .all_statistics import TONES
 from .banks import columns
+from .noise_statistics import CHANNELS, LEVELS
 
 FEWEST = 5
 """Pairs that show a statistic."""

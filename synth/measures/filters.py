@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ..analysis.noise_statistics import LEVELS
 from ..kernels.arrays import IntArray, Mask, Pixels
+from .noise_statistics import LEVELS
 
 Features = npt.NDArray[np.float32]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gloam.synth.realism.residuals import paired_residuals, residual_lines
+from gloam.synth.measures.residuals import paired_residuals, residual_lines
 
 NAMES = (
     *(f"deviation_{c}_{level}" for c in "rgb" for level in (0, 1, 2, 3, 4, 6, 10, 16, 32)),
