@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..storage.atomic import write_bytes
-from ..synth.measures.all_statistics import ALL_LABELS
+from ..synth.measures.columns import ALL_LABELS
 from ..synth.measures.pair_statistics import LABELS, reference_statistics, summary
 from ..synth.measures.photon_transfer import by_sensor, transfer_ratio
 from ..synth.measures.set_statistics import Measured, read_reference, reference_yaml

@@ -22,6 +22,7 @@ from ...manifests.sources.folders import image_files
 from ...manifests.sources.matching import normalize_name
 from ...progress import Progress, Silent
 from ...storage.untrusted import read_regular
+from ...synth.measures.columns import ADDED, ALL_LABELS, Statistic
 from ...synth.measures.wrong_pairs import brightness, mismatch, mismatch_line, refuse_swapped
 from ..index import list_pairs
 from . import metrics
@@ -147,13 +148,14 @@ def _judged(
     shown.stage("comparing", len(files))
     engine = local_engine(workers)
     threads = max(1, engine.workers // len(files))
-    jobs = [(one, encoded, threads) for one in files]
-    made = list(engine.map(_judge, jobs, shown.at))
+    judge_pair = partial(_judge, dict(ADDED), encoded, threads)
+    made = list(engine.map(judge_pair, files, shown.at))
     if not brighter_lows:
         refuse_swapped(name, [one.means for one in made], [one["low"] for one in files])
     notes += _mismatches(folders, keys, made)
     values = np.array([one.values for one in made])
-    columns: tuple[str, ...] = COLUMNS
+    columns = (*COLUMNS, *ADDED)
+    notes += [f"{name}: {ALL_LABELS[name]}" for name in ADDED]
     if perceptual:
         measures, lacking = perceptual_measures()
         notes += lacking
@@ -204,14 +206,20 @@ class _Made(NamedTuple):
     look: Look
 
 
-def _judge(job: tuple[dict[str, Path], bool, int]) -> _Made:
-    """Judge a pair, by so many threads."""
-    own, encoded, threads = job
+def _judge(
+    added: Mapping[str, Statistic], encoded: bool, threads: int, own: dict[str, Path]
+) -> _Made:
+    """Judge a pair, by so many threads.
+
+    added: statistics that are measured, too, of images of 8 bits.
+    """
     values, mismatches = [], list[str]()
     for name, image, normal in _images(own, encoded):
         each = (image, metrics.one_gain(image, normal), metrics.gt_mean(image, normal))
         found = metrics.measure(each, normal, threads)
         values.append([figure for both in found for figure in both])
+        for measure in added.values():
+            values[-1].append(float(measure(image.rounded(), normal.rounded())))
         if name not in (BLIND, ENCODED):  # which show what the low does
             seen = image.levels(), normal.levels()
             if name == "low":

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..kernels.arrays import FloatArray, IntArray
 from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, toe_of
-from ..measures.all_statistics import TONES
 from ..measures.noise_statistics import LEVELS
+from ..measures.tone_statistics import TONES
 from .columns import CHANNELS, NEUTRAL, NODES, Shared, clip_to_bounds, column_indices
 from .measure import PairMeasures
 from .tail import width

@@ -14,12 +14,12 @@ from PIL import Image
 from ...errors import ConfigError, SourceError
 from ...progress import Progress, Silent
 from ..kernels.arrays import FloatArray
-from ..measures.banks import BANKS
+from ..measures.columns import BANKS
 from ..measures.comparison import CHANCE, TELLS, Group, Realism, compare_groups
 from ..measures.contact_sheet import sheet, tiles_of
+from ..measures.pair_files import PairFiles
 from ..measures.realism import compare_with_recipe
 from ..measures.residuals import Residual, paired_residuals, residual_lines
-from ..measures.samples import TestedLow
 from ..measures.two_sample import FEWEST, require_classifier
 from ..models import draw, render
 from ..recipes.load import Recipe, recipe_of
@@ -263,7 +263,7 @@ def _told(
     them.
     """
     if pairs[0].known:
-        lows = [TestedLow(pair.key, pair.files[1], pair.files[0]) for pair in pairs]
+        lows = [PairFiles(pair.key, pair.files[1], pair.files[0]) for pair in pairs]
         return compare_with_recipe(lows, recipe, workers, at)
     other = measure_pairs(pairs, None, recipe, 0, workers, at)
     scenes = np.arange(len(pairs))

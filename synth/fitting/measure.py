@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...engines.local import count, local_engine
-from ..kernels.arrays import FloatArray
-from ..measures.all_statistics import all_statistics
+from ...engines.engine import Counted
+from ...engines.local import local_engine
+from ..kernels.arrays import FloatArray, Pixels
+from ..measures.columns import all_statistics
+from ..measures.pair_files import each_pair
 from ..models import draw, render
 from ..recipes.load import Recipe
 from .columns import Shared, recipe_of_columns
 from .pairs import Pair
 from .tone import tone_levels
-
-_GROUP = 4  # pairs a job
 
 
 @dataclass(frozen=True)
@@ -41,40 +41,41 @@ def measure_pairs(
     made_by: FloatArray | Recipe | None,
     seed: int,
     workers: int | None,
-    at: Callable[[int], None],
+    at: Counted,
 ) -> PairMeasures:
     """Measure real pairs, or lows simulated from their normals.
 
     shared: what pairs share. made_by: parameters (N, C), which need it, or a recipe that they are
     drawn from.
     """
-    jobs = [
-        (
-            pairs[i : i + _GROUP],
-            shared,
-            made_by[i : i + _GROUP] if isinstance(made_by, np.ndarray) else made_by,
-            seed,
-        )
-        for i in range(0, len(pairs), _GROUP)
+    lows = [
+        _Low(pair, shared, made_by[i] if isinstance(made_by, np.ndarray) else made_by, seed)
+        for i, pair in enumerate(pairs)
     ]
-    found = [one for many in local_engine(workers).map(_measured, jobs, at) for one in many]
-    return PairMeasures([row for row, _ in found], np.array([tone for _, tone in found]))
+    found = each_pair(_measured, lows, local_engine(workers), at)
+    kept = [one for one in found if not isinstance(one, str)]
+    return PairMeasures([row for row, _ in kept], np.array([tone for _, tone in kept]))
 
 
-def _measured(
-    job: tuple[Sequence[Pair], Shared | None, FloatArray | Recipe | None, int],
-) -> list[tuple[dict[str, float], FloatArray]]:
-    pairs, shared, made_by, seed = job
-    made = []
-    for i, pair in enumerate(pairs):
-        low = pair.low
-        if made_by is not None:
-            recipe = made_by
-            if isinstance(recipe, np.ndarray):
-                assert shared is not None
-                recipe = recipe_of_columns(recipe[i], shared)
-            low = render(pair.normal, draw(recipe, seed, pair.key))
-        tone = tone_levels(low, pair.normal) if pair.known else np.full((3, 8), np.nan)
-        made.append((all_statistics(low, pair.normal), tone))
-        count()
-    return made
+@dataclass(frozen=True)
+class _Low:
+    """A pair's low, or what is made of its normal."""
+
+    pair: Pair
+    shared: Shared | None
+    made_by: FloatArray | Recipe | None
+    seed: int
+
+    def read(self) -> tuple[Pixels, Pixels]:
+        recipe = self.made_by
+        if recipe is None:
+            return self.pair.low, self.pair.normal
+        if isinstance(recipe, np.ndarray):
+            assert self.shared is not None
+            recipe = recipe_of_columns(recipe, self.shared)
+        return render(self.pair.normal, draw(recipe, self.seed, self.pair.key)), self.pair.normal
+
+
+def _measured(one: _Low, low: Pixels, normal: Pixels) -> tuple[dict[str, float], FloatArray]:
+    tone = tone_levels(low, normal) if one.pair.known else np.full((3, 8), np.nan)
+    return all_statistics(low, normal), tone

@@ -17,7 +17,7 @@ from ..kernels.arrays import FloatImage, Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE, linear_to_srgb
 from ..kernels.degradations.jpeg import COSINES, quantisers
 from ..kernels.degradations.jpeg import SIDE as BLOCK
-from ..measures.all_statistics import middle
+from ..measures.columns import middle
 from ..measures.wrong_pairs import (
     BRIGHTER,
     WAY_OUT,

@@ -132,12 +132,13 @@ def _darker(measured: Measured, brighter_lows: bool) -> list[Check]:
 
 
 def _darker_in_parts(measured: Measured, brighter_lows: bool) -> list[Check]:
-    areas = np.array(measured.areas)
+    areas = np.array([one.area for one in measured.pairs])
     if not np.isfinite(areas).any() or brighter_lows:
         return []
     found = np.flatnonzero(areas > MOST_OF_AREA)
     named = [
-        f"{measured.keys[i]} ({areas[i]:.1%})" for i in found[np.argsort(-areas[found])][:_NAMED]
+        f"{measured.pairs[i].key} ({areas[i]:.1%})"
+        for i in found[np.argsort(-areas[found])][:_NAMED]
     ]
     of = f"{len(found) / len(areas):.1%} of the pairs measured"
     return [
@@ -153,7 +154,7 @@ def _darker_in_parts(measured: Measured, brighter_lows: bool) -> list[Check]:
 
 def _of_one_scene(measured: Measured) -> list[Check]:
     """Say which real pairs do not show the same; those of sets are made, and of one scene."""
-    if not measured.means or any(measured.units):
+    if not measured.means or any(one.unit for one in measured.pairs):
         return []
     found = measured.mismatched
     return [

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels.arrays import FloatArray, IntArray, Mask
-from .banks import BANKS, columns
+from .columns import BANKS, columns
 from .patches import Patch
 from .residuals import Residual, residual_lines
 from .tells import Tell, find_tells

@@ -10,12 +10,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .all_statistics import TONES
-from .banks import columns
+from .columns import columns
 from .comparison import Realism
 from .contact_sheet import brighten
 from .noise_statistics import LEVELS
 from .patches import Patch
+from .tone_statistics import TONES
 
 _LETTERS = 16  # of a name above a patch
 _REAL, _OTHER = "tab:orange", "tab:blue"

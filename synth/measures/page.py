@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from importlib import resources
 from typing import Any
 
-from .all_statistics import ALL_LABELS
+from .checks import Check
+from .columns import ALL_LABELS
 from .comparison import Realism
 from .pair_statistics import LABELS, percentile_text, reference_statistics, summary
 from .pictures import Shown, histogram
-from .subject import DRAWN, Subject
+from .set_statistics import Measured
 
+DRAWN = {
+    "draw_exposure_ev": ("exposure, EV", False),
+    "draw_camera_iso": ("ISO", True),
+    "draw_isp_contrast": ("contrast", False),
+    "draw_illumination_smooth_sigma_ev": ("smooth field, EV", False),
+    "draw_illumination_lights_count": ("pools of light", False),
+    "draw_illumination_scene_light_pools_count": ("pools of light that stop at edges", False),
+    "draw_illumination_scene_light_grid_sigma_ev": ("light by place and lightness, EV", False),
+    "draw_isp_chroma_strength": ("chroma noise reduction", False),
+    "draw_curve_gamma": ("gamma", False),
+    "draw_noise_deviation": ("deviation of noise", False),
+    "draw_degradations_motion_length": ("motion blur, pixels, where there is", False),
+    "draw_degradations_defocus_radius": ("defocus, pixels, where there is", False),
+    "draw_degradations_banding_depth": ("depth of bands, where there are", False),
+    "draw_degradations_fixed_pattern_columns": ("offsets of columns, electrons", False),
+    "draw_degradations_jpeg_quality": ("JPEG quality, where there is", False),
+}
+"""Columns of drawn parameters that are shown: title, and whether on a logarithmic axis."""
 References = dict[str, dict[str, Any]]
 _CHARTS = (
     ("mean", False),
@@ -25,6 +45,28 @@ _CHARTS = (
     ("zeros", False),
 )
 _PASSED = ('<span class="failed">look</span>', '<span class="passed">passed</span>')
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Everything of one set.
+
+    counts: dict of source to dict of split to pairs. refused: list of (reason, count, examples).
+    drawn: dict of a column of `DRAWN` to values, of all pairs. names: dict of camera to pairs.
+    """
+
+    name: str
+    about: str
+    facts: list[tuple[str, str]]
+    total: int  # pairs, of which some are measured
+    measured: Measured
+    checks: list[Check]
+    shown: list[Shown]
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    refused: list[tuple[str, int, list[str]]] = field(default_factory=list)
+    drawn: dict[str, Any] = field(default_factory=dict)
+    cameras: dict[str, int] = field(default_factory=dict)
+    recipe: str = ""  # YAML; "" where there is none
 
 
 def page(

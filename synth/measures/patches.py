@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels.arrays import FloatArray, IntArray
-from .filters import PATCH, patch_places
-from .samples import MeasuredLow, TestedLow
+from .features import PATCH, MeasuredLow, middles, patch_places
+from .pair_files import PairFiles
 
 _SHOWN = 6  # of each group
 _FURTHEST = 5.0  # deviations that count
@@ -27,7 +27,7 @@ class Patch:
 
 
 def easiest(
-    samples: tuple[Sequence[TestedLow], Sequence[TestedLow]],
+    samples: tuple[Sequence[PairFiles], Sequence[PairFiles]],
     found: tuple[Sequence[MeasuredLow], Sequence[MeasuredLow]],
     scenes: tuple[IntArray, IntArray],
 ) -> list[Patch]:
@@ -65,7 +65,7 @@ def easiest(
             for label, own in patches.items():
                 patch = int(own[i])
                 sample = both[image[patch]]
-                low, _ = sample.images()
+                low, _ = middles(*sample.read())
                 top, left = patch_places(*low.shape[:2])[patch - first[image[patch]]]
                 pixels = low[top : top + PATCH, left : left + PATCH]
                 made[label].append(Patch(sample.key, label == 0, pixels))
@@ -75,7 +75,7 @@ def easiest(
 
 
 def _same_places(
-    samples: tuple[Sequence[TestedLow], Sequence[TestedLow]],
+    samples: tuple[Sequence[PairFiles], Sequence[PairFiles]],
     found: tuple[Sequence[MeasuredLow], Sequence[MeasuredLow]],
 ) -> list[tuple[int, int]]:
     """Return the numbers of real lows, and of the others of the same normals and sizes, if any."""

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from html import escape
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 
 from ...errors import SetError
-from ...manifests.images.decode import read_rgb
 from ...manifests.sets.pair_set import PairSet
 from ...manifests.sets.sample import Sample
-from ...manifests.sets.units import Unit
-from ...manifests.sources.folders import image_files
 from ..clips import frames_of, is_clip
 from ..kernels.arrays import FloatArray, Pixels
 from ..models import parse_draw
 from ..renderers import pixels_of
+from .columns import columns
 from .contact_sheet import brighten, brightening_gain, describe_draw
+from .pair_files import PairFiles
 from .pair_statistics import LABELS
-from .set_statistics import Measured
+from .set_statistics import Measured, MeasuredPair
 
 EXTREMES = ("mean", "exposure_ev", "field_ev", "noise_g", "zeros")
 _TYPICAL = 6
@@ -65,7 +63,7 @@ def chosen(measured: Measured) -> dict[int, str]:
     reasons: dict[int, list[str]] = {}
     distance = np.zeros(len(measured.rows))
     for name in LABELS:
-        values = np.array([row.get(name, np.nan) for row in measured.rows])
+        values = columns(measured.rows, [name])[:, 0]
         finite = np.isfinite(values)
         if not finite.any():
             continue
@@ -75,7 +73,7 @@ def chosen(measured: Measured) -> dict[int, str]:
     for place in np.argsort(distance, kind="stable")[:_TYPICAL].tolist():
         reasons.setdefault(place, []).append("typical")
     for name in EXTREMES:
-        values = np.array([row.get(name, np.nan) for row in measured.rows])
+        values = columns(measured.rows, [name])[:, 0]
         if np.isfinite(values).any():
             what = LABELS[name].partition(",")[0].partition(":")[0]
             reasons.setdefault(int(np.nanargmin(values)), []).append(f"lowest: {what}")
@@ -84,70 +82,59 @@ def chosen(measured: Measured) -> dict[int, str]:
 
 
 def pictures_of_set(pairs: PairSet, measured: Measured) -> list[Shown]:
-    """Make the pictures of the chosen pairs of a set."""
-    wanted = {measured.keys[place]: (place, why) for place, why in chosen(measured).items()}
-    units = {measured.units[place] for place, _ in wanted.values()}
+    """Make the pictures of the chosen pairs of a set, of units up to where they are damaged."""
+    wanted = chosen(measured)
+    places = {measured.pairs[place].key: place for place in wanted}
+    units = {measured.pairs[place].unit for place in wanted}
     found: dict[int, Shown] = {}
     for unit in pairs.units():
-        if unit.name not in units:
-            continue
-        for pair in _measured(unit, wanted):
-            place, why = wanted[pair.key]
-            low, normal = pixels_of(pair)
-            drawn = parse_draw(pair.record["draw"])
-            strip = _strip(*frames_of(pair)) if is_clip(pair.record["members"]) else ""
-            words = ", ".join(describe_draw(drawn, _WORDS))
-            boxes = _boxes(pair.record, normal)
-            row = measured.rows[place]
-            shown = _shown(pair.key, why, [words, _numbers(row)], (low, normal), boxes)
-            found[place] = shown._replace(strip=strip)
-    return [found[place] for place in chosen(measured) if place in found]
+        with suppress(SetError):
+            for pair in unit.pairs() if unit.name in units else ():
+                if pair.key in places:
+                    place = places[pair.key]
+                    own = measured.pairs[place], wanted[place]
+                    found[place] = _shown_of_set(pair, *own)
+    return [found[place] for place in wanted if place in found]
 
 
-def _measured(unit: Unit, wanted: Container[str]) -> Iterator[Sample]:
-    """Yield the wanted pairs of a unit, which were measured, up to where it is damaged."""
-    with suppress(SetError):
-        yield from (pair for pair in unit.pairs() if pair.key in wanted)
+def _shown_of_set(pair: Sample, own: MeasuredPair, why: str) -> Shown:
+    low, normal = pixels_of(pair)
+    words = ", ".join(describe_draw(parse_draw(pair.record["draw"]), _WORDS))
+    return _shown(own, why, low, normal, f"{words}; ")._replace(
+        boxes=_boxes(pair.record, normal),
+        strip=_strip(*frames_of(pair)) if is_clip(pair.record["members"]) else "",
+    )
 
 
-def pictures_of_folders(lows: Path, normals: Path | None, measured: Measured) -> list[Shown]:
-    """Make the pictures of the chosen pairs of two folders, or lows of one."""
-    files = image_files(lows)
-    partners = {} if normals is None else image_files(normals)
-    made = []
-    for place, why in chosen(measured).items():
-        key = measured.keys[place]
-        low = read_rgb(files[key])
-        normal = read_rgb(partners[key]) if key in partners else None
-        made.append(_shown(key, why, [_numbers(measured.rows[place])], (low, normal), []))
-    return made
+def pictures_of_files(pairs: Sequence[PairFiles], measured: Measured) -> list[Shown]:
+    """Make the pictures of the chosen pairs of folders, or of lows alone."""
+    files = {one.key: one for one in pairs}
+    return [
+        _shown(own, why, *files[own.key].read())
+        for own, why in ((measured.pairs[place], why) for place, why in chosen(measured).items())
+    ]
 
 
 def _shown(
-    key: str,
-    why: str,
-    words: Sequence[str],
-    pair: tuple[Pixels, Pixels | None],
-    boxes: list[list[float]],
+    own: MeasuredPair, why: str, low: Pixels, normal: Pixels | None, words: str = ""
 ) -> Shown:
-    low, normal = pair
     size = size_within(low, _SIDE)
     bright = brighten(low)
-    rows, columns = (
+    rows, across = (
         slice(max(0, (side - shown) // 2), max(0, (side - shown) // 2) + shown)
         for side, shown in zip(low.shape, _CLOSE, strict=False)
     )
-    close = np.ascontiguousarray(bright[rows, columns])
+    close = np.ascontiguousarray(bright[rows, across])
     return Shown(
-        key,
+        own.key,
         why,
-        "; ".join(words),
+        words + _numbers(own.row),
         jpeg_address(scale_image(low, size), 88),
         jpeg_address(scale_image(bright, size), 85),
         "" if normal is None else jpeg_address(scale_image(normal, size), 85),
         jpeg_address(close, 92),
         size,
-        boxes,
+        [],
     )
 
 

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from ...engines.local import count, local_engine
 from ..kernels.arrays import FloatArray
-from .samples import TestedLow
+from .features import middles
+from .pair_files import PairFiles
 
 Picture = npt.NDArray[np.uint8 | np.float32 | np.float64]
 DRAWS = 50
@@ -88,7 +89,7 @@ PROTOCOLS: dict[str, Callable[[Picture, Picture, Picture], float]] = {
 
 def protocol_figures(
     names: Sequence[str],
-    lows: Sequence[tuple[TestedLow, TestedLow, TestedLow | None]],
+    lows: Sequence[tuple[PairFiles, PairFiles, PairFiles | None]],
     *,
     equal: bool,
     workers: int | None,
@@ -108,15 +109,16 @@ def protocol_figures(
 
 
 def _measured(
-    job: tuple[tuple[str, ...], TestedLow, TestedLow, TestedLow | None, bool],
+    job: tuple[tuple[str, ...], PairFiles, PairFiles, PairFiles | None, bool],
 ) -> list[tuple[float, float]]:
     names, real, other, twin, equal = job
-    low, normal = real.images()
+    low, normal = middles(*real.read())
     assert normal is not None
     clean = normal  # for what is said of it within
 
-    def seen(one: TestedLow) -> Picture:
-        return one.images()[0] if equal else _at_tone(one.images()[0], clean)
+    def seen(one: PairFiles) -> Picture:
+        own, _ = middles(*one.read())
+        return own if equal else _at_tone(own, clean)
 
     wanted = low if equal else _at_tone(low, clean)
     made, again = seen(other), None if twin is None else seen(twin)

@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import ConfigError, SourceError
-from ...manifests.sources.folders import image_pairs
 from ...progress import Progress, Silent
 from ...storage.untrusted import whole
 from ..kernels.arrays import IntArray
 from ..recipes.load import Recipe, load_recipe
 from .comparison import Group, Realism, compare_groups
+from .features import MeasuredLow, assign_scenes, measure_lows
+from .pair_files import PairFiles, pairs_of_folders
 from .patches import easiest
 from .protocols import PROTOCOLS, protocol_figures
 from .residuals import paired_residuals
-from .samples import MeasuredLow, TestedLow, assign_scenes, measure_lows
 from .two_sample import require_classifier
 from .wrong_pairs import refuse_swapped
 
@@ -123,29 +123,17 @@ def realism(
             f"{lows}: name the folder of their normals, or photographs to darken (--photos)"
         )
     paired = normals is not None
-    real = [
-        TestedLow(key, normal, low, paired=paired)
-        for key, low, normal in image_pairs(lows, normals, pairs)
-    ]
-    control: list[TestedLow] = []
+    real = pairs_of_folders(lows, normals, pairs)
+    control: list[PairFiles] = []
     if against is not None:
         name = str(against)
-        other = [
-            TestedLow(key, normal, low, paired=paired)
-            for key, low, normal in image_pairs(against, normals, pairs)
-        ]
+        other = pairs_of_folders(against, normals, pairs)
     else:
         loaded = load_recipe(recipe or "", overrides)
         name = loaded.name or "the recipe"
-        if photos is None:
-            darkened = [(one.key, one.normal) for one in real]
-        else:
-            darkened = [(key, path) for key, path, _ in image_pairs(photos, None, pairs)]
+        of = real if photos is None else pairs_of_folders(photos, None, pairs)
         other, control = (
-            [
-                TestedLow(key, normal, recipe=loaded, seed=number, paired=paired)
-                for key, normal in darkened
-            ]
+            [PairFiles(one.key, one.normal or one.low, None, loaded, number, paired) for one in of]
             for number in (seed, seed + 1)
         )
     samples = [*real, *other, *control]
@@ -190,7 +178,7 @@ def realism(
 
 
 def compare_with_recipe(
-    real: Sequence[TestedLow],
+    real: Sequence[PairFiles],
     recipe: Recipe,
     workers: int | None,
     at: Callable[[int], None],

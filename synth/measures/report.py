@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 
-from ...engines.engine import Counted, Engine
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...engines.engine import Counted, Engine, ignore_progress
 from ...engines.local import local_engine
 from ...errors import ConfigError
-from ...manifests.sets.pair_set import is_set
+from ...manifests.sets.close import photographs_in
+from ...manifests.sets.pair_set import is_set, open_set
+from ...manifests.sources.folders import image_files
 from ...progress import Progress, Silent
 from ...storage.atomic import write_bytes
 from ...storage.stores import as_path
-from .checks import Check
+from ..kernels.arrays import FloatArray
+from .checks import Check, checks_of_folders, checks_of_set
 from .comparison import Rows, compare_rows
-from .page import page
+from .page import DRAWN, Subject, page
+from .pair_files import pairs_of_folders
 from .pair_statistics import reference_statistics
-from .set_statistics import measure_folders, read_reference
-from .subject import Subject, folder_subject, set_subject
+from .pictures import pictures_of_files, pictures_of_set
+from .set_statistics import measure_folders, measure_set, read_reference
 from .two_sample import require_classifier
+
+_MOST_UNITS = 24
+"""Shards that pairs are measured of, at most: each is read whole."""
 
 
 def report(
@@ -126,3 +139,109 @@ def _real_rows(folder: Path, most: int, engine: Engine, at: Counted, brighter_lo
     if low.is_dir() and normal.is_dir():
         return measure_folders(low, normal, most, engine, at, brighter_lows).rows
     return measure_folders(folder, None, most, engine, at).rows
+
+
+def set_subject(
+    root: Path,
+    normals: Path | None,
+    most: int,
+    engine: Engine | None = None,
+    at: Counted = ignore_progress,
+    brighter_lows: bool = False,
+) -> Subject:
+    """Gather the facts and statistics of a set; shards and pairs that are damaged fail a check.
+
+    brighter_lows: whether its lows may be brighter than their normals.
+
+    Raises SetError when it is none, or its tables cannot be read.
+    """
+    pairs = open_set(root)
+    if pairs.lows_only and normals is not None:
+        pairs = open_set(root, normals)
+    measured = measure_set(pairs, most, engine, at, _MOST_UNITS)
+    info, table = pairs.info, pairs.table("pairs")
+    build = info.build
+    codec = build.request.output.low_codec
+    lows = {"none": "made when they are loaded", "png": "PNG"}.get(codec, "JPEG")
+    facts = [
+        (
+            "pairs",
+            ", ".join(f"{split} {count:,}" for split, count in pairs.counts.items() if count),
+        ),
+        ("recipe", f"{info.recipe}, seed {info.seed}"),
+        ("lows", lows),
+        ("layout", info.layout),
+        ("made by", f"gloam {build.versions.get('gloam', '?')}"),
+        ("set", info.sha256),
+    ]
+    refused = photographs_in(pairs.table("refused")).to_pylist()
+    by_reason: dict[str, list[str]] = {}
+    for one in refused:
+        by_reason.setdefault(str(one["reason"]), []).append(f"{one['source']}: {one['path']}")
+    counts: dict[str, dict[str, int]] = {}
+    both = zip(table.column("source").to_pylist(), table.column("split").to_pylist(), strict=True)
+    for (source, split), count in sorted(Counter(both).items()):
+        counts.setdefault(source, {})[split] = count
+    held = set(table.column_names)
+    sensed = _of_sensors(table)
+    if not sensed.all():
+        some = "" if not sensed.any() else f" by {(~sensed).sum():,} of {len(sensed):,} pairs"
+        facts.insert(2, ("camera, ISO", f"not used{some}: noise is the recipe's own"))
+    names = table.column("draw_camera_name").to_pylist() if "draw_camera_name" in held else []
+    names = list(compress(names, sensed))
+    return Subject(
+        root.name or root.resolve().name,
+        f"Low-light / normal-light pairs, recipe {info.recipe}.",
+        facts,
+        len(pairs),
+        measured,
+        checks_of_set(pairs, measured, brighter_lows),
+        pictures_of_set(pairs, measured),
+        counts,
+        sorted((reason, len(paths), paths[:3]) for reason, paths in by_reason.items()),
+        {name: _drawn(table, name, sensed) for name in DRAWN if name in held},
+        dict(sorted(Counter(names).items())),
+        pairs.recipe_yaml,
+    )
+
+
+def _of_sensors(table: pa.Table) -> npt.NDArray[np.bool_]:
+    """Return of which pairs the noise is a sensor's; others may name one that is not used."""
+    if "draw_noise_kurtosis" not in table.column_names:
+        return np.ones(len(table), np.bool_)
+    return np.array(table.column("draw_noise_kurtosis").is_null().to_pylist(), np.bool_)
+
+
+def _drawn(table: pa.Table, name: str, sensed: npt.NDArray[np.bool_]) -> FloatArray:
+    """Return a column of what was drawn, of the images whose lows depend on it."""
+    values = np.array(table.column(name).to_pylist(), float)
+    if name == "draw_camera_iso":
+        return values[sensed]
+    return values[values > 0] if name.startswith("draw_degradations") else values
+
+
+def folder_subject(
+    lows: Path,
+    normals: Path | None,
+    most: int,
+    engine: Engine | None = None,
+    at: Counted = ignore_progress,
+    brighter_lows: bool = False,
+) -> Subject:
+    """Gather the statistics of real pairs, or of lows alone.
+
+    Damaged images fail a check. Raises SourceError when there is nothing, or an image has no
+    partner; and when lows are brighter than their normals, unless `brighter_lows`.
+    """
+    measured = measure_folders(lows, normals, most, engine, at, brighter_lows)
+    pairs = pairs_of_folders(lows, normals, most)
+    where = f"{lows}" if normals is None else f"{lows} and {normals}"
+    return Subject(
+        lows.name or lows.resolve().name,
+        "Real low-light photographs." if normals is None else "Real pairs.",
+        [("from", where)],
+        len(image_files(lows)),
+        measured,
+        checks_of_folders(measured, brighter_lows),
+        pictures_of_files(pairs, measured),
+    )

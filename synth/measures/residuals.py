@@ -13,9 +13,9 @@ from itertools import pairwise
 import numpy as np
 
 from ..kernels.arrays import FloatArray
-from .all_statistics import TONES
-from .banks import columns
+from .columns import ADDED, ALL_LABELS, columns
 from .noise_statistics import CHANNELS, LEVELS
+from .tone_statistics import TONES
 
 FEWEST = 5
 """Pairs that show a statistic."""
@@ -45,6 +45,10 @@ class Residual:
         return abs(self.value) > max(_SURE * self.error, _LEAST)
 
     def __str__(self) -> str:
+        if self.statistic in ADDED:
+            way = "much" if self.value < 0 else "little"
+            label = ALL_LABELS[self.statistic]
+            return f"{label}: {_digits(abs(self.value))} too {way} {self._within()}"
         family, *middle, channel, least = self.statistic.split("_")
         if self.statistic.startswith("noise"):
             family, channel, least = "noise", least, ""
@@ -117,11 +121,12 @@ def _families() -> Iterator[list[str]]:
     yield [f"deviation_{channel}_{least}" for channel in CHANNELS for least in levels]
     yield [f"lag_{axis}_{channel}" for axis in ("row", "column") for channel in CHANNELS]
     yield [f"tone_{channel}_{least}" for channel in CHANNELS for least, _ in pairwise(TONES)]
+    yield from ([name] for name in ADDED)
 
 
 def _of_family(names: list[str], real: Rows, made: Rows) -> list[Residual]:
     one, other = columns(real, names), columns(made, names)
-    if not names[0].startswith("deviation"):
+    if names[0] in ADDED or not names[0].startswith("deviation"):
         return _residuals(names, one - other)
     one, other = (np.log(np.where(values > 0, values, np.nan)) for values in (one, other))
     apart = (one - other).reshape(len(one), len(CHANNELS), -1)

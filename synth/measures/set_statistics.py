@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,61 +15,81 @@ import numpy as np
 import yaml
 
 from ...engines.engine import Counted, Engine, check_paths, ignore_progress
-from ...engines.local import LocalEngine, count, local_engine
+from ...engines.local import LocalEngine, local_engine
 from ...errors import ConfigError, ImageRefused, SetError, SourceError
 from ...manifests.config import load_yaml
-from ...manifests.images.decode import read_rgb
 from ...manifests.sets.pair_set import PairSet, is_set, open_set
 from ...manifests.sets.units import Unit, each_unit
-from ...manifests.sources.folders import image_pairs
 from ...progress import Progress, Silent
 from ...storage.stores import as_path
 from ...storage.untrusted import whole
 from ..clips import frames_of, is_clip
 from ..draws.record import CameraDraw
+from ..kernels.arrays import Pixels
 from ..models import component_of, has_lamps, parse_draw
 from ..recipes.load import recorded_recipe
 from ..recipes.mixture_recipe import MixtureRecipe
 from ..renderers import pixels_of
-from .all_statistics import ALL_LABELS, all_statistics
+from .columns import ADDED, ALL_LABELS, Statistic, all_statistics
+from .pair_files import PairFiles, each_pair, pairs_of_folders
 from .pair_statistics import PERCENTILES, clip_statistics, summary
 from .photon_transfer import TransferPoint, pool_points, transfer_points
 from .wrong_pairs import brighter_area, brightness, mismatch, refuse_swapped
 
-_GROUP = 20  # pairs of folders a task
+
+class MeasuredPair(NamedTuple):
+    """What was measured of a pair.
+
+    row: its columns. unit: that of a set that holds it, "" of folders. component: the recipe of a
+    mixture that it was drawn by.
+    means: mean levels of low and normal; None of a low alone.
+    area: share of the picture whose low is the brighter one (`brighter_area`), NaN where lamps are
+      to be, and of a low alone.
+    mismatch: of a real pair whose low and normal do not show the same, see `mismatch`.
+    """
+
+    key: str
+    row: dict[str, float]
+    unit: str = ""
+    component: str = ""
+    means: tuple[float, float] | None = None
+    area: float = math.nan
+    mismatch: str = ""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The statistics of pairs.
+    """The table of what was measured: a row a pair.
 
     transfer: the photon transfer curve, where the pairs have draws of the camera model.
-    components: the recipe of a mixture that each pair was drawn by; empty where there is no
-      mixture.
-    keys, units: of each pair: its key, and the unit of a set that holds it ("" of folders).
-    means: mean levels of each pair's low and normal; empty of lows alone.
-    areas: share of each picture whose low is the brighter one (`brighter_area`), NaN where lamps
-      are to be; empty of lows alone.
-    mismatched: real pairs whose low and normal do not show the same: by key, `mismatch`.
     damaged: units, pairs and images that could not be measured, each with the reason.
     """
 
-    rows: list[dict[str, float]]  # the statistics of each pair
-    transfer: list[TransferPoint]
-    components: list[str] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
-    units: list[str] = field(default_factory=list)
-    means: list[tuple[float, float]] = field(default_factory=list)
-    areas: list[float] = field(default_factory=list)
-    mismatched: dict[str, str] = field(default_factory=dict)
+    pairs: list[MeasuredPair]
+    transfer: list[TransferPoint] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
+
+    @property
+    def rows(self) -> list[dict[str, float]]:
+        """Columns of each pair."""
+        return [one.row for one in self.pairs]
+
+    @property
+    def means(self) -> list[tuple[float, float]]:
+        """Mean levels of each pair's low and normal; empty of lows alone."""
+        return [one.means for one in self.pairs if one.means]
+
+    @property
+    def mismatched(self) -> dict[str, str]:
+        """Pairs whose low and normal do not show the same: what they show, by key."""
+        return {one.key: one.mismatch for one in self.pairs if one.mismatch}
 
     def by_component(self) -> dict[str, list[dict[str, float]]]:
         """Return the rows of each component of a mixture, by its name, as they come."""
         found: dict[str, list[dict[str, float]]] = {}
-        if self.components:
-            for name, row in zip(self.components, self.rows, strict=True):
-                found.setdefault(name, []).append(row)
+        for one in self.pairs:
+            if one.component:
+                found.setdefault(one.component, []).append(one.row)
         return found
 
     def as_json(self) -> dict[str, Any]:
@@ -181,36 +202,25 @@ def measure_set(
         for unit, places, first in zip(units, parts, ends, strict=False)
         if len(places)
     ]
-    results = each_unit(_measure_unit, units, engine, at)
+    results = each_unit(partial(_measure_unit, dict(ADDED)), units, engine, at)
     recipe = recorded_recipe(pairs.info.build.request.recipe, f"recipe of {pairs.root}")
-    mixed = isinstance(recipe, MixtureRecipe)
-    every = [one for found, _, _ in results for one in found]
-    keys = [one.key for one in every]
+    found = [one for own, _, _ in results for one in own]
+    if isinstance(recipe, MixtureRecipe):
+        seed = pairs.info.seed
+        found = [one._replace(component=component_of(recipe, seed, one.key)) for one in found]
     return Measured(
-        [one.row for one in every],
+        found,
         pool_points(p for _, points, _ in results for p in points),
-        [component_of(recipe, pairs.info.seed, key) for key in keys] if mixed else [],
-        keys,
-        [unit.name for unit, (own, _, _) in zip(units, results, strict=True) for _ in own],
-        [one.means for one in every if one.means],
-        [one.area for one in every if one.means],
-        damaged=[what for _, _, damaged in results for what in damaged],
+        [what for _, _, damaged in results for what in damaged],
     )
 
 
-class _Pair(NamedTuple):
-    """The measures of a pair."""
-
-    key: str
-    row: dict[str, float]
-    means: tuple[float, float] | None = None
-    area: float = math.nan
-    mismatch: str = ""
-
-
-def _measure_unit(unit: Unit) -> tuple[list[_Pair], list[TransferPoint], list[str]]:
+def _measure_unit(
+    added: dict[str, Statistic], unit: Unit
+) -> tuple[list[MeasuredPair], list[TransferPoint], list[str]]:
     """Return what was measured of a unit's pairs, and what could not be."""
-    found: list[_Pair] = []
+    ADDED.update(added)  # which this process may not have
+    found: list[MeasuredPair] = []
     points: list[TransferPoint] = []
     damaged: list[str] = []
     try:
@@ -225,7 +235,8 @@ def _measure_unit(unit: Unit) -> tuple[list[_Pair], list[TransferPoint], list[st
                 damaged.append(f"{unit.name}: {pair.key}: {error}")
                 continue
             area = math.nan if has_lamps(drawn) else brighter_area(low, normal)
-            found.append(_Pair(pair.key, row, brightness(low, normal), area))
+            means = brightness(low, normal)
+            found.append(MeasuredPair(pair.key, row, unit.name, means=means, area=area))
             if isinstance(drawn, CameraDraw):
                 points += transfer_points(low, normal, drawn)
     except SetError as error:
@@ -252,52 +263,29 @@ def measure_folders(
     """
     engine = engine or LocalEngine()
     check_paths(engine, lows, normals)
-    wanted = image_pairs(lows, normals, most)
-    groups = [wanted[i : i + _GROUP] for i in range(0, len(wanted), _GROUP)]
-    results = list(engine.map(_measure_files, groups, at))
-    every = [one for found, _ in results for one in found]
-    damaged = [what for _, bad in results for what in bad]
-    if not every:
-        raise SourceError(damaged[0])
-    means = [one.means for one in every if one.means]
-    if not brighter_lows:
-        paths = {key: path for key, path, _ in wanted}
-        refuse_swapped(lows, means, [paths[one.key] for one in every])
-    return Measured(
-        [one.row for one in every],
-        [],
-        keys=[one.key for one in every],
-        units=[""] * len(every),
-        means=means,
-        areas=[one.area for one in every if one.means],
-        mismatched={one.key: one.mismatch for one in every if one.mismatch},
-        damaged=damaged,
+    wanted = pairs_of_folders(lows, normals, most)
+    results = each_pair(_measure_files, wanted, engine, at)
+    made = Measured(
+        [one for one in results if not isinstance(one, str)],
+        damaged=[one for one in results if isinstance(one, str)],
     )
+    if not made.pairs:
+        raise SourceError(made.damaged[0])
+    if not brighter_lows:
+        paths = {one.key: one.low for one in wanted}
+        refuse_swapped(lows, made.means, [paths[one.key] for one in made.pairs])
+    return made
 
 
-def _measure_files(
-    pairs: list[tuple[str, Path, Path | None]],
-) -> tuple[list[_Pair], list[str]]:
-    """Return what was measured of images, and what could not be."""
-    made, damaged = list[_Pair](), list[str]()
-    for name, low_path, normal_path in pairs:
-        count()
-        try:
-            low = read_rgb(low_path)
-            normal = read_rgb(normal_path) if normal_path else None
-            row = all_statistics(low, normal)
-        except SourceError as error:
-            damaged.append(str(error))
-            continue
-        except ValueError as error:
-            damaged.append(f"{low_path}: {error}")
-            continue
-        if normal is None:
-            made.append(_Pair(name, row))
-        else:
-            own = brightness(low, normal), brighter_area(low, normal), mismatch(low, normal)
-            made.append(_Pair(name, row, *own))
-    return made, damaged
+def _measure_files(pair: PairFiles, low: Pixels, normal: Pixels | None) -> MeasuredPair:
+    found = MeasuredPair(pair.key, all_statistics(low, normal))
+    if normal is None:
+        return found
+    return found._replace(
+        means=brightness(low, normal),
+        area=brighter_area(low, normal),
+        mismatch=mismatch(low, normal),
+    )
 
 
 DEFINITIONS = 1

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.arrays import FloatArray
-from .all_statistics import TONES
-from .banks import BANKS, columns
+from .columns import ADDED, ALL_LABELS, BANKS, columns
 from .noise_statistics import CHANNELS, LEVELS
+from .tone_statistics import TONES
 
 _SURE = 2.6  # Kuiper's statistic, scaled: chance gives as much once in some 20,000 statistics
 _MOST = 12
@@ -100,9 +100,10 @@ def find_tells(real: Sequence[dict[str, float]], other: Sequence[dict[str, float
         found.sort(key=lambda one: one[:2], reverse=True)
         accuracy, name, first, second = found[0]
         median, own = float(np.median(first)), float(np.median(second))
-        what, less, more = _FAMILIES[family]
+        label = ALL_LABELS.get(family, "")
+        what, less, more = _FAMILIES.get(family, (label, f"less: {label}", f"more: {label}"))
         said = {"less": less, "more": more}.get(way, f"{what}: {way} from picture to picture")
-        where = _where(family, [one[1] for one in found])
+        where = "" if family in ADDED else _where(family, [one[1] for one in found])
         if family in _EV and way in ("less", "more"):
             said += f" by {abs(own - median):.2g} EV"
         words = f"{said}{where} ({_figures(first, second, way)}{_of(name)})"
@@ -145,6 +146,9 @@ def _figures(real: FloatArray, other: FloatArray, way: str) -> str:
 
 
 def _family(name: str) -> str | None:
+    """Return what a statistic is told with; one that was added is told alone."""
+    if name in ADDED:
+        return name
     first, _, rest = name.partition("_")
     if first == "tone":
         level = int(rest.split("_")[1])
@@ -197,7 +201,7 @@ def _ranges(levels: set[int], bounds: Sequence[int]) -> str:
 
 def _of(name: str) -> str:
     """Say of which channel and level a number is, where there are several."""
-    parts = name.split("_")[1:]
+    parts = [] if name in ADDED else name.split("_")[1:]
     channel = next((part.upper() for part in parts if set(part) <= set(CHANNELS)), "")
     level = f"level {parts[-1]}" if parts and parts[-1].isdigit() else ""
     words = " at ".join(word for word in (channel, level) if word)

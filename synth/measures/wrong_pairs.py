@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import SourceError
 from ...manifests.selection.duplicates import correlate, thumbnail
 from ..kernels.arrays import FloatImage, Pixels
-from .all_statistics import middle
+from .columns import middle
 from .pair_statistics import residual
 
 BRIGHTER = "brighter than their normals"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gloam.synth.kernels.curves import LUMINANCE, linear_to_srgb, srgb_to_linear
-from gloam.synth.measures.all_statistics import ALL_LABELS
+from gloam.synth.measures.columns import ALL_LABELS
 from gloam.synth.measures.pair_statistics import (
     LABELS,
     flattest,

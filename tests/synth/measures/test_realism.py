@@ -14,7 +14,7 @@ from PIL import Image
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import ConfigError, SourceError
-from gloam.synth.measures.filters import PATCH, patch_features, patch_places
+from gloam.synth.measures.features import PATCH, patch_features, patch_places
 
 pytest.importorskip("sklearn")
 

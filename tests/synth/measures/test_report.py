@@ -19,7 +19,7 @@ from gloam.errors import SetError
 from gloam.synth.measures.checks import checks_of_set
 from gloam.synth.measures.page import page
 from gloam.synth.measures.pictures import chosen, histogram
-from gloam.synth.measures.subject import folder_subject, set_subject
+from gloam.synth.measures.report import folder_subject, set_subject
 
 from ...browser import NEEDED, Watched, accessible, browser
 from ...labelled import voc_source

@@ -15,6 +15,7 @@ from gloam.manifests.sources.folders import image_files
 from gloam.synth.measures.pair_statistics import summary
 from gloam.synth.measures.set_statistics import (
     Measured,
+    MeasuredPair,
     measure_folders,
     read_reference,
     reference_yaml,
@@ -55,11 +56,12 @@ def test_folders_are_paired_by_name(tmp_path):
 
 
 ROWS = [{"mean": 0.01 * i, "zeros": 0.5, "exposure_ev": float("nan")} for i in range(20)]
+PAIRS = [MeasuredPair("", row) for row in ROWS]
 
 
 def test_what_is_written_is_read(tmp_path):
     path = tmp_path / "mine.yaml"
-    path.write_bytes(reference_yaml(Measured(ROWS, []), "mine"))
+    path.write_bytes(reference_yaml(Measured(PAIRS), "mine"))
     name, values = read_reference(path)
     assert name == "mine"
     assert values.keys() == {"mean", "zeros"}
@@ -78,7 +80,7 @@ def test_what_is_written_is_read(tmp_path):
     ],
 )
 def test_another_file_is_refused(tmp_path, change, words):
-    values = yaml.safe_load(reference_yaml(Measured(ROWS, []), "mine"))
+    values = yaml.safe_load(reference_yaml(Measured(PAIRS), "mine"))
     path = tmp_path / "other.yaml"
     path.write_text(yaml.safe_dump({**values, **change}))
     with pytest.raises(ConfigError, match=words):

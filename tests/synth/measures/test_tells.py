@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstwo, norm
 
-from gloam.synth.measures.all_statistics import ALL_LABELS
-from gloam.synth.measures.banks import BANKS
+from gloam.synth.measures.columns import ALL_LABELS, BANKS
 from gloam.synth.measures.tells import find_tells, kuiper
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gloam.synth.kernels.curves import linear_to_srgb, srgb_to_linear
-from gloam.synth.measures.all_statistics import ALL_LABELS, all_statistics, middle
+from gloam.synth.measures.columns import ALL_LABELS, all_statistics, middle
 from gloam.synth.measures.pair_statistics import PERCENTILES, reference_statistics, summary
 from gloam.synth.measures.set_statistics import measure_folders
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gloam.synth.measures.samples import MeasuredLow, assign_scenes
+from gloam.synth.measures.features import MeasuredLow, assign_scenes
 
 FAR, NEAR = 0xFFFF, 0xFFFE  # hashes that differ by one bit
 
