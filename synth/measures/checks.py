@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from ...errors import ImageRefused, SetError
 from ...manifests.selection.duplicates import near_across
@@ -16,6 +17,7 @@ from ...manifests.selection.plan import SPLITS
 from ...manifests.sets.pair_set import PairSet
 from ...manifests.sets.problems import look_over, unit_of
 from ...manifests.sets.sample import Sample, is_normal
+from .columns import columns
 from .photon_transfer import by_sensor, transfer_ratio
 from .set_statistics import Measured
 from .wrong_pairs import MOST_BRIGHTER, MOST_OF_AREA, brighter, mismatch_line
@@ -43,28 +45,30 @@ class Check(NamedTuple):
 
 def checks_of_set(pairs: PairSet, measured: Measured, brighter_lows: bool = False) -> list[Check]:
     """Check a set, of which some pairs were measured."""
-    sources = pairs.table("pairs").column("source").to_pylist()
+    table = pairs.table("pairs")
     return [
         _whole(pairs, measured),
-        *_splits(pairs),
-        *_sources(sources),
+        *_splits(pairs, table),
+        *_sources(table.column("source").to_pylist()),
         *_codec(pairs),
-        *checks_of_pairs(measured, brighter_lows),
+        *_checks_of_pairs(measured, brighter_lows),
         *_transfer(pairs, measured),
+    ]
+
+
+def checks_of_folders(measured: Measured, brighter_lows: bool = False) -> list[Check]:
+    """Check real pairs, of which some were measured."""
+    return [
+        *([_damage("damaged images", measured.damaged, "none")] if measured.damaged else []),
+        *_checks_of_pairs(measured, brighter_lows),
     ]
 
 
 def _whole(pairs: PairSet, measured: Measured) -> Check:
     """Say what is damaged, of what was measured and of what a look at each file tells."""
     units = {what.partition(":")[0] for what in measured.damaged}
-    found = [
-        *measured.damaged,
-        *(
-            f"{one.where}: {one.what}"
-            for one in look_over(pairs)
-            if unit_of(one.where) not in units
-        ),
-    ]
+    seen = (one for one in look_over(pairs) if unit_of(one.where) not in units)
+    found = [*measured.damaged, *(f"{one.where}: {one.what}" for one in seen)]
     return _damage("damaged shards and pairs", found, "none; gloam verify reads every byte")
 
 
@@ -74,174 +78,89 @@ def _damage(name: str, found: Sequence[str], bound: str) -> Check:
     return Check(name, said, bound, not found)
 
 
-def checks_of_folders(measured: Measured, brighter_lows: bool = False) -> list[Check]:
-    """Check real pairs, of which some were measured."""
-    return [
-        *([_damage("damaged images", measured.damaged, "none")] if measured.damaged else []),
-        *checks_of_pairs(measured, brighter_lows),
-    ]
+def _share(name: str, such: Any, most: float, said: str) -> Check:
+    """Check the share of the pairs that are `such`, a bool array (N)."""
+    share = float(np.mean(such))
+    found = f"{share:.1%} of the pairs measured {said}"
+    return Check(name, found, f"at most {most:.0%}", share <= most)
 
 
-def checks_of_pairs(measured: Measured, brighter_lows: bool = False) -> list[Check]:
+def _checks_of_pairs(measured: Measured, brighter_lows: bool) -> Iterator[Check]:
     """Check what pairs alone can tell, real ones too.
 
     brighter_lows: whether lows may be brighter than their normals.
     """
-    if not measured.rows:
-        return []
-    zeros = np.array([row["zeros"] for row in measured.rows])
-    dark = float((zeros > _DARKEST).mean())
-    made = [
-        *_darker(measured, brighter_lows),
-        *_darker_in_parts(measured, brighter_lows),
-        *_of_one_scene(measured),
-        Check(
-            "lows that are too dark to hold a picture",
-            f"{dark:.1%} of the pairs measured have more than half of their samples at 0",
-            f"at most {_TOO_DARK:.0%}",
-            dark <= _TOO_DARK,
-        ),
-    ]
-    noise = np.array([row.get("noise_g", np.nan) for row in measured.rows])
+    if not measured.pairs:
+        return
+    areas = np.array([one.area for one in measured.pairs])
+    if measured.means and not brighter_lows:
+        said = "have a low that is the brighter one"
+        such = brighter(measured.means)
+        yield _share("lows that are darker than their normals", such, MOST_BRIGHTER, said)
+    if np.isfinite(areas).any() and not brighter_lows:
+        found = np.flatnonzero(areas > MOST_OF_AREA)
+        largest = found[np.argsort(-areas[found])][:_NAMED]
+        named = ", ".join(f"{measured.pairs[i].key} ({areas[i]:.1%})" for i in largest)
+        said = f"are so on more than {MOST_OF_AREA:.1%} of their area" + (named and f": {named}")
+        such = areas > MOST_OF_AREA
+        yield _share("lows that are nowhere brighter than their normals", such, MOST_BRIGHTER, said)
+    if measured.means and not any(one.unit for one in measured.pairs):
+        # Pairs of sets are made, and of one scene.
+        others = measured.mismatched
+        said = mismatch_line(others, len(measured.pairs)) if others else "all that were measured"
+        yield Check("low and normal of one scene, in one place", said, "all", not others)
+    zeros, noise = columns(measured.rows, ["zeros", "noise_g"]).T
+    said = "have more than half of their samples at 0"
+    yield _share("lows that are too dark to hold a picture", zeros > _DARKEST, _TOO_DARK, said)
     noise = noise[np.isfinite(noise)]
     if len(noise):
-        without = float((noise < _NOISELESS).mean())
-        made.append(
-            Check(
-                "lows without noise",
-                f"{without:.1%} of the pairs measured have less than {_NOISELESS} levels of it",
-                "at most 50%",
-                without <= 0.5,
-            )
-        )
-    return made
+        said = f"have less than {_NOISELESS} levels of it"
+        yield _share("lows without noise", noise < _NOISELESS, 0.5, said)
 
 
-def _darker(measured: Measured, brighter_lows: bool) -> list[Check]:
-    if not measured.means or brighter_lows:
-        return []
-    share = float(brighter(measured.means).mean())
-    return [
-        Check(
-            "lows that are darker than their normals",
-            f"{share:.1%} of the pairs measured have a low that is the brighter one",
-            f"at most {MOST_BRIGHTER:.0%}",
-            share <= MOST_BRIGHTER,
-        )
-    ]
-
-
-def _darker_in_parts(measured: Measured, brighter_lows: bool) -> list[Check]:
-    areas = np.array([one.area for one in measured.pairs])
-    if not np.isfinite(areas).any() or brighter_lows:
-        return []
-    found = np.flatnonzero(areas > MOST_OF_AREA)
-    named = [
-        f"{measured.pairs[i].key} ({areas[i]:.1%})"
-        for i in found[np.argsort(-areas[found])][:_NAMED]
-    ]
-    of = f"{len(found) / len(areas):.1%} of the pairs measured"
-    return [
-        Check(
-            "lows that are nowhere brighter than their normals",
-            f"{of} are so on more than {MOST_OF_AREA:.1%} of their area"
-            + (f": {', '.join(named)}" if named else ""),
-            f"at most {MOST_BRIGHTER:.0%}",
-            len(found) <= MOST_BRIGHTER * len(areas),
-        )
-    ]
-
-
-def _of_one_scene(measured: Measured) -> list[Check]:
-    """Say which real pairs do not show the same; those of sets are made, and of one scene."""
-    if not measured.means or any(one.unit for one in measured.pairs):
-        return []
-    found = measured.mismatched
-    return [
-        Check(
-            "low and normal of one scene, in one place",
-            mismatch_line(found, len(measured.rows)) if found else "all that were measured",
-            "all",
-            not found,
-        )
-    ]
-
-
-def _sources(sources: Sequence[str]) -> list[Check]:
+def _sources(sources: Sequence[str]) -> Iterator[Check]:
     names, counts = np.unique(np.array(sources), return_counts=True)
-    if len(names) < 2:
-        return []
-    largest = int(counts.argmax())
-    share = counts[largest] / counts.sum()
-    return [
-        Check(
-            "one source among several",
-            f"{names[largest]} has {share:.1%} of the pairs",
-            f"at most {_MOST_OF_ONE:.0%}",
-            bool(share <= _MOST_OF_ONE),
-        )
-    ]
+    if len(names) > 1:
+        share = counts.max() / counts.sum()
+        said = f"{names[counts.argmax()]} has {share:.1%} of the pairs"
+        bound = f"at most {_MOST_OF_ONE:.0%}"
+        yield Check("one source among several", said, bound, bool(share <= _MOST_OF_ONE))
 
 
-def _codec(pairs: PairSet) -> list[Check]:
+def _codec(pairs: PairSet) -> Iterator[Check]:
     output = pairs.info.build.request.output
-    codec, chroma = output.low_codec, output.low_chroma
-    if codec in ("png", "none"):
-        return []
-    quality = output.low_quality
-    return [
-        Check(
+    quality, chroma = output.low_quality, output.low_chroma
+    if output.low_codec not in ("png", "none"):
+        yield Check(
             "noise of lows stored as JPEG",
             f"quality {quality}, chroma {chroma}",
             "at least 95 and 444, which cost noise its last bit; PNG or live lows keep all",
             quality >= 95 and chroma == "444",
         )
-    ]
 
 
-def _transfer(pairs: PairSet, measured: Measured) -> list[Check]:
+def _transfer(pairs: PairSet, measured: Measured) -> Iterator[Check]:
     """Compare the noise of lows with their cameras', over all cameras together."""
-    if not measured.transfer or pairs.info.build.request.output.low_codec == "jpg":
-        return []
-    points = [point for group in by_sensor(measured.transfer).values() for point in group]
-    ratio = transfer_ratio(points)
-    low, high = _TRANSFER
-    return [
-        Check(
-            "photon transfer: variance of noise over the calibrated cameras'",
-            f"{ratio:.2f}",
-            f"{low} to {high}",
-            low <= ratio <= high,
-        )
-    ]
+    if measured.transfer and pairs.info.build.request.output.low_codec != "jpg":
+        groups = by_sensor(measured.transfer).values()
+        ratio = transfer_ratio([point for group in groups for point in group])
+        name = "photon transfer: variance of noise over the calibrated cameras'"
+        low, high = _TRANSFER
+        yield Check(name, f"{ratio:.2f}", f"{low} to {high}", low <= ratio <= high)
 
 
-def _splits(pairs: PairSet) -> list[Check]:
+def _splits(pairs: PairSet, table: pa.Table) -> Iterator[Check]:
     """Look for equal or similar pictures in more than one split of a set."""
-    table = pairs.table("pairs")
     sums = "normal_sha256" if "normal_sha256" in table.column_names else "normal.000_sha256"
     keys, splits, digests = (table.column(name).to_pylist() for name in ("key", "split", sums))
     if len(set(splits)) < 2:
-        return []
-    return [_equal(digests, splits), _alike(pairs, keys, splits)]
-
-
-def _equal(sums: Sequence[str], splits: Sequence[str]) -> Check:
+        return
     seen: dict[str, str] = {}
-    shared = {
-        sha for sha, split in zip(sums, splits, strict=True) if seen.setdefault(sha, split) != split
-    }
-    return Check(
-        "equal pictures in several splits",
-        f"{len(shared):,} normals stand in more than one, byte for byte",
-        "none",
-        not shared,
-    )
-
-
-def _alike(pairs: PairSet, keys: Sequence[str], splits: Sequence[str]) -> Check:
-    known = _selected(pairs)
-    of = "of all pairs"
+    both = zip(digests, splits, strict=True)
+    shared = {sha for sha, split in both if seen.setdefault(sha, split) != split}
+    said = f"{len(shared):,} normals stand in more than one, byte for byte"
+    yield Check("equal pictures in several splits", said, "none", not shared)
+    known, of = _selected(pairs), "of all pairs"
     if not known:
         known = _hashed(pairs)
         of = f"among {len(known):,} of {len(keys):,} pairs, those held out first"
@@ -249,16 +168,9 @@ def _alike(pairs: PairSet, keys: Sequence[str], splits: Sequence[str]) -> Check:
     hashes = np.array([known[keys[i]] for i in places], np.uint64)
     _, groups = np.unique([splits[i] for i in places], return_inverse=True)
     found = near_across(hashes, groups, _BITS)
-    such = ""
-    if found:
-        first, second = (keys[places[i]] for i in found[0])
-        such = f", such as {first} and {second}"
-    return Check(
-        "pictures of several splits that look alike",
-        f"{len(found):,} ({of}){such}",
-        "none",
-        not found,
-    )
+    such = ", such as {} and {}".format(*(keys[places[i]] for i in found[0])) if found else ""
+    said = f"{len(found):,} ({of}){such}"
+    yield Check("pictures of several splits that look alike", said, "none", not found)
 
 
 def _selected(pairs: PairSet) -> dict[str, int]:
@@ -273,11 +185,9 @@ def _hashed(pairs: PairSet) -> dict[str, int]:
     for split in reversed(SPLITS):
         left = _HASHED - len(found) if split == SPLITS[0] else _HASHED // 2 // (len(SPLITS) - 1)
         for pair in islice(_readable(pairs, split), left):
-            try:
+            with suppress(ImageRefused):  # another check says so
                 normal = next(one for name, one in pair.members.items() if is_normal(name))
                 found[pair.key] = measure(normal.data, 1 << 30).perceptual_hash
-            except ImageRefused:
-                continue  # another check says so
     return found
 
 

@@ -12,7 +12,8 @@ From then on `gloam.stats`, `report`, `realism`, `fit` and `judge` have a column
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -113,3 +114,21 @@ def columns(rows: Sequence[dict[str, float]], names: Iterable[str]) -> FloatArra
     """Return some columns of images as an array (images, names), NaN where one has none."""
     names = list(names)
     return np.array([[row.get(name, np.nan) for name in names] for row in rows], np.float64)
+
+
+def statistic_rows(
+    tables: Sequence[Mapping[str, Any]],
+    names: Iterable[str],
+    cell: Callable[[Any], str],
+    own: int = 1,
+) -> list[tuple[str, list[str]]]:
+    """Return the rows of a view: the label of each column, and its cell in each table.
+
+    tables: each with values by columns' names, as `summary` returns them. names: columns, of which
+    those are left out that none of the first `own` tables has. cell: writes a value, or None.
+    """
+    return [
+        (ALL_LABELS[name], [cell(table.get(name)) for table in tables])
+        for name in names
+        if any(name in table for table in tables[:own])
+    ]

@@ -9,11 +9,11 @@ from importlib import resources
 from typing import Any
 
 from .checks import Check
-from .columns import ALL_LABELS
+from .columns import ALL_LABELS, columns, statistic_rows
 from .comparison import Realism
 from .pair_statistics import LABELS, percentile_text, reference_statistics, summary
 from .pictures import Shown, histogram
-from .set_statistics import Measured
+from .set_statistics import Measured, median_rows
 
 DRAWN = {
     "draw_exposure_ev": ("exposure, EV", False),
@@ -125,24 +125,29 @@ def _head(subject: Subject, number: int, several: bool) -> str:
     )
 
 
+def _of(subject: Subject, several: bool) -> str:
+    return f" of {subject.name}" if several else ""
+
+
 def _checks(subject: Subject, several: bool) -> str:
     rows = "".join(
         f"<tr><td>{_PASSED[check.passed]}</td><td>{escape(check.name)}</td>"
         f"<td>{escape(check.found)}</td><td>{escape(check.bound)}</td></tr>"
         for check in subject.checks
     )
-    return section(
-        "Checks" + (f" of {subject.name}" if several else ""),
-        table(("", "what", "found", "bound"), rows),
-    )
+    return section("Checks" + _of(subject, several), table(("", "what", "found", "bound"), rows))
+
+
+def _folded(title: str, content: str) -> str:
+    return f"<details><summary>{escape(title)}</summary>{content}</details>"
 
 
 def _statistics(subjects: Sequence[Subject], references: References) -> str:
-    tables = [summary(subject.measured.rows) for subject in subjects]
+    every = [*(summary(subject.measured.rows) for subject in subjects), *references.values()]
     charts = "".join(
         histogram(
             LABELS[name],
-            {s.name: [row[name] for row in s.measured.rows if name in row] for s in subjects},
+            {s.name: columns(s.measured.rows, [name])[:, 0].tolist() for s in subjects},
             {
                 reference: values[name]
                 for reference, values in references.items()
@@ -151,34 +156,31 @@ def _statistics(subjects: Sequence[Subject], references: References) -> str:
             logarithmic,
         )
         for name, logarithmic in _CHARTS
-        if any(name in table for table in tables)
+        if any(name in one for one in every[: len(subjects)])
     )
-    columns = [*(subject.name for subject in subjects), *references]
-
-    others = [name for name in ALL_LABELS if name not in LABELS]
 
     def percentiles(names: Iterable[str]) -> str:
-        every = [*tables, *references.values()]
-        rows = "".join(
-            _row(ALL_LABELS[name], [percentile_text(one.get(name)) or "-" for one in every])
-            for name in names
-            if any(name in table for table in tables)
-        )
-        return table(("statistic", *columns), rows, numbers=len(columns))
+        heads = ["statistic", *(subject.name for subject in subjects), *references]
+        rows = statistic_rows(every, names, _cell, len(subjects))
+        return table(heads, "".join(_row(*row) for row in rows), len(every))
 
     said = "; ".join(
         f"{len(subject.measured.rows):,} of {subject.total:,} pairs of {subject.name} measured"
         for subject in subjects
     )
+    others = [name for name in ALL_LABELS if name not in LABELS]
     return section(
         "Darkness, light and noise",
         f"<p>{escape(said)}. Bands and lines: percentiles 5 to 95 and medians of"
-        f" {escape(' and '.join(references))}.</p>"
-        f'<div class="charts">{charts}</div><details><summary>Percentiles 5 / 50 / 95</summary>'
-        f"{percentiles(LABELS)}</details><details><summary>The same of noise and tone, by level and"
-        f" channel</summary>{percentiles(others)}</details>"
+        f' {escape(" and ".join(references))}.</p><div class="charts">{charts}</div>'
+        + _folded("Percentiles 5 / 50 / 95", percentiles(LABELS))
+        + _folded("The same of noise and tone, by level and channel", percentiles(others))
         + "".join(_components(subject) for subject in subjects),
     )
+
+
+def _cell(values: Any) -> str:
+    return percentile_text(values) or "-"
 
 
 def _components(subject: Subject) -> str:
@@ -186,18 +188,10 @@ def _components(subject: Subject) -> str:
     parts = subject.measured.by_component()
     if not parts:
         return ""
-    tables = [summary(rows) for rows in parts.values()]
-    rows = "".join(
-        _row(label, [percentile_text(one[name][1]) if name in one else "-" for one in tables])
-        for name, label in LABELS.items()
-        if any(name in table for table in tables)
-    )
-    heads = [f"{name} ({len(held):,})" for name, held in parts.items()]
-    return (
-        "<details><summary>Medians of each component of the mixture,"
-        f" {escape(subject.name)}</summary>"
-        f"{table(('statistic', *heads), rows, numbers=len(heads))}</details>"
-    )
+    heads = ["statistic", *(f"{name} ({len(held):,})" for name, held in parts.items())]
+    rows = "".join(_row(*row) for row in median_rows(parts, _cell))
+    title = f"Medians of each component of the mixture, {subject.name}"
+    return _folded(title, table(heads, rows, len(parts)))
 
 
 def _realism(found: Realism) -> str:
@@ -213,33 +207,28 @@ def _realism(found: Realism) -> str:
         " told apart, and two halves of the set are the control. In brackets the 95% interval."
         " Other scenes than the real ones are told by what they show, too: <code>gloam"
         " realism</code> compares lows of the same normals.</p>"
-        f"{table(('told by', 'lows', 'control'), rows, numbers=2)}"
-        + (
-            f"<p>What gives them away, and how many it tells alone:</p><ul>{given}</ul>"
-            if given
-            else ""
-        ),
+        + table(("told by", "lows", "control"), rows, 2)
+        + (given and f"<p>What gives them away, and how many it tells alone:</p><ul>{given}</ul>"),
     )
 
 
 def _drawn(subjects: Sequence[Subject]) -> str:
-    charts = []
+    charts = ""
     for column, (title, logarithmic) in DRAWN.items():
         of = {s.name: s.drawn[column] for s in subjects if len(s.drawn.get(column, ()))}
         if any(len(set(values.tolist())) > 1 for values in of.values()):
-            charts.append(histogram(title, of, None, logarithmic))
-    cameras = [
-        f"{subject.name}: "
-        + ", ".join(f"{name} {count:,}" for name, count in subject.cameras.items())
-        for subject in subjects
-        if subject.cameras
-    ]
+            charts += histogram(title, of, None, logarithmic)
+    cameras = "; ".join(
+        f"{one.name}: " + ", ".join(f"{name} {count:,}" for name, count in one.cameras.items())
+        for one in subjects
+        if one.cameras
+    )
     if not charts and not cameras:
         return ""
     return section(
         "What was drawn",
-        f"<p>Of all pairs.{escape(' Cameras: ' + '; '.join(cameras) + '.') if cameras else ''}</p>"
-        f'<div class="charts">{"".join(charts)}</div>',
+        f"<p>Of all pairs.{escape(cameras and f' Cameras: {cameras}.')}</p>"
+        f'<div class="charts">{charts}</div>',
     )
 
 
@@ -255,25 +244,22 @@ def _counts(subject: Subject, several: bool) -> str:
         _row(reason, [f"{count:,}"], [", ".join(examples)])
         for reason, count, examples in subject.refused
     )
+    if refused:
+        refused = table(("reason", "photographs", "such as"), refused)
+        refused = f"<h3>Photographs that were refused</h3>{refused}"
     return section(
-        "Sources" + (f" of {subject.name}" if several else ""),
-        table(("source", *splits), rows, numbers=len(splits))
-        + (
-            "<h3>Photographs that were refused</h3>"
-            + table(("reason", "photographs", "such as"), refused)
-            if refused
-            else "<p>No photograph was refused.</p>"
-        ),
+        "Sources" + _of(subject, several),
+        table(("source", *splits), rows, len(splits))
+        + (refused or "<p>No photograph was refused.</p>"),
     )
 
 
 def _pairs(subject: Subject, several: bool) -> str:
-    figures = "".join(_pair(shown) for shown in subject.shown)
     return section(
-        "Pairs" + (f" of {subject.name}" if several else ""),
+        "Pairs" + _of(subject, several),
         "<p>Typical ones, then the extreme ones of those measured. One row each: low and normal,"
         " the low brightened to middle grey, and its middle at 1:1.</p>"
-        f'<div class="pairs">{figures}</div>',
+        f'<div class="pairs">{"".join(map(_pair, subject.shown))}</div>',
     )
 
 
@@ -292,11 +278,9 @@ def _pair(shown: Shown) -> str:
             '<input type="range" min="0" max="100" value="50"'
             f' aria-label="wipe from normal to low, {key}"></div>'
         )
-    strip = (
+    strip = shown.strip and (
         f'<img class="strip" src="{shown.strip}" alt="frames of {key}: lows, brightened, over'
         ' normals">'
-        if shown.strip
-        else ""
     )
     return (
         f'<figure class="pair"><div class="views" style="--shape: {width / height:.4f}">'

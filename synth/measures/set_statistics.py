@@ -6,6 +6,7 @@ Kept in files, they are columns to compare others with.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -30,11 +31,18 @@ from ..models import component_of, has_lamps, parse_draw
 from ..recipes.load import recorded_recipe
 from ..recipes.mixture_recipe import MixtureRecipe
 from ..renderers import pixels_of
-from .columns import ADDED, ALL_LABELS, Statistic, all_statistics
+from .columns import ADDED, ALL_LABELS, Statistic, all_statistics, statistic_rows
 from .pair_files import PairFiles, each_pair, pairs_of_folders
-from .pair_statistics import PERCENTILES, clip_statistics, summary
-from .photon_transfer import TransferPoint, pool_points, transfer_points
-from .wrong_pairs import brighter_area, brightness, mismatch, refuse_swapped
+from .pair_statistics import LABELS, PERCENTILES, clip_statistics, summary
+from .photon_transfer import TransferPoint, by_sensor, pool_points, transfer_points, transfer_ratio
+from .wrong_pairs import (
+    brighter_area,
+    brightness,
+    damage_line,
+    mismatch,
+    mismatch_line,
+    refuse_swapped,
+)
 
 
 class MeasuredPair(NamedTuple):
@@ -103,6 +111,55 @@ class Measured:
         made |= {"damaged": self.damaged} if self.damaged else {}
         parts = {name: _percentiles(rows) for name, rows in self.by_component().items()}
         return {**made, "components": parts} if parts else made
+
+    def lines(self, references: Mapping[str, Mapping[str, Any]], *, full: bool) -> list[str]:
+        """Return percentiles beside those of references, as lines to print.
+
+        full: noise and tone by level and channel, too.
+        """
+        tables = [summary(self.rows), *references.values()]
+        rows = statistic_rows(tables, ALL_LABELS if full else LABELS, _cell)
+        width = 1 + max(len(label) for label, _ in rows)
+        what = "pairs" if any("exposure_ev" in row for row in self.rows) else "images"
+        lines = [
+            f"{len(self.rows):,} {what}; percentiles 5 / 50 / 95",
+            *(_line(*row, width, 25) for row in [("", ["here", *references]), *rows]),
+        ]
+        lines += [mismatch_line(self.mismatched, len(self.rows))] if self.mismatched else []
+        lines += [damage_line(self.damaged)] if self.damaged else []
+        if parts := self.by_component():
+            counts = [f"{len(held):,}" for held in parts.values()]
+            rows = [("", list(parts)), ("pairs", counts), *median_rows(parts, _cell)]
+            lines += ["\nmedians of each component:", *(_line(*row, 46, 16) for row in rows), ""]
+        if self.transfer:
+            lines.append(
+                "photon transfer, variance of green measured over that of the camera file:"
+            )
+        for (camera, iso), points in by_sensor(self.transfer).items():
+            lines.append(
+                f"  {camera} ISO {iso:.0f}: {transfer_ratio(points):.2f} at levels"
+                f" {points[0].level:.0f} to {points[-1].level:.0f}"
+            )
+        return lines
+
+
+def median_rows(
+    parts: Mapping[str, list[dict[str, float]]], cell: Callable[[Any], str]
+) -> list[tuple[str, list[str]]]:
+    """Return the rows of a view of each component's medians; see `statistic_rows`."""
+    tables = [{name: one[1] for name, one in summary(rows).items()} for rows in parts.values()]
+    return statistic_rows(tables, LABELS, cell, len(tables))
+
+
+def _line(name: str, cells: Iterable[str], width: int, each: int) -> str:
+    return f"{name:{width}}" + "".join(f"{cell:>{each}}" for cell in cells)
+
+
+def _cell(values: Any) -> str:
+    if values is None:
+        return "-"
+    numbers = [values] if isinstance(values, int | float) else list(values)
+    return " / ".join(f"{one:.3f}" if abs(one) < 1 else f"{one:.2f}" for one in numbers)
 
 
 def _percentiles(rows: list[dict[str, float]]) -> dict[str, Any]:
