@@ -24,7 +24,9 @@ from .pair_files import PairFiles
 from .pair_statistics import LABELS
 from .set_statistics import Measured, MeasuredPair
 
-EXTREMES = ("mean", "exposure_ev", "field_ev", "noise_g", "zeros")
+EXTREMES = {"mean": "mean", "exposure_ev": "exposure EV", "field_ev": "field EV"}
+EXTREMES |= {"noise_g": "noise G", "zeros": "zeros"}
+"""Statistics whose extremes are shown, and what they are called beside pictures."""
 _TYPICAL = 6
 _STRIP = 8  # frames of a clip
 _SIDE = 400  # the longer one
@@ -90,10 +92,9 @@ def pictures_of_set(pairs: PairSet, measured: Measured) -> list[Shown]:
     for unit in pairs.units():
         with suppress(SetError):
             for pair in unit.pairs() if unit.name in units else ():
-                if pair.key in places:
-                    place = places[pair.key]
-                    own = measured.pairs[place], wanted[place]
-                    found[place] = _shown_of_set(pair, *own)
+                place = places.get(pair.key)
+                if place is not None:
+                    found[place] = _shown_of_set(pair, measured.pairs[place], wanted[place])
     return [found[place] for place in wanted if place in found]
 
 
@@ -175,13 +176,11 @@ def jpeg_address(image: Pixels, quality: int) -> str:
 
 
 def _numbers(row: Mapping[str, float]) -> str:
-    names = {"mean": "mean", "exposure_ev": "exposure EV", "field_ev": "field EV"}
-    names |= {"noise_g": "noise G", "zeros": "zeros"}
-    return ", ".join(
-        f"{text} {row[name]:.3g}"
-        for name, text in names.items()
-        if np.isfinite(row.get(name, np.nan))
+    names = dict(
+        zip(EXTREMES, ("mean", "exposure EV", "field EV", "noise G", "zeros"), strict=True)
     )
+    known = (name for name in names if np.isfinite(row.get(name, np.nan)))
+    return ", ".join(f"{names[name]} {row[name]:.3g}" for name in known)
 
 
 def _boxes(record: Mapping[str, Any], normal: Pixels) -> list[list[float]]:
@@ -206,68 +205,56 @@ def histogram(
       line, or as a line.
     logarithmic: bins of equal ratios.
     """
-    kept = {name: _finite(values, logarithmic) for name, values in of.items()}
+    kept = {name: _on_axis(values, logarithmic) for name, values in of.items()}
     every = np.concatenate([*kept.values(), np.empty(0)])
     if not len(every):
         return ""
-    bands = {name: _band(values, logarithmic) for name, values in (references or {}).items()}
-    low, high = _span(every, [edge for band in bands.values() for edge in band])
+    bands = {name: _on_axis(values, logarithmic) for name, values in (references or {}).items()}
+    # All but the last percent at either end is shown, and the references.
+    edges = np.concatenate([np.percentile(every, (1, 99)), *bands.values()])
+    low, high = float(edges.min()), float(edges.max())
+    low, high = (low, high) if high > low else (low - 0.5, high + 0.5)
     base = max(2, len(bands)) * _ROW + 6 + _TALL
     top = base - _TALL - 4  # where the lines begin that the names would be struck through by
     parts = [
-        _reference(name, [(edge - low) / (high - low) for edge in band], i, (top, base))
+        _reference(name, ((band - low) / (high - low)).tolist(), i, (top, base))
         for i, (name, band) in enumerate(bands.items())
     ]
-    for i, values in enumerate(kept.values()):
+    width = _WIDTH / _BINS
+    for number, values in enumerate(kept.values()):
         counts, _ = np.histogram(values, _BINS, (low, high))
-        parts.append(_bars(counts / max(counts.max(), 1), i, base))
+        bars = "".join(
+            f"M{i * width:.1f} {base}v{-_TALL * height:.1f}h{width - 1:.1f}V{base}z"
+            for i, height in enumerate(counts / max(counts.max(), 1))
+            if height
+        )
+        parts.append(f'<path class="bars set{number}" d="{bars}"/>')
+
+    def text(value: float) -> str:
+        number = 2.0**value if logarithmic else value
+        return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
+
     words = "; ".join(
-        f"{name}: {_edge_text(np.percentile(values, 5), logarithmic)} /"
-        f" {_edge_text(np.median(values), logarithmic)} /"
-        f" {_edge_text(np.percentile(values, 95), logarithmic)}"
+        f"{name}: {' / '.join(map(text, np.percentile(values, (5, 50, 95)).tolist()))}"
         for name, values in kept.items()
         if len(values)
-    )
-    ends = (
-        f'<text x="2" y="{base + 16}">{_edge_text(low, logarithmic)}</text>'
-        f'<text x="{_WIDTH - 2}" y="{base + 16}" text-anchor="end">'
-        f"{_edge_text(high, logarithmic)}</text>"
     )
     label = escape(f"{title}: percentiles 5, 50 and 95: {words}")
     return (
         f'<figure class="chart"><svg viewBox="0 0 {_WIDTH} {base + 20}" role="img"'
         f' aria-label="{label}">{"".join(parts)}'
-        f'<line class="axis" x1="0" x2="{_WIDTH}" y1="{base}" y2="{base}"/>{ends}</svg>'
+        f'<line class="axis" x1="0" x2="{_WIDTH}" y1="{base}" y2="{base}"/>'
+        f'<text x="2" y="{base + 16}">{text(low)}</text>'
+        f'<text x="{_WIDTH - 2}" y="{base + 16}" text-anchor="end">{text(high)}</text></svg>'
         f"<figcaption>{escape(title)}<br><small>{escape(words)}</small></figcaption></figure>"
     )
 
 
-def _finite(values: Sequence[float], logarithmic: bool) -> FloatArray:
-    found = np.asarray(values, np.float64)
+def _on_axis(values: Any, logarithmic: bool) -> FloatArray:
+    """Return the numbers among some values, or one: their logarithms on such an axis."""
+    found = np.atleast_1d(np.asarray(values, np.float64))
     found = found[np.isfinite(found)]
     return np.log2(found[found > 0]) if logarithmic else found
-
-
-def _band(values: Any, logarithmic: bool) -> list[float]:
-    edges = [values] if isinstance(values, int | float) else list(values)
-    return [float(np.log2(edge)) for edge in edges] if logarithmic else [float(e) for e in edges]
-
-
-def _span(values: FloatArray, others: Sequence[float]) -> tuple[float, float]:
-    """Return what is shown: all but the last percent at either end, and the references."""
-    low, high = (float(end) for end in np.percentile(values, (1, 99)))
-    low, high = min([low, *others]), max([high, *others])
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
-
-
-def _bars(heights: FloatArray, number: int, base: int) -> str:
-    width = _WIDTH / len(heights)
-    rectangles = (
-        f"M{i * width:.1f} {base}v{-_TALL * height:.1f}h{width - 1:.1f}V{base}z"
-        for i, height in enumerate(heights)
-        if height
-    )
-    return f'<path class="bars set{number}" d="{"".join(rectangles)}"/>'
 
 
 def _reference(name: str, shares: Sequence[float], number: int, line: tuple[int, int]) -> str:
@@ -284,8 +271,3 @@ def _reference(name: str, shares: Sequence[float], number: int, line: tuple[int,
         f'<path class="median dashed" d="M{middle:.1f} {line[0]}V{line[1]}"/>'
         f'<text class="name" x="{left:.1f}" y="{top + 10}">{escape(text)}</text>'
     )
-
-
-def _edge_text(value: Any, logarithmic: bool) -> str:
-    number = 2.0 ** float(value) if logarithmic else float(value)
-    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"

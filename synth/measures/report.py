@@ -23,7 +23,7 @@ from ...storage.atomic import write_bytes
 from ...storage.stores import as_path
 from ..kernels.arrays import FloatArray
 from .checks import Check, checks_of_folders, checks_of_set
-from .comparison import Rows, compare_rows
+from .comparison import compare_rows
 from .page import DRAWN, Subject, page
 from .pair_files import pairs_of_folders
 from .pair_statistics import reference_statistics
@@ -92,8 +92,7 @@ def report(
     """
     out = as_path(out)
     first = first if isinstance(first, Subject) else as_path(first)
-    second = None if second is None else as_path(second)
-    normals = None if normals is None else as_path(normals)
+    second, normals = (None if path is None else as_path(path) for path in (second, normals))
     others = [Path(path) for path in beside]
     if out.suffix.lower() not in (".html", ".htm"):
         raise ConfigError(f"--out {out}: must end in .html")
@@ -107,23 +106,26 @@ def report(
             f"{second if is_set(first) else first}: not a set, but the other one is; give two sets,"
             " or a folder of lows and one of normals"
         )
-    shown, engine = progress or Silent(), engine or local_engine(workers)
+    shown = progress or Silent()
     shown.stage("measuring pairs", None)
+    how = pairs, engine or local_engine(workers), shown.at, brighter_lows
     if isinstance(first, Subject):
         subjects = [first]
     elif not is_set(first):
-        subjects = [folder_subject(first, second, pairs, engine, shown.at, brighter_lows)]
+        subjects = [folder_subject(first, second, *how)]
     else:
-        subjects = [set_subject(first, normals, pairs, engine, shown.at, brighter_lows)]
+        subjects = [set_subject(first, normals, *how)]
         if second is not None:
             # The second may be a set of lows that was made from the first.
-            subjects.append(
-                set_subject(second, normals or first, pairs, engine, shown.at, brighter_lows)
-            )
+            subjects.append(set_subject(second, normals or first, *how))
             if subjects[0].name == subjects[1].name:
                 both = zip(subjects, (first, second), strict=True)
                 subjects = [replace(subject, name=str(path)) for subject, path in both]
-    real = [_real_rows(path, pairs, engine, shown.at, brighter_lows) for path in folders]
+    real = []
+    for path in folders:
+        low, normal = path / "low", path / "normal"
+        paired = low.is_dir() and normal.is_dir()
+        real.append(measure_folders(*((low, normal) if paired else (path, None)), *how).rows)
     compared = [
         compare_rows(f"{subject.name} beside {path}", rows, subject.measured.rows)
         for subject in subjects
@@ -131,14 +133,6 @@ def report(
     ]
     write_bytes(out, page(subjects, references, compared).encode("utf-8", "backslashreplace"))
     return [check for subject in subjects for check in subject.checks]
-
-
-def _real_rows(folder: Path, most: int, engine: Engine, at: Counted, brighter_lows: bool) -> Rows:
-    """Measure the real lows of a folder, or the pairs of its folders low and normal."""
-    low, normal = folder / "low", folder / "normal"
-    if low.is_dir() and normal.is_dir():
-        return measure_folders(low, normal, most, engine, at, brighter_lows).rows
-    return measure_folders(folder, None, most, engine, at).rows
 
 
 def set_subject(
@@ -160,23 +154,18 @@ def set_subject(
         pairs = open_set(root, normals)
     measured = measure_set(pairs, most, engine, at, _MOST_UNITS)
     info, table = pairs.info, pairs.table("pairs")
-    build = info.build
-    codec = build.request.output.low_codec
-    lows = {"none": "made when they are loaded", "png": "PNG"}.get(codec, "JPEG")
+    codec = info.build.request.output.low_codec
+    splits = (f"{split} {count:,}" for split, count in pairs.counts.items() if count)
     facts = [
-        (
-            "pairs",
-            ", ".join(f"{split} {count:,}" for split, count in pairs.counts.items() if count),
-        ),
+        ("pairs", ", ".join(splits)),
         ("recipe", f"{info.recipe}, seed {info.seed}"),
-        ("lows", lows),
+        ("lows", {"none": "made when they are loaded", "png": "PNG"}.get(codec, "JPEG")),
         ("layout", info.layout),
-        ("made by", f"gloam {build.versions.get('gloam', '?')}"),
+        ("made by", f"gloam {info.build.versions.get('gloam', '?')}"),
         ("set", info.sha256),
     ]
-    refused = photographs_in(pairs.table("refused")).to_pylist()
     by_reason: dict[str, list[str]] = {}
-    for one in refused:
+    for one in photographs_in(pairs.table("refused")).to_pylist():
         by_reason.setdefault(str(one["reason"]), []).append(f"{one['source']}: {one['path']}")
     counts: dict[str, dict[str, int]] = {}
     both = zip(table.column("source").to_pylist(), table.column("split").to_pylist(), strict=True)
@@ -188,7 +177,6 @@ def set_subject(
         some = "" if not sensed.any() else f" by {(~sensed).sum():,} of {len(sensed):,} pairs"
         facts.insert(2, ("camera, ISO", f"not used{some}: noise is the recipe's own"))
     names = table.column("draw_camera_name").to_pylist() if "draw_camera_name" in held else []
-    names = list(compress(names, sensed))
     return Subject(
         root.name or root.resolve().name,
         f"Low-light / normal-light pairs, recipe {info.recipe}.",
@@ -200,7 +188,7 @@ def set_subject(
         counts,
         sorted((reason, len(paths), paths[:3]) for reason, paths in by_reason.items()),
         {name: _drawn(table, name, sensed) for name in DRAWN if name in held},
-        dict(sorted(Counter(names).items())),
+        dict(sorted(Counter(compress(names, sensed)).items())),
         pairs.recipe_yaml,
     )
 
