@@ -23,7 +23,18 @@ from ..measures.residuals import Residual, paired_residuals, residual_lines
 from ..measures.two_sample import FEWEST, require_classifier
 from ..models import draw, render
 from ..recipes.load import Recipe, recipe_of
-from .calibrate import adjust_noise, adjust_tone, curve_of, initial_values, loudness
+from .calibrate import (
+    adjust_noise,
+    adjust_tone,
+    curve_of,
+    initial_values,
+    loudness,
+    settings,
+    tail_slopes,
+    tail_step,
+    tail_steps,
+    with_tail,
+)
 from .columns import Shared, column_indices, recipe_of_columns
 from .fitted_recipe import (
     brightness,
@@ -35,8 +46,6 @@ from .fitted_recipe import (
 from .light import light_of_pairs
 from .measure import PairMeasures, measure_pairs
 from .pairs import Pair, read_pairs
-from .settings import settings
-from .tail import tail_slopes, tail_step, tail_steps, with_tail
 
 _ROUNDS, _JPEG_ROUNDS = 5, 8
 _PASSES = 4  # over the pairs beside those: real ones, residuals, the recipe beside real

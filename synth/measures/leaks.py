@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from PIL import Image
 
-from ...engines.local import count, local_engine
+from ...engines.local import local_engine
 from ...errors import ConfigError, ImageRefused, SourceError
 from ...manifests.clips.listing import locates_clip
 from ...manifests.images.decode import decode_as_rgb
@@ -35,8 +35,8 @@ from ...storage.stores import as_path
 from ...storage.untrusted import read_regular
 from ..kernels.arrays import Pixels
 from .contact_sheet import Tile, sheet
+from .pair_files import each_pair
 
-_GROUP = 16
 _ROWS = 60  # pairs of a sheet
 _WIDTH = 320
 
@@ -145,77 +145,62 @@ def measure_pictures(
 
     Raises SourceError when it holds no images.
     """
-    shown, paths = progress or Silent(), _files(given)
-    shown.stage("comparing", None if paths is None else len(paths))
-    if paths is None:
-        groups: Iterator[list[Seen | str]] = ([_seen(*one)] for one in _normals(given))
-    else:
-        jobs = [tuple(paths[i : i + _GROUP]) for i in range(0, len(paths), _GROUP)]
-        groups = local_engine(workers).map(_see, jobs, shown.at)
-    for number, group in enumerate(groups):
-        if paths is None:
-            shown.at(number)
-        for one in group:
-            if isinstance(one, Seen):
-                yield one
-            else:
-                unreadable.append(one)
+    shown, held = progress or Silent(), _pictures_of(given)
+    shown.stage("comparing", len(held) if isinstance(held, list) else None)
+    for one in each_pair(_seen, held, local_engine(workers), shown.at):
+        if isinstance(one, Seen):
+            yield one
+        else:
+            unreadable.append(one)
 
 
-def _files(given: str | Path) -> list[str] | None:
-    """Return the files of a folder or a real set; None of a gloam set."""
+class _Picture(NamedTuple):
+    """A picture of a folder, or of a set, whose bytes are at hand."""
+
+    path: str
+    data: bytes | None = None
+
+    def read(self) -> tuple[bytes]:
+        """Return its file's bytes; those of an array of NumPy's as PNG."""
+        try:
+            data = self.data or read_regular(as_path(self.path), byte_limit())
+            return (npy_as_png(data) if data.startswith(MAGIC) else data,)
+        except OSError as error:
+            raise SourceError.at(self.path, error.strerror or str(error)) from error
+        except ImageRefused as refusal:
+            raise SourceError.at(self.path, refusal.detail) from None
+
+
+def _pictures_of(given: str | Path) -> list[_Picture] | Iterator[_Picture]:
+    """Return the pictures of a folder or a real set; those of a gloam set one after the other."""
     root = as_path(given)
     if root.is_dir() or "=" not in str(given):
-        return (
-            None if (root / SET_FILE).is_file() else [str(p) for p in list_images(root, npy=True)]
-        )
+        if (root / SET_FILE).is_file():
+            return (
+                _Picture(f"{given}/{pair.key}", own.data)
+                for pair in open_set(given).pairs()
+                for own in [one for name, one in pair.members.items() if is_normal(name)][:1]
+            )
+        return [_Picture(str(path)) for path in list_images(root, npy=True)]
     samples = real_named(str(given), preferred="test")
-    return list(dict.fromkeys(one if isinstance(one, str) else one[1] for one in samples))
+    files = (one if isinstance(one, str) else one[1] for one in samples)
+    return [_Picture(path) for path in dict.fromkeys(files)]
 
 
-def _normals(given: str | Path) -> Iterator[tuple[str, bytes]]:
-    pairs = open_set(given)
-    for pair in pairs.pairs():
-        yield (
-            f"{given}/{pair.key}",
-            next(member.data for name, member in pair.members.items() if is_normal(name)),
-        )
-
-
-def _see(paths: tuple[str, ...]) -> list[Seen | str]:
-    made: list[Seen | str] = []
-    for path in paths:
-        try:
-            data = read_regular(as_path(path), byte_limit())
-        except OSError as error:
-            made.append(f"{path}: {error.strerror or error}")
-        else:
-            made.append(_seen(path, data))
-        count()
-    return made
-
-
-def _seen(path: str, data: bytes) -> Seen | str:
+def _seen(picture: _Picture, data: bytes) -> Seen | str:
     try:
-        return Seen(path, look_at_file(npy_as_png(data) if data.startswith(MAGIC) else data))
+        return Seen(picture.path, look_at_file(data))
     except ImageRefused as refusal:
-        return f"{path}: {refusal.detail}"
+        return f"{picture.path}: {refusal.detail}"
 
 
 def _pixels(wanted: set[str], sets: list[str]) -> dict[str, Pixels]:
     """Read the pictures of a sheet, made smaller."""
     found = {}
-    for given in sets:
-        paths = _files(given)
-        if paths is None:
-            data = ((path, own) for path, own in _normals(given) if path in wanted)
-        else:
-            data = ((p, read_regular(as_path(p), byte_limit())) for p in paths if p in wanted)
-        for path, own in data:
-            own = npy_as_png(own) if own.startswith(MAGIC) else own
-            image = Image.fromarray(decode_as_rgb(own))
-            image.thumbnail((_WIDTH, _WIDTH))
-            found[path] = np.asarray(image)
+    for picture in (one for given in sets for one in _pictures_of(given) if one.path in wanted):
+        image = Image.fromarray(decode_as_rgb(*picture.read()))
+        image.thumbnail((_WIDTH, _WIDTH))
+        found[picture.path] = np.asarray(image)
     return found
 
 

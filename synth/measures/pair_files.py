@@ -8,9 +8,10 @@ A set's pairs are read unit by unit: `manifests.sets.units.each_unit`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -57,6 +58,10 @@ class PairFiles:
                 )
         return low, normal if self.paired else None
 
+    def darkened(self, recipe: Recipe, seed: int) -> PairFiles:
+        """Return what a recipe makes of the normal, or of the only picture."""
+        return replace(self, normal=self.normal or self.low, low=None, recipe=recipe, seed=seed)
+
 
 def pairs_of_folders(lows: Path, normals: Path | None, most: int) -> list[PairFiles]:
     """List at most `most` pairs of two folders, or lows of one; see `image_pairs`."""
@@ -79,15 +84,17 @@ R = TypeVar("R")
 
 
 def each_pair(
-    job: Callable[..., R], pairs: Sequence[P], engine: Engine, at: Counted = ignore_progress
+    job: Callable[..., R], pairs: Iterable[P], engine: Engine, at: Counted = ignore_progress
 ) -> list[R | str]:
     """Run a job on each pair and its pictures; of what cannot be read, return the reason.
 
     job: a function of a module, of a pair and what its `read` returns. at: called with the number
     of pairs so far.
     """
-    step = max(1, min(_GROUP, len(pairs) // (4 * getattr(engine, "workers", 16) or 1)))
-    groups = [pairs[i : i + step] for i in range(0, len(pairs), step)]
+    many = len(pairs) if isinstance(pairs, Sequence) else 1 << 30
+    step = max(1, min(_GROUP, many // (4 * getattr(engine, "workers", 16) or 1)))
+    left = iter(pairs)
+    groups = iter(lambda: tuple(islice(left, step)), ())
     found = engine.map(partial(_measured, job, dict(ADDED)), groups, at)
     return [one for made in found for one in made]
 

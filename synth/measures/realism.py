@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -90,13 +89,12 @@ def realism(
     gloam.errors.SourceError: nowhere: not a folder
     """
     require_classifier()
-    lows = Path(lows)
-    shown, seed = progress or Silent(), whole("seed", seed)
+    shown, seed, overrides = progress or Silent(), whole("seed", seed), tuple(overrides)
     shown.stage("measuring pairs", None)
+    lows = Path(lows)
     normals, against, photos = (
         None if path is None else Path(path) for path in (normals, against, photos)
     )
-    overrides = tuple(overrides)
     protocols = (protocol,) if isinstance(protocol, str) else tuple(protocol)
     if unknown := [one for one in protocols if one not in PROTOCOLS]:
         raise ConfigError(f"protocol {unknown[0]}: there are {', '.join(PROTOCOLS)}")
@@ -122,33 +120,28 @@ def realism(
         raise ConfigError(
             f"{lows}: name the folder of their normals, or photographs to darken (--photos)"
         )
-    paired = normals is not None
-    real = pairs_of_folders(lows, normals, pairs)
-    control: list[PairFiles] = []
+    real, control = pairs_of_folders(lows, normals, pairs), list[PairFiles]()
     if against is not None:
-        name = str(against)
-        other = pairs_of_folders(against, normals, pairs)
+        name, other = str(against), pairs_of_folders(against, normals, pairs)
     else:
         loaded = load_recipe(recipe or "", overrides)
         name = loaded.name or "the recipe"
         of = real if photos is None else pairs_of_folders(photos, None, pairs)
         other, control = (
-            [PairFiles(one.key, one.normal or one.low, None, loaded, number, paired) for one in of]
-            for number in (seed, seed + 1)
+            [one.darkened(loaded, number) for one in of] for number in (seed, seed + 1)
         )
-    samples = [*real, *other, *control]
-    measured = measure_lows(samples, workers, shown.at)
-    damaged = list(dict.fromkeys(one for one in measured if isinstance(one, str)))
-    found = iter(measured)
-    groups, parts = [], []
+    measured = iter(measure_lows([*real, *other, *control], workers, shown.at))
+    damaged: dict[str, None] = {}
+    groups, parts = list[list[PairFiles]](), list[list[MeasuredLow]]()
     for group in (real, other, control):
-        own = zip(group, islice(found, len(group)), strict=True)
+        own = list(zip(group, measured, strict=False))
+        damaged |= dict.fromkeys(one for _, one in own if isinstance(one, str))
         both = [(sample, one) for sample, one in own if not isinstance(one, str)]
         if group and not both:
-            raise SourceError(damaged[0])
+            raise SourceError(next(iter(damaged)))
         groups.append([sample for sample, _ in both])
         parts.append([one for _, one in both])
-    if paired and not brighter_lows:
+    if normals is not None and not brighter_lows:
         means = [(one.row["mean"], one.row["normal_mean"]) for one in parts[0]]
         refuse_swapped(lows, means, [one.low for one in groups[0]])
     names = [[one.key for one in group] for group in groups]
@@ -156,12 +149,14 @@ def realism(
         names[0] = [f"{lows}/{key}" for key in names[0]]
     scenes = assign_scenes(parts, names)
     first, second, third = (_group(*one) for one in zip(parts, scenes, strict=True))
-    made = compare_groups(name, first, second, third if control else None)
-    patches = easiest((groups[0], groups[1]), (parts[0], parts[1]), (scenes[0], scenes[1]))
-    made = replace(made, patches=patches, damaged=damaged)
-    mine, again = ({one.normal: i for i, one in enumerate(of)} for of in groups[1:])
+    made = replace(
+        compare_groups(name, first, second, third if control else None),
+        patches=easiest((groups[0], groups[1]), (parts[0], parts[1]), (scenes[0], scenes[1])),
+        damaged=list(damaged),
+    )
+    mine = {one.normal: i for i, one in enumerate(groups[1])}
     same = [(i, mine[one.normal]) for i, one in enumerate(groups[0]) if one.normal in mine]
-    if not (paired and same):
+    if normals is None or not same:
         return made
     rows = [parts[0][i].row for i, _ in same], [parts[1][i].row for _, i in same]
     exposures = np.nan_to_num([row["exposure_ev"] for row in rows[0]], nan=1.0)  # of black lows
@@ -169,10 +164,9 @@ def realism(
     figures = {}
     if protocols:
         shown.stage("noise as papers compare it", len(same))
-        twins = [
-            groups[2][again[n]] if (n := groups[0][i].normal) in again else None for i, _ in same
-        ]
-        alike = [(groups[0][i], groups[1][k], two) for (i, k), two in zip(same, twins, strict=True)]
+        twins = {one.normal: one for one in groups[2]}
+        both = ((groups[0][i], groups[1][k]) for i, k in same)
+        alike = [(one, two, twins.get(one.normal)) for one, two in both]
         figures = protocol_figures(protocols, alike, equal=equal, workers=workers, at=shown.at)
     return replace(made, residuals=paired_residuals(*rows), equal=equal, protocols=figures)
 
@@ -189,13 +183,12 @@ def compare_with_recipe(
 
     Raises what `realism` does.
     """
-    made = [replace(one, low=None, recipe=recipe) for one in real]
-    found = list[MeasuredLow]()
-    for one in measure_lows([*real, *made], workers, at, statistics_alone=True):
-        if isinstance(one, str):
-            raise SourceError(one)
-        found.append(one)
-    first, other = found[: len(real)], found[len(real) :]
+    both = [*real, *(one.darkened(recipe, 0) for one in real)]
+    found = measure_lows(both, workers, at, statistics_alone=True)
+    if damaged := [one for one in found if isinstance(one, str)]:
+        raise SourceError(damaged[0])
+    kept = [one for one in found if not isinstance(one, str)]
+    first, other = kept[: len(real)], kept[len(real) :]
     names = [one.key for one in real]
     scenes = assign_scenes((first, other), (names, names))
     groups = _group(first, scenes[0]), _group(other, scenes[1])

@@ -17,7 +17,7 @@ import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import SourceError
 from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.fitting.calibrate import adjust_noise, tone_in, with_tone
+from gloam.synth.fitting.calibrate import adjust_noise, settings, tone_in, with_tone
 from gloam.synth.fitting.columns import (
     CHANNELS,
     COLUMNS,
@@ -37,7 +37,6 @@ from gloam.synth.fitting.fitted_recipe import (
 )
 from gloam.synth.fitting.measure import PairMeasures
 from gloam.synth.fitting.pairs import read_pairs
-from gloam.synth.fitting.settings import settings
 from gloam.synth.fitting.tone import filled, light_of_levels, tone_levels
 from gloam.synth.kernels.curves import LEVEL_LIGHT
 from gloam.synth.measures.noise_statistics import NOISE_LABELS
