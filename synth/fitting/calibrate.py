@@ -18,7 +18,7 @@ from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, toe_of
 from ..measures.noise_statistics import LEVELS
 from ..measures.tone_statistics import TONES
 from .columns import CHANNELS, NEUTRAL, NODES, Shared, clip_to_bounds, column_indices
-from .measure import PairMeasures
+from .pairs import PairMeasures
 from .tone import filled, light_of_levels
 
 _TOES = 0.03, 0.035, 0.04, 0.045, 0.055

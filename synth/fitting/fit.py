@@ -44,8 +44,7 @@ from .fitted_recipe import (
     table_values,
 )
 from .light import light_of_pairs
-from .measure import PairMeasures, measure_pairs
-from .pairs import Pair, read_pairs
+from .pairs import Pair, PairMeasures, measure_pairs, read_pairs
 
 _ROUNDS, _JPEG_ROUNDS = 5, 8
 _PASSES = 4  # over the pairs beside those: real ones, residuals, the recipe beside real

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..kernels.arrays import FloatArray, IntArray, Mask
 from .columns import BANKS, columns
-from .patches import Patch
+from .features import Patch
 from .residuals import Residual, residual_lines
 from .tells import Tell, find_tells
 from .two_sample import FEWEST, Told, two_sample_test

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from .columns import columns
 from .comparison import Realism
 from .contact_sheet import brighten
+from .features import Patch
 from .noise_statistics import LEVELS
-from .patches import Patch
 from .tone_statistics import TONES
 
 _LETTERS = 16  # of a name above a patch

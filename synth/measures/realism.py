@@ -14,9 +14,8 @@ from ...storage.untrusted import whole
 from ..kernels.arrays import IntArray
 from ..recipes.load import Recipe, load_recipe
 from .comparison import Group, Realism, compare_groups
-from .features import MeasuredLow, assign_scenes, measure_lows
+from .features import MeasuredLow, assign_scenes, easiest, measure_lows
 from .pair_files import PairFiles, pairs_of_folders
-from .patches import easiest
 from .protocols import PROTOCOLS, protocol_figures
 from .residuals import paired_residuals
 from .two_sample import require_classifier

@@ -35,8 +35,7 @@ from gloam.synth.fitting.fitted_recipe import (
     distribution_values,
     table_values,
 )
-from gloam.synth.fitting.measure import PairMeasures
-from gloam.synth.fitting.pairs import read_pairs
+from gloam.synth.fitting.pairs import PairMeasures, read_pairs
 from gloam.synth.fitting.tone import filled, light_of_levels, tone_levels
 from gloam.synth.kernels.curves import LEVEL_LIGHT
 from gloam.synth.measures.noise_statistics import NOISE_LABELS
