@@ -164,8 +164,8 @@ def realism(
     if protocols:
         shown.stage("noise as papers compare it", len(same))
         twins = {one.normal: one for one in groups[2]}
-        both = ((groups[0][i], groups[1][k]) for i, k in same)
-        alike = [(one, two, twins.get(one.normal)) for one, two in both]
+        lows_of = ((groups[0][i], groups[1][k]) for i, k in same)
+        alike = [(one, two, twins.get(one.normal)) for one, two in lows_of]
         figures = protocol_figures(protocols, alike, equal=equal, workers=workers, at=shown.at)
     return replace(made, residuals=paired_residuals(*rows), equal=equal, protocols=figures)
 

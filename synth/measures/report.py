@@ -125,7 +125,8 @@ def report(
     for path in folders:
         low, normal = path / "low", path / "normal"
         paired = low.is_dir() and normal.is_dir()
-        real.append(measure_folders(*((low, normal) if paired else (path, None)), *how).rows)
+        lows, own = (low, normal) if paired else (path, None)
+        real.append(measure_folders(lows, own, *how).rows)
     compared = [
         compare_rows(f"{subject.name} beside {path}", rows, subject.measured.rows)
         for subject in subjects

@@ -139,8 +139,8 @@ def _table(rows: list[dict[str, float]]) -> str:
         f"| | {' | '.join(['this set', *references])} |",
         f"| --- {'| --- ' * len(tables)}|",
     ]
-    rows = statistic_rows(tables, LABELS, percentile_text)
-    return "\n".join([*lines, *(f"| {label} | {' | '.join(cells)} |" for label, cells in rows)])
+    found = statistic_rows(tables, LABELS, percentile_text)
+    return "\n".join([*lines, *(f"| {label} | {' | '.join(cells)} |" for label, cells in found)])
 
 
 _CROISSANT = (
