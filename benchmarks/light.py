@@ -16,8 +16,8 @@ from PIL import Image
 
 import gloam
 from gloam.manifests.images.decode import read_rgb
-from gloam.synth.analysis.contact_sheet import Tile, sheet
 from gloam.synth.kernels.curves import LEVEL_LIGHT
+from gloam.synth.measures.contact_sheet import Tile, sheet
 
 _STEPS = 4  # corrections of the exposure
 _PART = 4  # of the shorter side that a close-up shows, one over

@@ -15,9 +15,9 @@ from ..manifests.recorded_request import OutputOptions
 from ..manifests.selection.plan import SPARE, SPLITS, PlanOptions
 from ..manifests.sources import KINDS, Source, format_counts
 from ..progress import Bars
-from ..synth.analysis.leaks import EXCLUDED
 from ..synth.building.build import Report, Task, build_request, build_task, make_request
 from ..synth.building.request import Request
+from ..synth.measures.leaks import EXCLUDED
 from ..synth.recipes.load import DEFAULT
 from .common import (
     PATH,

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..errors import visible
-from ..synth.analysis.leaks import leaks as find_leaks
+from ..synth.measures.leaks import leaks as find_leaks
 from .common import count_of, json_option, output_option, write_png
 from .workers import working
 

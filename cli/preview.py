@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..synth.analysis.contact_sheet import preview as make_sheet
+from ..synth.measures.contact_sheet import preview as make_sheet
 from ..synth.recipes.load import DEFAULT
 from .common import (
     PATH,

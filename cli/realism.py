@@ -9,7 +9,7 @@ import click
 
 from ..errors import needed
 from ..storage.atomic import write_bytes
-from ..synth.realism.realism import realism as find_realism
+from ..synth.measures.realism import realism as find_realism
 from .common import (
     brighter_lows_option,
     json_option,
@@ -61,7 +61,7 @@ def realism(
     pip install 'gloam[realism]'
     """
     if figure is not None:
-        plotted = needed("gloam.synth.realism.figure", "--figure needs matplotlib", "figures")
+        plotted = needed("gloam.synth.measures.figure", "--figure needs matplotlib", "figures")
     found = find_realism(lows, normals, **options)
     if figure is not None:
         write_bytes(figure, plotted.realism_figure(found))

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from ..errors import ConfigError
-from ..synth.reporting.checks import Check
-from ..synth.reporting.report import report as write_report
+from ..synth.measures.checks import Check
+from ..synth.measures.report import report as write_report
 from .common import EXISTING, brighter_lows_option, options_of, output_option, paths
 from .workers import working
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from ..synth.analysis.contact_sheet import read_photographs
+from ..synth.measures.contact_sheet import read_photographs
 from ..synth.recipes.load import DEFAULT, load_recipe
 from ..synth.studio.server import StudioServer
 from ..synth.studio.workbench import MOST, Photographs, Workbench

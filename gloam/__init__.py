@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from .manifests.real.real import sets as sets
     from .manifests.sets.pair_set import open_set as open_set
     from .manifests.sets.stage import stage as stage
-    from .synth.analysis.contact_sheet import preview as preview
-    from .synth.analysis.leaks import leaks as leaks
-    from .synth.analysis.set_statistics import stats as stats
     from .synth.brackets.brackets import brackets as brackets
     from .synth.building.build import build as build
     from .synth.building.regenerate import regenerate as regenerate
@@ -57,13 +54,16 @@ if TYPE_CHECKING:
     from .synth.calibrating.calibrate import calibrate as calibrate
     from .synth.fitting.field import solve_field as solve_field
     from .synth.fitting.fit import fit as fit
+    from .synth.measures.contact_sheet import preview as preview
+    from .synth.measures.leaks import leaks as leaks
+    from .synth.measures.realism import realism as realism
+    from .synth.measures.report import report as report
+    from .synth.measures.set_statistics import stats as stats
     from .synth.models import darken as darken
     from .synth.publishing.export import export as export
     from .synth.publishing.publish import publish as publish
     from .synth.publishing.rebuild import rebuild as rebuild
-    from .synth.realism.realism import realism as realism
     from .synth.recipes.load import load_recipe as load_recipe
-    from .synth.reporting.report import report as report
 
     __version__: str
 
@@ -76,9 +76,9 @@ _NAMES = {
     "manifests.real.real": "real sets",
     "manifests.sets.pair_set": "open_set",
     "manifests.sets.stage": "stage",
-    "synth.analysis.leaks": "leaks",
-    "synth.analysis.contact_sheet": "preview",
-    "synth.analysis.set_statistics": "stats",
+    "synth.measures.leaks": "leaks",
+    "synth.measures.contact_sheet": "preview",
+    "synth.measures.set_statistics": "stats",
     "synth.brackets.brackets": "brackets",
     "synth.building.build": "build",
     "synth.building.regenerate": "regenerate",
@@ -90,9 +90,9 @@ _NAMES = {
     "synth.publishing.export": "export",
     "synth.publishing.publish": "publish",
     "synth.publishing.rebuild": "rebuild",
-    "synth.realism.realism": "realism",
+    "synth.measures.realism": "realism",
     "synth.recipes.load": "load_recipe",
-    "synth.reporting.report": "report",
+    "synth.measures.report": "report",
 }
 """Names of the face, by the modules that have them; `errors` is one."""
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..synth.analysis.wrong_pairs import swapped_warning
+from ..synth.measures.wrong_pairs import swapped_warning
 
 _ENOUGH, _FEWEST = 8, 3  # pairs of a source; at the end of an epoch
 _BATCHES = 8  # that are looked at

@@ -40,8 +40,8 @@ from ..manifests.sources.folders import check_partners, image_files, list_images
 from ..manifests.sources.matching import normalize_name
 from ..storage.stores import as_path, in_store
 from ..storage.untrusted import read_regular
-from ..synth.analysis.wrong_pairs import are_swapped, brightness, swapped_warning
 from ..synth.kernels.arrays import Pixels
+from ..synth.measures.wrong_pairs import are_swapped, brightness, swapped_warning
 from .brightness import SaidSwapped
 from .stored_pairs import (
     GivenNormals,

@@ -12,9 +12,8 @@ from ..errors import LoaderError
 from ..manifests.images.normals import encode
 from ..progress import Progress, Silent
 from ..storage.atomic import write_bytes
-from ..synth.reporting.checks import Check
-from ..synth.reporting.report import report
-from ..synth.reporting.subject import folder_subject
+from ..synth.measures.checks import Check
+from ..synth.measures.report import folder_subject, report
 from .mixture import Mixture, at, mixture_in
 from .pair_loader import TorchLoader
 
@@ -60,9 +59,16 @@ def report_mixture(
         lows, normals = Path(folder, "low"), Path(folder, "normal")
         components = _write(Mixture(kept, pairs), lows, normals)
         subject = folder_subject(lows, normals, pairs, local_engine(workers), shown.at)
-    subject.measured.components.extend(components)
-    about = "A mixture of sources, as training is given it."
-    subject = replace(subject, name=name, about=about, facts=facts)
+    rows = zip(subject.measured.pairs, components, strict=True)
+    subject = replace(
+        subject,
+        name=name,
+        about="A mixture of sources, as training is given it.",
+        facts=facts,
+        measured=replace(
+            subject.measured, pairs=[one._replace(component=own) for one, own in rows]
+        ),
+    )
     return report(subject, pairs=pairs, workers=workers, progress=progress, **options)
 
 

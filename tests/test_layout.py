@@ -30,9 +30,8 @@ SYNTH = [
     {"recipes", "render"},
     {"models"},
     {"renderers", "clips"},
-    {"analysis"},
-    {"realism"},
-    {"reporting", "fitting", "calibrating", "studio", "brackets"},
+    {"measures"},
+    {"fitting", "calibrating", "studio", "brackets"},
     {"building"},
     {"publishing"},
 ]
@@ -42,7 +41,7 @@ OWNERS = {
     "jax": "gloam.loaders",
     "numba": "gloam.synth.kernels",
     "fcntl": "gloam.storage",
-    "sklearn": "gloam.synth.realism",
+    "sklearn": "gloam.synth.measures",
 }
 ALSO = {
     ("numba", "gloam.synth.render.on_cuda"),  # copies to and from the device

@@ -22,7 +22,8 @@ from ...manifests.sources.folders import image_files
 from ...manifests.sources.matching import normalize_name
 from ...progress import Progress, Silent
 from ...storage.untrusted import read_regular
-from ...synth.analysis.wrong_pairs import brightness, mismatch, mismatch_line, refuse_swapped
+from ...synth.measures.columns import ADDED, ALL_LABELS, Statistic
+from ...synth.measures.wrong_pairs import brightness, mismatch, mismatch_line, refuse_swapped
 from ..index import list_pairs
 from . import metrics
 from .perceptual import ABOUT, perceptual_measures
@@ -133,9 +134,7 @@ def _judged(
 ) -> Judged:
     """Judge outputs for one set; encoded: whether the blind gain of encoded values is judged."""
     keys = _keys([one for one, _ in pairs])
-    files: list[dict[str, Path]] = [
-        {"low": Path(one), "normal": Path(other)} for one, other in pairs
-    ]
+    files = [{"low": Path(one), "normal": Path(other)} for one, other in pairs]
     own_rows = (IDENTITY, BLIND, ENCODED) if encoded else (IDENTITY, BLIND)
     notes = [ABOUT_BLIND, ABOUT_ENCODED][: len(own_rows) - 1]
     for method, folder in folders.items():
@@ -147,48 +146,33 @@ def _judged(
     shown.stage("comparing", len(files))
     engine = local_engine(workers)
     threads = max(1, engine.workers // len(files))
-    jobs = [(one, encoded, threads) for one in files]
-    made = list(engine.map(_judge, jobs, shown.at))
+    made = list(engine.map(partial(_judge, dict(ADDED), encoded, threads), files, shown.at))
     if not brighter_lows:
         refuse_swapped(name, [one.means for one in made], [one["low"] for one in files])
-    notes += _mismatches(folders, keys, made)
+    for number, method in enumerate((IDENTITY, *folders)):
+        both = zip(keys, made, strict=True)
+        others = {key: what for key, one in both if (what := one.mismatches[number])}
+        said = "" if method == IDENTITY else f"{method} as low: "
+        notes += [said + mismatch_line(others, len(keys))] if others else []
+    measures, lacking = perceptual_measures() if perceptual else ({}, [])
+    notes += [f"{name}: {ALL_LABELS[name]}" for name in ADDED]
+    notes += [*lacking, *(ABOUT[name] for name in measures)]
     values = np.array([one.values for one in made])
-    columns: tuple[str, ...] = COLUMNS
-    if perceptual:
-        measures, lacking = perceptual_measures()
-        notes += lacking
-        notes += [ABOUT[name] for name in measures]
-        if measures:
-            more = [
-                [[m(*two) for m in measures.values()] for _, *two in _images(own, encoded)]
-                for own in files
-            ]
-            columns = (*columns, *measures)
-            values = np.concatenate([values, np.array(more)], axis=2)
+    if measures:
+        more = [
+            [[m(*two) for m in measures.values()] for _, *two in _images(own, encoded)]
+            for own in files
+        ]
+        values = np.concatenate([values, np.array(more)], axis=2)
     return Judged(
         name,
-        columns,
+        (*COLUMNS, *ADDED, *measures),
         {method: values[:, i] for i, method in enumerate((*own_rows, *folders))},
         keys,
         _scenes(pairs, made),
         files,
         tuple(notes),
     )
-
-
-def _mismatches(
-    folders: Mapping[str, Path], keys: Sequence[str], made: Sequence[_Made]
-) -> Iterator[str]:
-    """Say which lows and outputs do not show what their normals do."""
-    for number, method in enumerate((IDENTITY, *folders)):
-        found = {
-            key: one.mismatches[number]
-            for key, one in zip(keys, made, strict=True)
-            if one.mismatches[number]
-        }
-        if found:
-            said = mismatch_line(found, len(keys))
-            yield said if method == IDENTITY else f"{method} as low: {said}"
 
 
 class _Made(NamedTuple):
@@ -204,14 +188,20 @@ class _Made(NamedTuple):
     look: Look
 
 
-def _judge(job: tuple[dict[str, Path], bool, int]) -> _Made:
-    """Judge a pair, by so many threads."""
-    own, encoded, threads = job
+def _judge(
+    added: Mapping[str, Statistic], encoded: bool, threads: int, own: dict[str, Path]
+) -> _Made:
+    """Judge a pair, by so many threads.
+
+    added: statistics that are measured, too, of images of 8 bits.
+    """
     values, mismatches = [], list[str]()
     for name, image, normal in _images(own, encoded):
         each = (image, metrics.one_gain(image, normal), metrics.gt_mean(image, normal))
         found = metrics.measure(each, normal, threads)
         values.append([figure for both in found for figure in both])
+        for measure in added.values():
+            values[-1].append(float(measure(image.rounded(), normal.rounded())))
         if name not in (BLIND, ENCODED):  # which show what the low does
             seen = image.levels(), normal.levels()
             if name == "low":

@@ -70,6 +70,10 @@ class Image(NamedTuple):
         """Return the nearest levels of 8 bits; only of an image that has its own levels."""
         return to_8_bit(self.samples) if self.samples.dtype == np.uint16 else self.samples
 
+    def rounded(self) -> Pixels:
+        """Return the nearest levels of 8 bits of any image."""
+        return np.rint(255 * self.part()).astype(np.uint8)
+
 
 def image_of(samples: npt.NDArray[np.uint8 | np.uint16]) -> Image:
     """Return the image of which an array (H, W, 3) has the levels."""

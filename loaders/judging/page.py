@@ -8,10 +8,10 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from ...synth.analysis.contact_sheet import brighten, brightening_gain
 from ...synth.kernels.arrays import Pixels
-from ...synth.reporting.page import document, section, table
-from ...synth.reporting.pictures import jpeg_address, scale_image, size_within
+from ...synth.measures.contact_sheet import brighten, brightening_gain
+from ...synth.measures.page import document, section, table
+from ...synth.measures.pictures import jpeg_address, scale_image, size_within
 from .judge import read_image
 from .results import CONVENTIONS, Board, Judged
 

@@ -1,14 +1,19 @@
-"""Figures of methods on a test set, as tables of text, Markdown, CSV and JSON."""
+"""Figures of methods on a test set, as tables of text, Markdown, CSV and JSON.
+
+Intervals are of scenes that are drawn anew: pictures of one scene are not independent.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import math
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -16,7 +21,6 @@ import numpy.typing as npt
 
 from ...errors import visible
 from ...synth.building.readme import escape_markdown
-from .intervals import interval
 
 Floats = npt.NDArray[np.float64]
 CONVENTIONS = (
@@ -39,6 +43,10 @@ RANKS = (
 )
 IDENTITY, BLIND, ENCODED = "the low as it is", "blind gain", "blind gain, encoded"
 Row = tuple[str, list[str]]
+Figures = tuple[str, Floats, Floats, Floats]
+"""A method, its means (C,), and their lower and upper bounds."""
+_CONFIDENCE = 0.95
+_DRAWS = 2000
 
 
 class Tables:
@@ -110,27 +118,24 @@ class Judged(Tables):
     files: list[dict[str, Path]]
     notes: tuple[str, ...] = ()
 
-    def rows(self) -> list[tuple[str, Floats, Floats, Floats]]:
-        """Return (method, mean, lower, upper) with arrays (C,) of each method."""
-        return [
-            (name, values.mean(axis=0), *interval(values, self.scenes))
-            for name, values in self.values.items()
-        ]
+    def _figures(self, name: str, values: Floats) -> Figures:
+        return (name, values.mean(axis=0), *interval(values, self.scenes))
 
-    def differences(self) -> list[tuple[str, Floats, Floats, Floats]]:
-        """Return the same of each output less the first one, on the same pictures."""
+    def rows(self) -> list[Figures]:
+        """Return the figures of each method."""
+        return [self._figures(*one) for one in self.values.items()]
+
+    def differences(self) -> list[Figures]:
+        """Return those of each output less the first one, on the same pictures."""
         return self.less(*self.outputs[:1])
 
-    def less(self, first: str = "") -> list[tuple[str, Floats, Floats, Floats]]:
-        """Return the same of each output less one of them; nothing where it is not there."""
-        found = []
-        for name in self.outputs if first in self.values else []:
-            if name == first:
-                continue
-            apart = self.values[name] - self.values[first]
-            bounds = interval(apart, self.scenes)
-            found.append((f"{name} less {first}", apart.mean(axis=0), *bounds))
-        return found
+    def less(self, first: str = "") -> list[Figures]:
+        """Return those of each output less one of them; nothing where it is not there."""
+        return [
+            self._figures(f"{name} less {first}", self.values[name] - self.values[first])
+            for name in self.outputs
+            if first in self.values and name != first
+        ]
 
     def as_json(self) -> dict[str, Any]:
         """Return all figures as JSON's types."""
@@ -138,8 +143,8 @@ class Judged(Tables):
             "set": self.name,
             "scenes": len(set(self.scenes.tolist())),
             "columns": list(self.columns),
-            "methods": {name: _figures(*rest) for name, *rest in self.rows()},
-            "differences": {name: _figures(*rest) for name, *rest in self.differences()},
+            "methods": {name: _as_json(*rest) for name, *rest in self.rows()},
+            "differences": {name: _as_json(*rest) for name, *rest in self.differences()},
             "pictures": {
                 picture: {name: values[i].tolist() for name, values in self.values.items()}
                 for i, picture in enumerate(self.pictures)
@@ -157,6 +162,11 @@ class Judged(Tables):
     def outputs(self) -> list[str]:
         """The methods but for the low and blind gains."""
         return list(self.values)[3 if ENCODED in self.values else 2 :]
+
+    @property
+    def plain(self) -> list[int]:
+        """Places of the columns of outputs as they are."""
+        return [i for i, column in enumerate(self.columns) if ", " not in column]
 
     @property
     def about(self) -> str:
@@ -236,18 +246,14 @@ class Board(Tables):
         """
         from scipy.stats import kendalltau, spearmanr
 
-        found = []
+        found, every = [], (self.means("PSNR"), self.means("SSIM"))
         for one, other in combinations(self.sets, 2):
-            figures: list[float] = []
-            for column in ("PSNR", "SSIM"):
-                means = self.means(column)
-                both = [name for name in means[one] if name in means[other]]
-                if len(both) < 3:
-                    break
-                pair = [[means[of][name] for name in both] for of in (one, other)]
-                figures += [float(f(*pair).statistic) for f in (kendalltau, spearmanr)]
-            else:
-                found.append((f"{one} and {other}", [*figures, float(len(both))]))
+            both = [name for name in every[0][one] if name in every[0][other]]
+            if len(both) < 3:
+                continue
+            pairs = [[[of[name] for name in both] for of in (m[one], m[other])] for m in every]
+            figures = [float(f(*two).statistic) for two in pairs for f in (kendalltau, spearmanr)]
+            found.append((f"{one} and {other}", [*figures, float(len(both))]))
         return found
 
     def tables(self) -> Iterator[tuple[str, Sequence[str], list[Row]]]:
@@ -275,30 +281,16 @@ class Board(Tables):
 
     def _columns(self) -> list[str]:
         """Return the measures of the sets, of outputs as they are."""
-        return [
-            f"{column}, {name}"
-            for name, one in self.sets.items()
-            for column in one.columns
-            if ", " not in column
-        ]
+        sets = self.sets.items()
+        return [f"{one.columns[i]}, {name}" for name, one in sets for i in one.plain]
 
-    def _rows(
-        self,
-        rows: Callable[[Judged], list[tuple[str, Floats, Floats, Floats]]],
-        names: Sequence[str],
-    ) -> list[Row]:
+    def _rows(self, rows: Callable[[Judged], list[Figures]], names: Sequence[str]) -> list[Row]:
         """Return rows with cells of `_columns`, empty ones of sets without them."""
         found: dict[str, list[str]] = {name: [] for name in names}
         for one in self.sets.values():
             cells = {name: one.cells(*rest) for name, *rest in rows(one)}
             for name, row in found.items():
-                row += [
-                    cell
-                    for cell, column in zip(
-                        cells.get(name, [""] * len(one.columns)), one.columns, strict=True
-                    )
-                    if ", " not in column
-                ]
+                row += [cells[name][i] if name in cells else "" for i in one.plain]
         return list(found.items())
 
     def as_json(self) -> dict[str, Any]:
@@ -339,9 +331,51 @@ def _cell(name: str) -> str:
     return ";".join(made)
 
 
-def _figures(mean: Floats, lower: Floats, upper: Floats) -> dict[str, list[float | None]]:
+def _as_json(mean: Floats, lower: Floats, upper: Floats) -> dict[str, list[float | None]]:
     sides = {"mean": mean, "lower": lower, "upper": upper}
     return {
         name: [float(v) if np.isfinite(v) else None for v in values]
         for name, values in sides.items()
     }
+
+
+def interval(values: Floats, scenes: npt.NDArray[np.int64], seed: int = 0) -> tuple[Floats, Floats]:
+    """Return the 95 % interval of the mean over pictures, by the bootstrap over scenes.
+
+    Whole scenes are drawn. A percentile interval of few scenes is too narrow, by the missing
+    n / (n - 1) and by Student's t: its percentiles are moved outwards for both (Hesterberg, "What
+    teachers should know about the bootstrap", The American Statistician 69 (2015), "expanded
+    percentile").
+
+    values: float array (P,) or (P, C); of each picture; or differences of two methods' values, for
+      their paired interval.
+    scenes: int array (P,); what each picture shows.
+
+    Returns (low, high): arrays (C,), or numbers; NaN with one scene.
+    """
+    names, places = np.unique(scenes, return_inverse=True)
+    count, nothing = len(names), np.full(values.shape[1:], np.nan)
+    if count < 2:
+        return nothing, nothing
+    sums = np.zeros((count, *values.shape[1:]))
+    np.add.at(sums, places, values)
+    chosen = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), _DRAWS)
+    pictures = chosen @ np.bincount(places)
+    means = (chosen @ sums) / (pictures if values.ndim == 1 else pictures[:, None])
+    tail = NormalDist().cdf(-math.sqrt(count / (count - 1)) * _students_t(count - 1))
+    low, high = np.quantile(means, (tail, 1 - tail), axis=0)
+    return low, high
+
+
+def _students_t(freedom: int) -> float:
+    """Return the quantile of Student's t at .975 (Abramowitz and Stegun, 26.7.5)."""
+    if freedom < 3:
+        return {1: 12.706, 2: 4.303}[freedom]
+    z = NormalDist().inv_cdf((1 + _CONFIDENCE) / 2)
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return sum(term / freedom**power for power, term in enumerate(terms))

@@ -21,9 +21,9 @@ from ...manifests.selection.candidates import make_keys
 from ...manifests.sources.folders import list_images
 from ...progress import Progress, Silent
 from ...storage.atomic import write_bytes
-from ..analysis.contact_sheet import Tile, sheet
 from ..kernels.arrays import FloatArray, Pixels
 from ..kernels.curves import LEVEL_LIGHT
+from ..measures.contact_sheet import Tile, sheet
 from .alignment import align, move_to
 from .frames import Frame, read_frames
 from .grouping import FEWEST, group_frames

@@ -42,7 +42,7 @@ from ...storage.atomic import remove_tree
 from ...storage.locks import exclusive
 from ...storage.parquet import read_table
 from ...storage.stores import as_path, in_store
-from ..analysis.leaks import pictures
+from ..measures.leaks import pictures
 from ..recipes.load import Recipe, load_recipe
 from ..recipes.overrides import Overrides, override_texts
 from .draw_columns import draw_fields

@@ -29,8 +29,8 @@ from ...manifests.sets.tables import read_plan
 from ...manifests.sets.workspace import refuse_changes, refuse_mixing
 from ...progress import Progress
 from ...storage.atomic import sha256_bytes, write_bytes
-from ..analysis.leaks import refuse_known_scenes
 from ..kernels.compiling.cache_folders import announce_compiling
+from ..measures.leaks import refuse_known_scenes
 from ..models import form_of
 from ..recipes.load import recipe_yaml
 from . import LOADED, WARM

@@ -17,8 +17,8 @@ from ...manifests.selection.bounds import EVERYTHING, Profile
 from ...manifests.selection.measures import MEASURES
 from ...manifests.selection.plan import PlanOptions
 from ...manifests.sources import Source
-from ..analysis.leaks import sum_of
 from ..kernels.png.file import CODING
+from ..measures.leaks import sum_of
 from ..models import MODEL, draws_version
 from ..recipes.load import DEFAULT, Recipe
 

@@ -1,7 +1,9 @@
 """Calibration by simulation: adjust parameters by the error of the simulated lows' statistics.
 
 Lows are made of the same normals, with the parameters of today; what is measured of these and of
-the real ones differs; each parameter is moved by the difference.
+the real ones differs; each parameter is moved by the difference. The tail of read noise, its share
+and its mean, goes by Gauss and Newton's steps. Pairs that a camera took at one setting are found by
+their noise: that of most pictures is that of a few.
 """
 
 from __future__ import annotations
@@ -11,13 +13,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..analysis.all_statistics import TONES
-from ..analysis.noise_statistics import LEVELS
 from ..kernels.arrays import FloatArray, IntArray
 from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, toe_of
+from ..measures.noise_statistics import LEVELS
+from ..measures.tone_statistics import TONES
 from .columns import CHANNELS, NEUTRAL, NODES, Shared, clip_to_bounds, column_indices
-from .measure import PairMeasures
-from .tail import width
+from .pairs import PairMeasures
 from .tone import filled, light_of_levels
 
 _TOES = 0.03, 0.035, 0.04, 0.045, 0.055
@@ -37,6 +38,21 @@ _MOST_CURVE = 1.0
 _LEAST_KURTOSIS, _MOST_KURTOSIS = 0.3, 1.5  # that a step is divided by; log of a factor
 _SURE = 3  # pairs that show a level
 _CORRELATIONS = ("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")
+
+_OF_TAIL = (
+    *((f"skewness_{{}}_{least}", 1.0) for least in (1, 2, 3, 4, 6)),
+    *((f"kurtosis_{{}}_{least}", 0.35) for least in (1, 2, 3, 4, 6)),
+    *((f"black_{{}}_{least}", 4.0) for least in (0, 1, 2)),
+)
+"""What tells of the tail where black cuts it and beyond, and how much it counts."""
+_TAIL_STEP, _MOST_TAIL = 0.3, 0.6  # logs: of the share and the mean
+TAIL_STEPS = np.tile([_TAIL_STEP, 0.0], (3, 1)), np.tile([0.0, _TAIL_STEP], (3, 1))
+"""Steps (3, 2) for `tail_slopes`: of the share, and of the mean."""
+_TAIL_RIDGE = np.diag([0.3, 0.03])
+_SHARES, _MEANS = (0.004, 0.3), (0.05, 6.0)
+_GAP = 0.08  # of log deviation: settings differ by more; pictures of one by .03
+_WIDEST = 0.5
+_FEWEST = 5  # pairs that show a setting's noise at every level
 
 
 def level_lights(toe: float) -> FloatArray:
@@ -330,3 +346,95 @@ def loudness(real: PairMeasures, made: PairMeasures) -> FloatArray:
     """
     ratios = (by_level(real, "deviation", i) / by_level(made, "deviation", i) for i in range(3))
     return np.stack([_mean(np.log(ratio)) for ratio in ratios], axis=1)
+
+
+def with_tail(values: FloatArray, shared: Shared, step: FloatArray) -> tuple[FloatArray, Shared]:
+    """Return values (N, C) and what pairs share, with the tail moved, and read noise as strong.
+
+    step: float array (3, 2), by how much the logs of a channel's share and mean are moved.
+    """
+    moved, share = values.copy(), shared.share.copy()
+    for i, channel in enumerate(CHANNELS):
+        read, tail = (column_indices(f"noise.{part}.{channel}")[0] for part in ("read", "tail"))
+        was = width(values[:, tail], share[i])
+        share[i] = np.clip(share[i] * np.exp(step[i, 0]), *_SHARES)
+        moved[:, tail] = np.clip(values[:, tail] * np.exp(step[i, 1]), *_MEANS)
+        moved[:, read] *= np.sqrt(was / width(moved[:, tail], share[i]))
+    return moved, replace(shared, share=share)
+
+
+def tail_slopes(base: PairMeasures, of_share: PairMeasures, of_mean: PairMeasures) -> FloatArray:
+    """Return how statistics go with the tail (3, S, 2).
+
+    They are those of lows of equal seeds: as they are, and with each of `TAIL_STEPS`.
+    """
+    first = _of_tail(base)
+    return np.stack(
+        [_medians(_of_tail(one) - first) / _TAIL_STEP for one in (of_share, of_mean)], axis=2
+    )
+
+
+def tail_step(real: PairMeasures, made: PairMeasures, slopes: FloatArray) -> FloatArray:
+    """Return the step (3, 2) by which made lows come nearer to real ones."""
+    away = _medians(_of_tail(real) - _of_tail(made))
+    ridge = _TAIL_RIDGE + np.eye(2) / len(real.rows)
+    steps = [
+        np.linalg.solve(own.T @ own + ridge, own.T @ apart)
+        for own, apart in zip(slopes, away, strict=True)
+    ]
+    return np.clip(steps, -_MOST_TAIL, _MOST_TAIL)
+
+
+def width(mean: FloatArray, share: FloatArray | float) -> FloatArray:
+    """Return the variance of read noise with a tail, over that without."""
+    return 1 + 2 * share * mean**2 - (share * mean) ** 2
+
+
+def _of_tail(measures: PairMeasures) -> FloatArray:
+    """Return what tells of the tail, of each pair (N, 3, S)."""
+    of_channels = [
+        np.stack([weight * measures[name.format(c[0])] for name, weight in _OF_TAIL], axis=1)
+        for c in CHANNELS
+    ]
+    return np.stack(of_channels, axis=1)
+
+
+def _medians(apart: FloatArray) -> FloatArray:
+    """Return the medians (3, S) over pairs; 0 of what none or few show."""
+    known = np.isfinite(apart).sum(axis=0) >= min(3, len(apart))
+    return np.asarray(np.nanmedian(np.where(known, apart, 0.0), axis=0))
+
+
+def settings(noise: FloatArray) -> IntArray:
+    """Return the number of each pair's setting, the quietest first.
+
+    noise: float array (N, 3); log of the noise's deviation in each channel, of what one noise of
+      all would have at the same levels; NaN where a pair shows none. Settings are what a gap lies
+      between in some channel; where there is none, as of a camera that chooses any ISO, they are
+      cut into parts that differ little.
+    """
+    noise = noise[:, np.isfinite(noise).any(axis=0)]  # of channels that show any
+    known = np.flatnonzero(np.isfinite(noise).all(axis=1))
+    if not noise.size or not len(known):
+        return np.zeros(len(noise), np.int64)
+    parts = sorted(_parts(noise, known), key=lambda part: float(np.median(noise[part])))
+    groups = np.full(len(noise), np.argmax([len(part) for part in parts]))
+    for number, part in enumerate(parts):
+        groups[part] = number
+    return groups  # pairs that show nothing are of the commonest one
+
+
+def _parts(noise: FloatArray, here: IntArray) -> list[IntArray]:
+    if len(here) < 2 * _FEWEST:
+        return [here]
+    order = here[np.argsort(noise[here], axis=0, kind="stable").T]  # (3, N)
+    sorted_noise = np.sort(noise[here], axis=0).T
+    gaps = np.diff(sorted_noise[:, _FEWEST - 1 : len(here) - _FEWEST + 1])
+    channel, place = divmod(int(gaps.argmax()), gaps.shape[1])
+    if gaps.max() <= _GAP:
+        channel = int(np.ptp(sorted_noise, axis=1).argmax())
+        if np.ptp(sorted_noise[channel]) <= _WIDEST:
+            return [here]
+        place = int(gaps[channel].argmax())
+    cut = place + _FEWEST
+    return _parts(noise, order[channel, :cut]) + _parts(noise, order[channel, cut:])

@@ -13,17 +13,29 @@ from PIL import Image
 
 from ...errors import ConfigError, SourceError
 from ...progress import Progress, Silent
-from ..analysis.contact_sheet import sheet, tiles_of
 from ..kernels.arrays import FloatArray
+from ..measures.columns import BANKS
+from ..measures.comparison import CHANCE, TELLS, Group, Realism, compare_groups
+from ..measures.contact_sheet import sheet, tiles_of
+from ..measures.pair_files import PairFiles
+from ..measures.realism import compare_with_recipe
+from ..measures.residuals import Residual, paired_residuals, residual_lines
+from ..measures.two_sample import FEWEST, require_classifier
 from ..models import draw, render
-from ..realism.banks import BANKS
-from ..realism.comparison import CHANCE, TELLS, Group, Realism, compare_groups
-from ..realism.realism import compare_with_recipe
-from ..realism.residuals import Residual, paired_residuals, residual_lines
-from ..realism.samples import TestedLow
-from ..realism.two_sample import FEWEST, require_classifier
 from ..recipes.load import Recipe, recipe_of
-from .calibrate import adjust_form, adjust_noise, adjust_tone, curve_of, initial_values, loudness
+from .calibrate import (
+    TAIL_STEPS,
+    adjust_form,
+    adjust_noise,
+    adjust_tone,
+    curve_of,
+    initial_values,
+    loudness,
+    settings,
+    tail_slopes,
+    tail_step,
+    with_tail,
+)
 from .columns import Shared, column_indices, recipe_of_columns
 from .fitted_recipe import (
     brightness,
@@ -33,10 +45,7 @@ from .fitted_recipe import (
     table_values,
 )
 from .light import light_of_pairs
-from .measure import PairMeasures, measure_pairs
-from .pairs import Pair, read_pairs
-from .settings import settings
-from .tail import TAIL_STEPS, tail_slopes, tail_step, with_tail
+from .pairs import Pair, PairMeasures, measure_pairs, read_pairs
 
 _ROUNDS, _JPEG_ROUNDS = 6, 8
 _PASSES = 4  # over the pairs beside those: real ones, residuals, the recipe beside real
@@ -265,7 +274,7 @@ def _told(
     them.
     """
     if pairs[0].known:
-        lows = [TestedLow(pair.key, pair.files[1], pair.files[0]) for pair in pairs]
+        lows = [PairFiles(pair.key, pair.files[1], pair.files[0]) for pair in pairs]
         return compare_with_recipe(lows, recipe, workers, at)
     other = measure_pairs(pairs, None, recipe, 0, workers, at)
     scenes = np.arange(len(pairs))

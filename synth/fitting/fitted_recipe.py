@@ -11,6 +11,7 @@ from ..camera.illumination import cell_luminance
 from ..kernels.arrays import FloatArray, IntArray, Pixels
 from ..kernels.curves import toe_of
 from ..kernels.illumination import stops_above_grey
+from .calibrate import width
 from .columns import (
     COLUMNS,
     Shared,
@@ -20,7 +21,6 @@ from .columns import (
     is_uneven,
     recipe_values,
 )
-from .tail import width
 
 _DIGITS = 4
 _SHRUNK = 0.01  # of correlations: those of fewer pairs than columns stay positive when rounded

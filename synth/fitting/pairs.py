@@ -1,20 +1,31 @@
-"""Real pairs to fit to; lows without normals get a brightened, denoised stand-in."""
+"""Real pairs to fit to, and what is measured of them, and of lows simulated from their normals.
+
+Lows without normals get a brightened, denoised stand-in.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
 
+from ...engines.engine import Counted
+from ...engines.local import local_engine
 from ...errors import SourceError
 from ...manifests.images.decode import read_rgb
 from ...manifests.images.jpeg_file import jpeg_quality
 from ...manifests.sources.folders import image_pairs
 from ...storage.untrusted import read_regular
-from ..analysis.all_statistics import middle
-from ..analysis.wrong_pairs import (
+from ..kernels.arrays import FloatArray, FloatImage, Pixels
+from ..kernels.curves import LEVEL_LIGHT, LUMINANCE, linear_to_srgb
+from ..kernels.degradations.jpeg import COSINES, quantisers
+from ..kernels.degradations.jpeg import SIDE as BLOCK
+from ..measures.columns import all_statistics, middle
+from ..measures.pair_files import each_pair
+from ..measures.wrong_pairs import (
     BRIGHTER,
     WAY_OUT,
     brighter,
@@ -23,10 +34,10 @@ from ..analysis.wrong_pairs import (
     mismatch,
     mismatch_line,
 )
-from ..kernels.arrays import FloatImage, Pixels
-from ..kernels.curves import LEVEL_LIGHT, LUMINANCE, linear_to_srgb
-from ..kernels.degradations.jpeg import COSINES, quantisers
-from ..kernels.degradations.jpeg import SIDE as BLOCK
+from ..models import draw, render
+from ..recipes.load import Recipe
+from .columns import Shared, recipe_of_columns
+from .tone import tone_levels
 
 MOST = 200
 """Pairs that are read."""
@@ -195,3 +206,65 @@ def _first(luma: FloatImage) -> int:
     steps = np.abs(np.diff(luma, axis=1)).mean(axis=0)
     whole = len(steps) // BLOCK * BLOCK
     return (int(steps[:whole].reshape(-1, BLOCK).mean(axis=0).argmax()) + 1) % BLOCK
+
+
+@dataclass(frozen=True)
+class PairMeasures:
+    """Measures of N pairs.
+
+    rows: `all_statistics` of each.
+    tone: float array (N, 3, 8); `tone_levels` of each, NaN without a real normal.
+    """
+
+    rows: list[dict[str, float]]
+    tone: FloatArray
+
+    def __getitem__(self, name: str) -> FloatArray:
+        """Return a statistic of all pairs (N)."""
+        return np.array([row[name] for row in self.rows])
+
+
+def measure_pairs(
+    pairs: Sequence[Pair],
+    shared: Shared | None,
+    made_by: FloatArray | Recipe | None,
+    seed: int,
+    workers: int | None,
+    at: Counted,
+) -> PairMeasures:
+    """Measure real pairs, or lows simulated from their normals.
+
+    shared: what pairs share. made_by: parameters (N, C), which need it, or a recipe that they are
+    drawn from.
+    """
+    lows = [
+        _Low(pair, shared, made_by[i] if isinstance(made_by, np.ndarray) else made_by, seed)
+        for i, pair in enumerate(pairs)
+    ]
+    found = each_pair(_measured, lows, local_engine(workers), at)
+    kept = [one for one in found if not isinstance(one, str)]
+    return PairMeasures([row for row, _ in kept], np.array([tone for _, tone in kept]))
+
+
+@dataclass(frozen=True)
+class _Low:
+    """A pair's low, or what is made of its normal."""
+
+    pair: Pair
+    shared: Shared | None
+    made_by: FloatArray | Recipe | None
+    seed: int
+
+    def read(self) -> tuple[Pixels, Pixels]:
+        recipe = self.made_by
+        if recipe is None:
+            return self.pair.low, self.pair.normal
+        if isinstance(recipe, np.ndarray):
+            assert self.shared is not None
+            recipe = recipe_of_columns(recipe, self.shared)
+        return render(self.pair.normal, draw(recipe, self.seed, self.pair.key)), self.pair.normal
+
+
+def _measured(one: _Low, low: Pixels, normal: Pixels) -> tuple[dict[str, float], FloatArray]:
+    tone = tone_levels(low, normal) if one.pair.known else np.full((3, 8), np.nan)
+    return all_statistics(low, normal), tone

@@ -5,9 +5,9 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from ..analysis.pair_statistics import flattest
 from ..kernels.arrays import FloatArray, Pixels
 from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, toe_of
+from ..measures.pair_statistics import flattest
 
 _BINS = (0, 3), (12, 20), (27, 38), (56, 72), (116, 140), (180, 204), (230, 242), (252, 256)
 """Levels of the normal, smoothed, that count as those of `CURVE_LEVELS`."""

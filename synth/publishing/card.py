@@ -15,8 +15,9 @@ from ...manifests.sets.info import SetInfo
 from ...manifests.sets.layouts.layout import split_of, unit_number
 from ...manifests.sets.receipts import UnitFile
 from ...manifests.sets.sample import LOW, NORMAL
-from ..analysis.pair_statistics import LABELS, percentile_text, reference_statistics, summary
 from ..building.readme import block, code, escape_markdown, front_matter
+from ..measures.columns import statistic_rows
+from ..measures.pair_statistics import LABELS, percentile_text, reference_statistics, summary
 
 _SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
 _TERMS = {
@@ -133,18 +134,13 @@ gloam rebuild FOLDER SET --source KIND=PATH ...     # the same bytes, of your co
 
 def _table(rows: list[dict[str, float]]) -> str:
     references = reference_statistics()
+    tables = [summary(rows), *references.values()]
     lines = [
-        f"| | this set | {' | '.join(references)} |",
-        f"| --- {'| --- ' * (1 + len(references))}|",
+        f"| | {' | '.join(['this set', *references])} |",
+        f"| --- {'| --- ' * len(tables)}|",
     ]
-    table = summary(rows)
-    for name in LABELS:
-        if name not in table:
-            continue
-        columns = (table, *references.values())
-        cells = [percentile_text(column.get(name)) for column in columns]
-        lines.append(f"| {LABELS[name]} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    found = statistic_rows(tables, LABELS, percentile_text)
+    return "\n".join([*lines, *(f"| {label} | {' | '.join(cells)} |" for label, cells in found)])
 
 
 _CROISSANT = (

@@ -31,14 +31,14 @@ from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, sha256_file
 from ...storage.stores import as_path
 from ...storage.untrusted import opened, shown
-from ..analysis.contact_sheet import Tile, describe_draw, sheet, tiles_of
-from ..analysis.set_statistics import measure_set
 from ..building.draw_columns import draw_fields, with_all_columns
 from ..building.make_unit import draw_of, pairs_with_lows
 from ..building.planning import parquet_bytes
 from ..building.readme import HUB_SPLITS as _SPLITS
 from ..building.readme import bibtex, code, config_of, sample_features
 from ..camera.recipe import CameraRecipe
+from ..measures.contact_sheet import Tile, describe_draw, sheet, tiles_of
+from ..measures.set_statistics import measure_set
 from ..models import form_of
 from ..recipes.load import recorded_recipe
 from ..recipes.mixture_recipe import single_recipes

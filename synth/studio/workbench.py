@@ -20,11 +20,11 @@ from ...manifests.config import parse_yaml
 from ...manifests.images.header import read_header
 from ...manifests.images.normals import load_normal
 from ...storage.atomic import write_bytes
-from ..analysis.contact_sheet import brighten, say_refused
-from ..analysis.pair_statistics import LABELS, pair_statistics, reference_statistics
 from ..camera.calibrated_sensors import camera_names, iso_range
 from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
+from ..measures.contact_sheet import brighten, say_refused
+from ..measures.pair_statistics import LABELS, pair_statistics, reference_statistics
 from ..models import component_of, draw, low_maker, render
 from ..parameters.schema import WHOLE, Each, OneOf, Section, Within
 from ..recipes.annotated import annotated_yaml

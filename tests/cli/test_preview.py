@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gloam.synth.analysis.contact_sheet import describe_draw
+from gloam.synth.measures.contact_sheet import describe_draw
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
 

@@ -446,9 +446,9 @@ def attack(root: Path, out: Path) -> Iterator[tuple[str, str]]:
     from gloam.manifests.sets.problems import verify_set
     from gloam.manifests.sets.stage import stage
     from gloam.storage.stores import in_store
-    from gloam.synth.analysis.set_statistics import measure_set
     from gloam.synth.building.deep_verify import recheck_set
     from gloam.synth.building.regenerate import regenerate
+    from gloam.synth.measures.set_statistics import measure_set
     from gloam.synth.publishing.publish import publish
     from gloam.synth.publishing.rebuild import rebuild
 

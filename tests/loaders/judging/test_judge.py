@@ -21,11 +21,10 @@ from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 from gloam import judge
 from gloam.errors import ConfigError, SourceError
 from gloam.loaders.judging import metrics
-from gloam.loaders.judging.intervals import interval
 from gloam.loaders.judging.judge import COLUMNS
 from gloam.loaders.judging.page import render_page
 from gloam.loaders.judging.perceptual import perceptual_measures
-from gloam.loaders.judging.results import Judged
+from gloam.loaders.judging.results import Judged, interval
 from gloam.manifests.images.normals import encode
 
 from ...browser import NEEDED, Watched, accessible, browser

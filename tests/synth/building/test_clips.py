@@ -11,10 +11,10 @@ from click.testing import CliRunner
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import ConfigError, SetError
-from gloam.synth.analysis.pair_statistics import clip_statistics
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import regenerate
 from gloam.synth.clips import frame_draw, frame_names, frames_of, render_clip
+from gloam.synth.measures.pair_statistics import clip_statistics
 from gloam.synth.models import draw, parse_draw, render
 from gloam.synth.recipes.load import load_recipe
 

@@ -14,10 +14,10 @@ import gloam
 from gloam.engines.local import LocalEngine
 from gloam.errors import SetError
 from gloam.manifests.sets.layouts.shard_tar import shard_path
-from gloam.synth.analysis.set_statistics import measure_set
 from gloam.synth.building import LOADED, WARM
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import regenerate
+from gloam.synth.measures.set_statistics import measure_set
 from gloam.synth.renderers import pixels_of
 
 

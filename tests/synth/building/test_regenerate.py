@@ -22,13 +22,13 @@ from gloam.manifests.sets.pair_set import open_set
 from gloam.manifests.sets.problems import verify_set
 from gloam.manifests.sets.receipts import read_receipt, receipt_path
 from gloam.manifests.sources import Source
-from gloam.synth.analysis.set_statistics import measure_set
 from gloam.synth.building.build import build_request
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import regenerate
 from gloam.synth.building.request import OutputOptions, Request
+from gloam.synth.measures.report import set_subject
+from gloam.synth.measures.set_statistics import measure_set
 from gloam.synth.recipes.load import load_recipe
-from gloam.synth.reporting.report import set_subject
 
 from ...trees import files_of
 

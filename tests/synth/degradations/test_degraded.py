@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloam.synth.analysis.photon_transfer import transfer_points
 from gloam.synth.clips import render_clip
 from gloam.synth.degradations.draw import JpegSetting, jpeg
 from gloam.synth.degradations.point_spread import SpreadSetting, spread
 from gloam.synth.kernels.arrays import Window
+from gloam.synth.measures.photon_transfer import transfer_points
 from gloam.synth.models import draw, draw_many, draw_table, parse_draw, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 from gloam.synth.render.plan import plan_batch

@@ -16,9 +16,8 @@ from PIL import Image
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import SourceError
-from gloam.synth.analysis.noise_statistics import NOISE_LABELS
 from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.fitting.calibrate import adjust_noise, tone_in, with_tone
+from gloam.synth.fitting.calibrate import adjust_noise, settings, tone_in, with_tone
 from gloam.synth.fitting.columns import (
     CHANNELS,
     COLUMNS,
@@ -36,11 +35,10 @@ from gloam.synth.fitting.fitted_recipe import (
     distribution_values,
     table_values,
 )
-from gloam.synth.fitting.measure import PairMeasures
-from gloam.synth.fitting.pairs import read_pairs
-from gloam.synth.fitting.settings import settings
+from gloam.synth.fitting.pairs import PairMeasures, read_pairs
 from gloam.synth.fitting.tone import filled, light_of_levels, tone_levels
 from gloam.synth.kernels.curves import LEVEL_LIGHT
+from gloam.synth.measures.noise_statistics import NOISE_LABELS
 from gloam.synth.models import draw, render
 from gloam.synth.recipes import load
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import gloam
 from gloam.errors import ConfigError, GloamWarning
-from gloam.synth.analysis.set_statistics import measure_set
 from gloam.synth.draws.table import DrawTable, table_of_records
+from gloam.synth.measures.set_statistics import measure_set
 from gloam.synth.models import component_of, draw, draw_table, render
 from gloam.synth.parameters.distributions import Constant
 from gloam.synth.recipes.annotated import annotated_yaml

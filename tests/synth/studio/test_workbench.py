@@ -12,7 +12,7 @@ from PIL import Image
 
 import gloam
 from gloam.errors import ConfigError, GloamWarning, ImageRefused, SourceError
-from gloam.synth.analysis.contact_sheet import read_photographs
+from gloam.synth.measures.contact_sheet import read_photographs
 from gloam.synth.parameters.distributions import Distribution
 from gloam.synth.recipes.load import load_recipe, recipe_of, shipped_recipes
 from gloam.synth.recipes.mixture_recipe import MixtureRecipe

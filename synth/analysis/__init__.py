@@ -1,1 +1,0 @@
-"""Looking at lows: statistics, photon transfer, contact sheets."""

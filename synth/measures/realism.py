@@ -1,0 +1,205 @@
+"""`gloam.realism`: test how well a classifier tells lows of two folders apart, and by what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import ConfigError, SourceError
+from ...progress import Progress, Silent
+from ...storage.untrusted import whole
+from ..kernels.arrays import IntArray
+from ..recipes.load import Recipe, load_recipe
+from .comparison import Group, Realism, compare_groups
+from .features import MeasuredLow, assign_scenes, easiest, measure_lows
+from .pair_files import PairFiles, pairs_of_folders
+from .protocols import PROTOCOLS, protocol_figures
+from .residuals import paired_residuals
+from .two_sample import require_classifier
+from .wrong_pairs import refuse_swapped
+
+_EQUAL = 0.25  # EV between lows and normals that are as bright
+
+
+def realism(
+    lows: Path | str,
+    normals: Path | str | None = None,
+    *,
+    recipe: Recipe | str | None = None,
+    overrides: Iterable[str] = (),
+    against: Path | str | None = None,
+    photos: Path | str | None = None,
+    protocol: str | Iterable[str] = (),
+    pairs: int = 200,
+    seed: int = 0,
+    brighter_lows: bool = False,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Realism:
+    """Say how well a recipe's lows, or those of a folder, can be told from real ones.
+
+    A classifier (gradient boosting) learns to tell them by features of noise, of tone, and of
+    random filters, on two thirds of the scenes, and tells those of the last third. What it tells
+    rises with the pairs that it learns from; of pairs, residuals show more with fewer.
+
+    Parameters
+    ----------
+    lows : Path or str
+        A folder of real lows.
+    normals : Path or str, optional
+        Their normals: equal names but for the suffix. The recipe darkens these.
+    recipe : Recipe or str, optional
+        A name, a YAML file, or a loaded recipe.
+    overrides : iterable of str
+        Single values of the recipe to change, such as `camera.iso=3200`.
+    against : Path or str, optional
+        In place of a recipe: a folder of lows; with `normals`, of those (equal names).
+    photos : Path or str, optional
+        Without normals: ordinary photographs for the recipe to darken, as like the scenes as can
+        be had.
+    protocol : str or iterable of str
+        Figures of pairs as papers on noise synthesis give them: "noiseflow", "naflow", "nmflow",
+        "akld" or "gans"; see `gloam.synth.measures.protocols`.
+    pairs : int
+        At most so many are compared, evenly spread; at least 12.
+    seed : int
+        Random seed of the recipe's draws; the control has the next one.
+    brighter_lows : bool
+        Take lows that are brighter than their normals, as over-exposed ones are.
+    workers, progress
+        See `gloam.build`; all cores and no bars by default. Progress counts lows measured.
+
+    Raises
+    ------
+    gloam.errors.ConfigError
+        When scikit-learn is missing, the recipe is wrong, or there are too few scenes.
+    gloam.errors.SourceError
+        When images are missing or have no partner. Damaged ones are passed over and named.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> gloam.realism("nowhere", recipe="even", photos="photos")
+    Traceback (most recent call last):
+    ...
+    gloam.errors.SourceError: nowhere: not a folder
+    """
+    require_classifier()
+    shown, seed, overrides = progress or Silent(), whole("seed", seed), tuple(overrides)
+    shown.stage("measuring pairs", None)
+    lows = Path(lows)
+    normals, against, photos = (
+        None if path is None else Path(path) for path in (normals, against, photos)
+    )
+    protocols = (protocol,) if isinstance(protocol, str) else tuple(protocol)
+    if unknown := [one for one in protocols if one not in PROTOCOLS]:
+        raise ConfigError(f"protocol {unknown[0]}: there are {', '.join(PROTOCOLS)}")
+    if protocols and normals is None:
+        raise ConfigError("--protocol compares noise of pairs: name the folder of the normals, too")
+    if against is not None:
+        more = {"--recipe": recipe, "--set": overrides or None, "--photos": photos}
+        if given := [option for option, value in more.items() if value is not None]:
+            raise ConfigError(
+                f"--against {against}: its lows are compared as they are; leave out"
+                f" {' and '.join(given)}, or --against"
+            )
+    elif recipe is None:
+        raise ConfigError(
+            "what to tell from real lows: give a recipe, or a folder of lows: --against"
+        )
+    elif normals is not None and photos is not None:
+        raise ConfigError(
+            f"{normals} and --photos {photos}: a recipe darkens the normals, or photographs where"
+            " there are none; leave out one of the two"
+        )
+    elif normals is None and photos is None:
+        raise ConfigError(
+            f"{lows}: name the folder of their normals, or photographs to darken (--photos)"
+        )
+    real, control = pairs_of_folders(lows, normals, pairs), list[PairFiles]()
+    if against is not None:
+        name, other = str(against), pairs_of_folders(against, normals, pairs)
+    else:
+        loaded = load_recipe(recipe or "", overrides)
+        name = loaded.name or "the recipe"
+        of = real if photos is None else pairs_of_folders(photos, None, pairs)
+        other, control = (
+            [one.darkened(loaded, number) for one in of] for number in (seed, seed + 1)
+        )
+    measured = iter(measure_lows([*real, *other, *control], workers, shown.at))
+    damaged: dict[str, None] = {}
+    groups, parts = list[list[PairFiles]](), list[list[MeasuredLow]]()
+    for group in (real, other, control):
+        own = list(zip(group, measured, strict=False))
+        damaged |= dict.fromkeys(one for _, one in own if isinstance(one, str))
+        both = [(sample, one) for sample, one in own if not isinstance(one, str)]
+        if group and not both:
+            raise SourceError(next(iter(damaged)))
+        groups.append([sample for sample, _ in both])
+        parts.append([one for _, one in both])
+    if normals is not None and not brighter_lows:
+        means = [(one.row["mean"], one.row["normal_mean"]) for one in parts[0]]
+        refuse_swapped(lows, means, [one.low for one in groups[0]])
+    names = [[one.key for one in group] for group in groups]
+    if photos is not None:  # names of the lows say nothing of the photographs'
+        names[0] = [f"{lows}/{key}" for key in names[0]]
+    scenes = assign_scenes(parts, names)
+    first, second, third = (_group(*one) for one in zip(parts, scenes, strict=True))
+    made = replace(
+        compare_groups(name, first, second, third if control else None),
+        patches=easiest((groups[0], groups[1]), (parts[0], parts[1]), (scenes[0], scenes[1])),
+        damaged=list(damaged),
+    )
+    mine = {one.normal: i for i, one in enumerate(groups[1])}
+    same = [(i, mine[one.normal]) for i, one in enumerate(groups[0]) if one.normal in mine]
+    if normals is None or not same:
+        return made
+    rows = [parts[0][i].row for i, _ in same], [parts[1][i].row for _, i in same]
+    exposures = np.nan_to_num([row["exposure_ev"] for row in rows[0]], nan=1.0)  # of black lows
+    equal = bool(abs(np.median(exposures)) < _EQUAL)
+    figures = {}
+    if protocols:
+        shown.stage("noise as papers compare it", len(same))
+        twins = {one.normal: one for one in groups[2]}
+        lows_of = ((groups[0][i], groups[1][k]) for i, k in same)
+        alike = [(one, two, twins.get(one.normal)) for one, two in lows_of]
+        figures = protocol_figures(protocols, alike, equal=equal, workers=workers, at=shown.at)
+    return replace(made, residuals=paired_residuals(*rows), equal=equal, protocols=figures)
+
+
+def compare_with_recipe(
+    real: Sequence[PairFiles],
+    recipe: Recipe,
+    workers: int | None,
+    at: Callable[[int], None],
+) -> Realism:
+    """Say how well a recipe's lows are told from real ones: figures of `realism`, seed 0.
+
+    Without random filters and patches.
+
+    Raises what `realism` does.
+    """
+    both = [*real, *(one.darkened(recipe, 0) for one in real)]
+    found = measure_lows(both, workers, at, statistics_alone=True)
+    if damaged := [one for one in found if isinstance(one, str)]:
+        raise SourceError(damaged[0])
+    kept = [one for one in found if not isinstance(one, str)]
+    first, other = kept[: len(real)], kept[len(real) :]
+    names = [one.key for one in real]
+    scenes = assign_scenes((first, other), (names, names))
+    groups = _group(first, scenes[0]), _group(other, scenes[1])
+    return compare_groups(recipe.name or "the recipe", *groups)
+
+
+def _group(found: Sequence[MeasuredLow], scenes: IntArray) -> Group:
+    filters = np.array([one.filters for one in found], np.float64)
+    tiles = [one.tiles for one in found]
+    return Group(
+        [one.row for one in found],
+        scenes,
+        tiles if all(tiles) else (),
+        filters if filters.size else None,
+    )

@@ -1,1 +1,0 @@
-"""A set, or folders of real pairs, as one page to look at."""
