@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from ..errors import ImageRefused, Reason
 from ..manifests.sets.sample import LOW, NORMAL, Sample
-from .draws.record import CameraDraw
+from .draws.record import CameraDraw, exposure_change
 from .input_images import decode_image
 from .kernels.arrays import Pixels, Window
 from .kernels.numbers.random_bits import frame_seed
@@ -73,7 +73,7 @@ def frame_draw(drawn: Draw, number: int) -> Draw:
         return drawn
     seed = frame_seed(drawn.pixel_seed, number)
     if isinstance(drawn, CameraDraw) and drawn.video is not None:
-        ev = drawn.exposure.ev + drawn.video.ev(number)
+        ev = drawn.exposure.ev + exposure_change(drawn.video, number)
         return drawn.changed({"pixel_seed": seed, "exposure.ev": ev})
     return drawn.changed({"pixel_seed": seed})
 

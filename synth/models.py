@@ -12,10 +12,8 @@ import numpy as np
 
 from ..storage.untrusted import whole
 from .camera.recipe import CameraRecipe
-from .draws.camera import draw_camera
-from .draws.checks import check_camera
-from .draws.record import CameraDraw
-from .draws.sensors import forget_unused
+from .draws.camera import draw_camera, forget_unused
+from .draws.record import CameraDraw, check_camera
 from .draws.table import DrawTable, concat, table_of, table_of_records
 from .input_images import image_of
 from .kernels.arrays import IntArray, Pixels, Window

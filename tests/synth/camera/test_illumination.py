@@ -11,12 +11,13 @@ from gloam.synth.camera.illumination import (
     field_ev,
     illumination_rows,
 )
-from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.draws.record import GridDraw, LightsDraw, PoolsDraw, SceneLightDraw
+from gloam.synth.camera.recipe import CameraRecipe, LightsSection
+from gloam.synth.draws.record import GridDraw, PoolsDraw, SceneLightDraw
 from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.curves import srgb_to_linear
 from gloam.synth.kernels.exposure import GUIDES
 from gloam.synth.models import draw, render
+from gloam.synth.parameters.drawing import record_of
 from gloam.synth.recipes.load import load_recipe
 from gloam.synth.render.kernel_args import kernel_args
 
@@ -34,7 +35,7 @@ def bare(changes) -> Field:
 
 def one_light(place, radius):
     """A field that is one pool of light."""
-    light = LightsDraw(
+    light = record_of(LightsSection)(
         count=1, place=(place,), ev=(3.0,), radius=(radius,), falloff=(2.0,), warmth_ev=(0.0,)
     )
     return bare({"illumination.lights": light})

@@ -10,9 +10,8 @@ import pytest
 
 from gloam.loaders.augment import CropFlip
 from gloam.synth.clips import render_clip
-from gloam.synth.draws.clips import frame_table
 from gloam.synth.draws.record import CameraDraw
-from gloam.synth.draws.table import table_of_records
+from gloam.synth.draws.table import frame_table, table_of_records
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.kernels.batch import chroma_steps as chroma
 from gloam.synth.kernels.batch import degradation_steps as degraded
