@@ -23,10 +23,9 @@ from .power_law_model import PowerLawDraw, PowerLawRecipe, draw_power_law, rende
 from .recipes.load import DEFAULT, Recipe, load_recipe
 from .recipes.mixture_recipe import MixtureRecipe, Single, single_recipes
 from .recipes.overrides import Overrides
-from .render.kernel_args import kernel_args
 from .render.maps import Floats, camera_maps, power_law_maps
+from .render.on_cpu import kernel_args, render_window
 from .render.self_test import check_once
-from .render.window import render_window
 
 Draw = CameraDraw | PowerLawDraw
 

@@ -15,9 +15,9 @@ from .degradations.draw import HALVED, JpegSetting, finish_degradations, jpeg
 from .degradations.recipe import LastDegradations
 from .kernels.arrays import FloatArray, Pixels, Window, check_normal, check_window, read_only
 from .kernels.curves import encode_table, srgb_to_linear
-from .kernels.numbers.poisson_table import poisson_alias_table
 from .kernels.numbers.quantiles import normal_quantile, scaled
 from .kernels.numbers.random_bits import pixel_seed
+from .kernels.numbers.shot_and_read_noise import poisson_alias_table
 from .kernels.power_law import EncodedNoise, add_noise, round_levels, through_mosaic
 from .parameters.distributions import Distribution
 from .parameters.drawing import draw_section, record_of

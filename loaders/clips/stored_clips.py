@@ -35,8 +35,7 @@ from ...manifests.sources.containers import read
 from ...synth.clips import frame_name
 from ...synth.input_images import decode_image
 from ...synth.kernels.arrays import Pixels
-from ...synth.kernels.png.decode import decode_pngs, png_size
-from ...synth.kernels.png.file import SIGNATURE
+from ...synth.kernels.png.file import SIGNATURE, decode_pngs, png_size
 from ..index import Contents, contents_of, contents_of_set
 from ..stored_pairs import StoredPair, read_extent, read_together, undecodable
 

@@ -18,8 +18,8 @@ from ..camera.calibrated_sensors import (
 )
 from ..camera.recipe import CameraRecipe
 from ..degradations.draw import finish_degradations
+from ..kernels.numbers.elementary import rounded_sums
 from ..kernels.numbers.library import log
-from ..kernels.numbers.sums import rounded_sums
 from ..parameters.distributions import STANDARD, UNIT, Constant
 from ..parameters.drawing import draw_section
 from ..parameters.keyed_columns import Columns, KeyedColumns, Ragged

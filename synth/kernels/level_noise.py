@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .arrays import f32, i32, u32
 from .compiling.compile import kernel, scalar
 from .develop import ENCODE_CELLS, TOP
 from .exposure import transformed
-from .types import f32, i32, u32
 
 ROUNDING = f32(1 / 12)
 """Variance of rounding to whole numbers."""

@@ -25,6 +25,7 @@ from ..kernels.demosaic import BILINEAR, BORDER, MALVAR
 from ..kernels.develop import ENCODE_CELLS
 from ..kernels.level_noise import LIGHTS, ROUNDING, Curve, fill_levels
 from ..power_law_model import PowerLawDraw, curve_table
+from .on_cpu import cut
 from .plan import (
     Allocate,
     BatchPlan,
@@ -36,7 +37,6 @@ from .plan import (
     upload_tables,
 )
 from .site_noise import demosaic_weights, scatter_weights, site_noise
-from .window import cut
 
 Floats = npt.NDArray[np.float32]
 _NODES, _FAR, _TAIL_NODES = 16, 4.2, 6
@@ -281,7 +281,7 @@ def power_law_maps(
 
 
 def _as_rounded(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return levels of the encoding table; see `kernels.batch.level_steps.level_step`."""
+    """Return levels of the encoding table; see `kernels.batch.noise_steps.level_step`."""
     table = np.rint(levels)
     steps = np.flatnonzero(np.diff(table))
     places = [0, *(steps + 0.5), len(levels) - 1]

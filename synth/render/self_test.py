@@ -24,10 +24,9 @@ from ..draws.camera import draw_camera
 from ..draws.table import DrawTable, table_of
 from ..kernels.arrays import Pixels
 from ..kernels.compiling.cache_folders import places
-from ..kernels.multiply_add import is_joined
+from ..kernels.numbers.elementary import is_joined
 from ..parameters.keyed_columns import KeyedColumns
-from .kernel_args import kernel_args
-from .window import render_window
+from .on_cpu import kernel_args, render_window
 
 Render = Callable[[Sequence[Pixels], DrawTable], list[Pixels]]
 RECIPES: tuple[dict[str, Any], ...] = (

@@ -19,7 +19,7 @@ from gloam.synth.kernels.exposure import GUIDES
 from gloam.synth.models import draw, render
 from gloam.synth.parameters.drawing import record_of
 from gloam.synth.recipes.load import load_recipe
-from gloam.synth.render.kernel_args import kernel_args
+from gloam.synth.render.on_cpu import kernel_args
 
 from ..overrides import BLOBS
 

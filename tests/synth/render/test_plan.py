@@ -37,8 +37,7 @@ from gloam.synth.kernels.batch.resize_steps import (
     tap_step,
     tap_thread_count,
 )
-from gloam.synth.kernels.resize import flip_normalize, resized
-from gloam.synth.kernels.taps import tap_count
+from gloam.synth.kernels.resize import flip_normalize, resized, tap_count
 from gloam.synth.models import draw, draw_table, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 from gloam.synth.render.plan import lay_out, plan_batch, upload_draws, upload_tables

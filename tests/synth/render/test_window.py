@@ -25,7 +25,7 @@ from gloam.synth.models import darken, draw, render
 from gloam.synth.parameters.drawing import record_of
 from gloam.synth.parameters.schema import OneOf, Within
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
-from gloam.synth.render.kernel_args import KernelArgs, kernel_args
+from gloam.synth.render.on_cpu import KernelArgs, kernel_args
 
 from ..overrides import BLOBS, EVEN_BEFORE, ON_SENSOR, UNMIXED
 
