@@ -200,10 +200,10 @@ def read_regular(path: Path | str, most: int = _MOST_IN_MEMORY) -> bytes:
     return data
 
 
-def read_file(path: Path, most: int = _MOST_IN_MEMORY) -> bytes:
+def read_file(path: Path) -> bytes:
     """Read a whole file of a set; raises SetError when `read_regular` raises."""
     with naming(path):
-        return read_regular(path, most)
+        return read_regular(path)
 
 
 @contextmanager

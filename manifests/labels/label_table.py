@@ -156,7 +156,8 @@ def _annotated(source: Source, paths: list[str], every: list[str]) -> _Known:
     else:
         read = dict(zip(paths, voc.read_voc_labels(source.path, every, paths), strict=True))
         names = {one.name for labels, _ in read.values() for one in labels.marked}
-        classes, left_out = voc.classes_of(names), []
+        classes = list(voc.CLASSES) if names <= set(voc.CLASSES) else sorted(names)
+        left_out = []
     left_out = [*left_out, *(one for _, without in read.values() for one in without)]
     return _Known({path: labels for path, (labels, _) in read.items()}, classes, left_out)
 

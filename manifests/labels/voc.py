@@ -55,11 +55,6 @@ def read_voc_labels(
         )
 
 
-def classes_of(names: set[str]) -> list[str]:
-    """Return the classes in order: VOC's own where all are, else those there are."""
-    return list(CLASSES) if names <= set(CLASSES) else sorted(names)
-
-
 def _read(path: str, entry: Entry, name: str) -> tuple[Labels, list[LeftOut]]:
     """Read an XML file; `name` is the photograph's where another one has the same stem."""
     try:

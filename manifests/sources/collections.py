@@ -24,7 +24,7 @@ from ...storage.stores import as_path
 from ..images.header import SUFFIXES, UNREAD
 from .containers import Entry, Location, escape_path, list_container, read_beside, read_text
 from .folders import HIDDEN, is_hidden
-from .matching import lower_suffix, match, normalize_name, strip_suffix, unmatched_names
+from .matching import lower_suffix, match, normalize_name, strip_suffix
 
 _IMAGENET = re.compile(r"(^|/)(n\d{8}/[^/]+|ILSVRC2012_(val|test)_\d+\.JPEG)$")
 _IAPR = re.compile(r"(^|/)images/\d+/[^/]+\.jpe?g$", re.IGNORECASE)
@@ -264,7 +264,8 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
             f"{len(matches.unclear)} images of the list {listing} are not clear:"
             f" {min(matches.unclear.values())}; give the folder or archive of the one",
         )
-    _refuse_missing(path, listing, wanted, unmatched_names(wanted, matches))
+    missing = [name for name in wanted if name not in matches.found | matches.unclear]
+    _refuse_missing(path, listing, wanted, missing)
     kept = set(matches.found.values())
     return _by_stem(e for name, e in images.items() if name in kept)
 

@@ -103,8 +103,3 @@ def _exposure(data: bytes) -> tuple[float | None, float | None]:
         light = float(tags[_SECONDS]) * float(iso) / 100 / aperture**2
         exposure = math.log2(light) if light > 0 and math.isfinite(light) else None
     return time, exposure
-
-
-def thumbnails(frames: list[Frame]) -> Pixels:
-    """Return the thumbnails of frames, uint8 array (N, 64, 64)."""
-    return np.stack([frame.thumbnail for frame in frames])

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels.arrays import FloatArray
-from .frames import SIDE, Frame, thumbnails
+from .frames import SIDE, Frame
 
 Single = npt.NDArray[np.float32]
 
@@ -113,7 +113,7 @@ def _in_time(members: list[Frame]) -> list[list[Frame]]:
 
 def likeness(frames: list[Frame]) -> FloatArray:
     """Return how alike frames are, array (N, N) of -1 to 1; -1 where too little is to be seen."""
-    levels = thumbnails(frames).astype(np.float32)
+    levels = np.stack([frame.thumbnail for frame in frames]).astype(np.float32)
     shown = ((levels > _SHOWN[0]) & (levels < _SHOWN[1])).astype(np.float32)
     log_light = np.log2((levels / 255) ** 2.2 + _FLOOR)
     fine = np.stack([_fine(own, mask) for own, mask in zip(log_light, shown, strict=True)])
