@@ -61,9 +61,7 @@ def check_backend(given: Mapping[str, Any], backend: str) -> None:
     """
     asked = given.get("backend", "auto")
     if asked not in ("auto", backend):
-        raise LoaderError(
-            f"backend {asked!r}: this loader has backend={backend!r}; take PairLoader"
-        )
+        raise LoaderError(f"backend {asked!r}: this loader's is {backend!r}; take PairLoader")
 
 
 def options_for(

@@ -35,9 +35,7 @@ class Rank:
 
     def __post_init__(self) -> None:
         if not 0 <= whole("rank", self.rank) < whole("world_size", self.world):
-            raise LoaderError(
-                f"rank {self.rank} of {self.world}: must be from 0 to {self.world - 1}"
-            )
+            raise LoaderError(f"rank {self.rank} of {self.world}: must be 0 to {self.world - 1}")
 
     def slice(self, count: int) -> tuple[int, int]:
         """Return the first and one past the last of `count` samples that belong to this rank.

@@ -124,9 +124,7 @@ def canonical_json(value: Any) -> bytes:
 
     Keys are sorted, there are no blanks, and a newline ends it. NaN and infinity are refused.
     """
-    text = json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    )
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return text.encode("ascii") + b"\n"
 
 

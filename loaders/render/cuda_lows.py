@@ -136,7 +136,5 @@ class EpochDraws:
         elif many and isinstance(self._pool, ThreadPoolExecutor):
             self._pool.shutdown(wait=False)
             context = multiprocessing.get_context(prepare_workers([__name__], self._workers))
-            self._pool = ProcessPoolExecutor(
-                self._workers, mp_context=context, initializer=begin_child
-            )
+            self._pool = ProcessPoolExecutor(self._workers, context, begin_child)
         return whole

@@ -76,9 +76,7 @@ class Annotations:
         texts = self._texts(listing)
         if not texts:
             wanted = f"annotations/{listing or 'instances_*'}.json"
-            raise SourceError.at(
-                path, f"has no {wanted}, neither inside nor beside it, so no labels"
-            )
+            raise SourceError.at(path, f"has no {wanted}, neither in nor beside it, so no labels")
         for name, text in texts:
             what = f"{name} is not a COCO annotation file: "
             with naming(path, ValueError, RecursionError, what=what, kind=SourceError):

@@ -90,9 +90,7 @@ def read_all(plan: pa.Table, listed: pa.Table, sources: Sequence[Source]) -> tup
     buffer = io.BytesIO()
     with pq.ParquetWriter(buffer, _SCHEMA.with_metadata(about)) as writer:
         for unit in units:
-            found = [
-                (key, known[source].labels.get(path, Labels())) for *_, key, source, path in unit
-            ]
+            found = [(key, known[name].labels.get(path, Labels())) for *_, key, name, path in unit]
             table = [
                 [key for key, _ in found],
                 [labels.as_json() for _, labels in found],

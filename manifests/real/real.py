@@ -229,15 +229,11 @@ def _trees(root: Path, files: list[str]) -> Iterator[_Tree]:
     for name in files:
         other = path.setdefault(normalize_name(name), str(root / name))
         if other != str(root / name):
-            raise SourceError(
-                f"{root / name}, {other}: have one name, written in two ways; keep one"
-            )
+            raise SourceError(f"{root / name}, {other}: have one name, in two spellings; keep one")
     tops = list(dict.fromkeys(name.partition("/")[0] for name in path if "/" in name))[:_TOPS]
     above = f"{normalize_name(root.name)}/"
     for added, taken in (("", ""), (above, ""), *(("", f"{top}/") for top in tops)):
-        at = {
-            added + name.removeprefix(taken): path[name] for name in path if name.startswith(taken)
-        }
+        at = {added + one.removeprefix(taken): path[one] for one in path if one.startswith(taken)}
         yield _Tree(root, at)
 
 
@@ -266,9 +262,7 @@ def _of_rule(rules: SetRules, rule: Rule, tree: _Tree, said: list[str]) -> list[
         values = set(found.found.values())
         kept = [one for one in kept if _plain(one[key]) in values]
     for key, lists in rule.but.items():
-        others = dict.fromkeys(
-            one for name in lists for one in tree.values(name, rules.lists[name])
-        )
+        others = dict.fromkeys(one for at in lists for one in tree.values(at, rules.lists[at]))
         values = set(_listed(kept, key, list(others)).found.values())
         kept = [one for one in kept if _plain(one[key]) not in values]
     if not kept:
@@ -363,9 +357,7 @@ def _labels(
     if odd and not any(boxes):
         raise SourceError(f"{odd[0]}: expected {labels.line}, nor is any other line so")
     if without:
-        said.append(
-            f"{len(without):,} of {len(boxes):,} images have no labels, such as {without[0]}"
-        )
+        said.append(f"{len(without):,} of {len(boxes):,} images lack labels, such as {without[0]}")
     if odd:
         said.append(f"{len(odd):,} lines of labels are not read, such as {odd[0]}")
     return boxes

@@ -96,9 +96,7 @@ class Task:
 
     def __post_init__(self) -> None:
         if not 0 <= self.index < self.count:
-            raise ConfigError(
-                f"task {self.index} of {self.count}: must be from 0 to {self.count - 1}"
-            )
+            raise ConfigError(f"task {self.index} of {self.count}: must be 0 to {self.count - 1}")
 
 
 def build_request(

@@ -94,7 +94,7 @@ def _recheck_unit(how: Making, unit: Unit) -> tuple[list[Problem], tuple[list[st
             if problem:
                 problems.append(Problem(where, problem, _MEND, Kind.LOW))
     except SetError as error:
-        problems.append(Problem(unit.name, str(error)))
+        problems.append(Problem(*unit.where(error)))
     return problems, bright
 
 

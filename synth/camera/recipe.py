@@ -127,9 +127,7 @@ class Smooth(Section):
 
     beside: ClassVar = {"values": (Floats, ...)}  # in EV, row by row; no cells where there are none
     sigma_ev: Distribution = number((0, 6, "EV"), "standard deviation of the grid's numbers")
-    cells: Distribution = number(
-        (2, MAX_CELLS), "of the grid along each side", default=4.0, whole=True
-    )
+    cells: Distribution = number((2, MAX_CELLS), "of the grid per side", default=4.0, whole=True)
 
 
 class LightsSection(Section):
@@ -176,9 +174,7 @@ class GridSection(Section):
     # In EV, level by level from black to white, row by row.
     beside: ClassVar = {"values": (Floats, ...)}
     sigma_ev: Distribution = number((0, 6, "EV"), "standard deviation of the grid's numbers")
-    cells: Distribution = number(
-        (1, MAX_GRID), "of the grid along each side", default=4.0, whole=True
-    )
+    cells: Distribution = number((1, MAX_GRID), "of the grid per side", default=4.0, whole=True)
     levels: Distribution = number(
         (1, GUIDES),
         "of the grid along luminance; 1 for light that knows places alone",
@@ -370,9 +366,7 @@ class Video(Section):
     """Change of exposure from frame to frame of a clip; the first frame is like a still."""
 
     beside: ClassVar = {"phase": (float, ...)}  # of the flicker, in turns
-    fps: Distribution = number(
-        (1, 1000), "frames a second that a clip was taken with", default=25.0
-    )
+    fps: Distribution = number((1, 1000), "frames a second that a clip was taken at", default=25.0)
     drift_ev: Distribution = number((-4, 4, "EV"), "stops that it gets darker in a second")
     flicker_ev: Distribution = number((0, 2, "EV"), "amplitude of the lamps' flicker, a sine")
     flicker_hz: Distribution = number(
