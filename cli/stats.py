@@ -14,14 +14,7 @@ from ..synth.analysis.photon_transfer import by_sensor, transfer_ratio
 from ..synth.analysis.set_statistics import Measured, read_reference, reference_yaml
 from ..synth.analysis.set_statistics import stats as measure
 from ..synth.analysis.wrong_pairs import damage_line, mismatch_line
-from .common import (
-    EXISTING,
-    brighter_lows_option,
-    json_option,
-    options_of,
-    output_option,
-    paths,
-)
+from .common import EXISTING, brighter_lows_option, json_option, options_of, output_option, paths
 from .workers import working
 
 

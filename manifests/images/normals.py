@@ -48,10 +48,7 @@ class Normal:
 
 
 def load_normal(
-    data: bytes,
-    max_side: int | None = None,
-    max_pixels: int | None = None,
-    decoded: bool = True,
+    data: bytes, max_side: int | None = None, max_pixels: int | None = None, decoded: bool = True
 ) -> Normal:
     """Turn a photograph's bytes into the normal of a pair.
 

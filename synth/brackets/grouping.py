@@ -143,10 +143,7 @@ def _correlation(a: Single, in_a: Single, b: Single, in_b: Single) -> FloatArray
     both = np.maximum(in_a @ in_b.T, 1.0)
     sums = a @ in_b.T, in_a @ b.T
     covariance = a @ b.T - sums[0] * sums[1] / both
-    variances = (
-        (a * a) @ in_b.T - sums[0] ** 2 / both,
-        in_a @ (b * b).T - sums[1] ** 2 / both,
-    )
+    variances = ((a * a) @ in_b.T - sums[0] ** 2 / both, in_a @ (b * b).T - sums[1] ** 2 / both)
     found: FloatArray = covariance / np.sqrt(np.maximum(variances[0] * variances[1], 1e-6))
     found[both < _LEAST_SHOWN * count] = -1.0
     return found

@@ -19,13 +19,7 @@ from ...manifests.sets.pair_set import PairSet
 from ...manifests.sets.problems import Kind, Problem
 from ...manifests.sets.sample import LOW, NORMAL, Sample
 from ...manifests.sets.units import Unit, each_unit
-from ..analysis.wrong_pairs import (
-    MOST_BRIGHTER,
-    MOST_OF_AREA,
-    brighter,
-    brighter_area,
-    brightness,
-)
+from ..analysis.wrong_pairs import MOST_BRIGHTER, MOST_OF_AREA, brighter, brighter_area, brightness
 from ..clips import frame_names, is_clip, named_frames, render_clip
 from ..input_images import decode_image
 from ..kernels.arrays import Pixels

@@ -18,14 +18,7 @@ from . import map_steps as mapping
 from . import noise_steps as noise
 from . import pixel_steps as pixels
 from . import resize_steps as resizing
-from .image_state import (
-    curved_state,
-    next_place,
-    nothing,
-    pixel_state,
-    row_and_column,
-    site_state,
-)
+from .image_state import curved_state, next_place, nothing, pixel_state, row_and_column, site_state
 
 THREADS = 128
 """Threads of a block, which works on one image. Few, so that many registers a thread leave no room
@@ -129,12 +122,7 @@ PIXELS = (
     _over("rows", pixels.row_thread_count, pixels.row_step),
     *(
         _holding(
-            name,
-            state,
-            pixels.quad_thread_count,
-            pixels.quad_step,
-            pixels.quad_levels,
-            REGISTERS,
+            name, state, pixels.quad_thread_count, pixels.quad_step, pixels.quad_levels, REGISTERS
         )
         for name, state in (("quads", pixel_state), ("curved_quads", curved_state))
     ),

@@ -9,16 +9,7 @@ import numpy as np
 
 from ..arrays import i64, u32, u64
 from ..compiling.compile import inlined, kernel, scalar, store_word
-from .huffman import (
-    END,
-    MANY_ZEROS,
-    ORDER,
-    REPEAT,
-    ZEROS,
-    code_lengths,
-    codes_of,
-    count_bytes,
-)
+from .huffman import END, MANY_ZEROS, ORDER, REPEAT, ZEROS, code_lengths, codes_of, count_bytes
 
 LONGEST = 14
 """Bits of a code: four of them and a part of a byte fit a word."""

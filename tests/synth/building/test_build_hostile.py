@@ -244,7 +244,7 @@ def test_nothing_is_written_through_a_link_in_a_folder_named_as_output(
             (root / at).rmdir()
         (root / at).parent.mkdir(parents=True, exist_ok=True)
         (root / at).symlink_to(target)
-        said = "is a link|holds other files|is no export|is no gloam set"
+        said = "is a link|holds other files|is no export|is not a gloam set"
         with pytest.raises(SetError, match=rf"{root}.* ({said})"):
             WRITERS[name](small, root, photographs)
         assert sorted(path.name for path in victim.rglob("*")) == ["folder", "keep"]
