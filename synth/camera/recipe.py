@@ -7,10 +7,10 @@ recipes show` prints it.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, create_model, field_validator, model_validator
 
 from ...manifests.config import InvalidValue
 from ..degradations.recipe import ANGLE, Degradations
@@ -444,61 +444,32 @@ def black_body_tints(kelvin: FloatArray) -> FloatArray:
     return tints / (red + green + blue)[:, None]
 
 
-_OFFSET = number((-8, 8, "levels"), "that black is off by")
-_SHOT = number((0, 64, "levels"), "gain K: variance for each level of light")
-_READ = number((0, 64, "levels"), "standard deviation, without the tail")
-_SHARE = number((0, 0.5), "of the samples that have a tail")
-_TAIL = number((0, 8), "its mean, times the read noise")
-_ROWS = number((0, 2), "times a sample's own deviation")
 _CORRELATION = number((-0.98, 0.98), "between their noise")
 
 
-class Offset(Section):
-    """Error of the black level."""
-
-    red: Distribution = _OFFSET
-    green: Distribution = _OFFSET
-    blue: Distribution = _OFFSET
+def _by_channel(name: str, about: str, each: Any) -> Any:
+    """Return a section of the same parameter of each channel."""
+    fields: Any = dict.fromkeys(("red", "green", "blue"), (Distribution, each))
+    return create_model(name, __base__=Section, __module__=__name__, __doc__=about, **fields)
 
 
-class Shot(Section):
-    """Shot noise, with the skewness of Poisson's."""
-
-    red: Distribution = _SHOT
-    green: Distribution = _SHOT
-    blue: Distribution = _SHOT
-
-
-class Read(Section):
-    """Read noise, Gaussian."""
-
-    red: Distribution = _READ
-    green: Distribution = _READ
-    blue: Distribution = _READ
-
-
-class TailShare(Section):
-    """Share of samples with more read noise, from hot pixels and telegraph noise."""
-
-    red: Distribution = _SHARE
-    green: Distribution = _SHARE
-    blue: Distribution = _SHARE
-
-
-class Tail(Section):
-    """Exponential tail of the read noise: positive, less its mean over all samples."""
-
-    red: Distribution = _TAIL
-    green: Distribution = _TAIL
-    blue: Distribution = _TAIL
-
-
-class RowsSection(Section):
-    """Noise that a row shares."""
-
-    red: Distribution = _ROWS
-    green: Distribution = _ROWS
-    blue: Distribution = _ROWS
+if TYPE_CHECKING:
+    Offset = Shot = Read = TailShare = Tail = RowsSection = Section
+else:
+    _OFFSET = number((-8, 8, "levels"), "that black is off by")
+    Offset = _by_channel("Offset", "Error of the black level.", _OFFSET)
+    _SHOT = number((0, 64, "levels"), "gain K: variance for each level of light")
+    Shot = _by_channel("Shot", "Shot noise, with the skewness of Poisson's.", _SHOT)
+    _READ = number((0, 64, "levels"), "standard deviation, without the tail")
+    Read = _by_channel("Read", "Read noise, Gaussian.", _READ)
+    _SHARE = number((0, 0.5), "of the samples that have a tail")
+    _OF_TAIL = "Share of samples with more read noise, from hot pixels and telegraph noise."
+    TailShare = _by_channel("TailShare", _OF_TAIL, _SHARE)
+    _TAIL = number((0, 8), "its mean, times the read noise")
+    _POSITIVE = "Exponential tail of the read noise: positive, less its mean over all samples."
+    Tail = _by_channel("Tail", _POSITIVE, _TAIL)
+    _ROWS = number((0, 2), "times a sample's own deviation")
+    RowsSection = _by_channel("RowsSection", "Noise that a row shares.", _ROWS)
 
 
 _GRAIN = number((-0.3, 1), "weight of each neighbour's noise, of a sample's own")
