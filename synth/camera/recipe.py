@@ -454,7 +454,12 @@ def _by_channel(name: str, about: str, each: Any) -> Any:
 
 
 if TYPE_CHECKING:
-    Offset = Shot = Read = TailShare = Tail = RowsSection = Section
+    Offset = Section
+    Shot = Section
+    Read = Section
+    TailShare = Section
+    Tail = Section
+    RowsSection = Section
 else:
     _OFFSET = number((-8, 8, "levels"), "that black is off by")
     Offset = _by_channel("Offset", "Error of the black level.", _OFFSET)

@@ -118,7 +118,9 @@ def record_of(section: type[Section], optional: bool = False) -> Any:
         added = next((mark for mark in marks if isinstance(mark, Added)), None)
         within = next((mark for mark in marks if isinstance(mark, Within)), None)
         names = next((mark.names for mark in marks if isinstance(mark, OneOf)), None)
-        default = ... if added is None and not optional else getattr(field.default, "value", None)
+        default: Any = ...
+        if added is not None or optional:
+            default = getattr(field.default, "value", None)
         if isinstance(kind, type) and issubclass(kind, Section):
             own = record_of(kind) if added is None or added.none else record_of(kind, True)
             if added is not None and added.none:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-import numba_cuda
+import numba_cuda  # type: ignore[import-untyped]
 import numpy as np
 from llvmlite import ir
 from numba import cuda, types
