@@ -16,12 +16,8 @@ from ..errors import LoaderError
 from ..storage.untrusted import whole
 from .options import Options
 
-_LOCAL = (
-    "LOCAL_WORLD_SIZE",
-    "SLURM_STEP_TASKS_PER_NODE",
-    "SLURM_TASKS_PER_NODE",
-    "SLURM_NTASKS_PER_NODE",
-)
+_LOCAL = ["LOCAL_WORLD_SIZE"]
+_LOCAL += [f"SLURM_{name}_PER_NODE" for name in ("STEP_TASKS", "TASKS", "NTASKS")]
 _VARIABLES = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
 _MANY_GPUS = 4  # of a host: see `options.ImageOptions.hw_decoder_load`
 

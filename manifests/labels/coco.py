@@ -357,12 +357,8 @@ def write_annotations(
     with atomic_write(path) as handle, TemporaryFile() as rest:
         handle.write(b'{"images":[')
         for index, (row, name, record) in enumerate(records):
-            image = {
-                "id": row,
-                "file_name": name,
-                "width": record["width"],
-                "height": record["height"],
-            }
+            sides = {side: record[side] for side in ("width", "height")}
+            image = {"id": row, "file_name": name, **sides}
             _write(handle, image, index)
             labels = labels_of(record)
             captions = [{"caption": caption} for caption in labels["captions"]]

@@ -79,9 +79,7 @@ def read_all(plan: pa.Table, listed: pa.Table, sources: Sequence[Source]) -> tup
     roles = [CLASS] * any(kind in ("classes", "imagenet") for kind in kinds)
     roles += [BOXES, CLASSES] * any(kind in ("voc", "coco") for kind in kinds) + [MASK] * masks
     about = {"classes": json.dumps(classes), "roles": json.dumps(roles)}
-    left_out = [
-        {"source": source, **one._asdict()} for source in known for one in known[source].left_out
-    ]
+    left_out = [{"source": name, **one._asdict()} for name in known for one in known[name].left_out]
     columns = (plan[name].to_pylist() for name in ("split", "shard", "key", "source", "path"))
     rows = zip(*columns, strict=True)
     units = [list(unit) for _, unit in groupby(rows, lambda row: row[:2])]

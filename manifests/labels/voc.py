@@ -34,9 +34,7 @@ def read_voc_labels(
 
     Raises SourceError when a file cannot be read.
     """
-    entries = {
-        lower_suffix(normalize_name(entry.name)): entry for entry in list_container(as_path(path))
-    }
+    entries = {lower_suffix(normalize_name(one.name)): one for one in list_container(as_path(path))}
     sharing = Counter(strip_suffix(normalize_name(one)) for one in photographs)
     for image in images:
         named = PurePosixPath(normalize_name(image))

@@ -211,11 +211,8 @@ def _of_voc_list(path: str, entries: list[Entry], images: list[Entry], listing: 
         for line in read_text(path, entry).split("\n"):
             name, flag = unicodedata.normalize("NFC", line).strip(), "1"
             fields = name.rsplit(maxsplit=1)
-            if (
-                strip_suffix(folder + name) not in there
-                and len(fields) == 2
-                and fields[1] in _FLAGS
-            ):
+            flagged = len(fields) == 2 and fields[1] in _FLAGS
+            if flagged and strip_suffix(folder + name) not in there:
                 name, flag = fields
             if name and flag == "1":
                 wanted.add(strip_suffix(folder + name))
@@ -245,7 +242,7 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     elif beside := _named(as_path(path).parent / "annotations", f"{listing}.json"):
         text = read_beside(beside)
     else:
-        raise SourceError.at(path, f"has no {ending}, neither inside nor beside it")
+        raise SourceError.at(path, f"has no {ending}, neither in nor beside it")
     try:
         named = [image.get("file_name") for image in json.loads(text)["images"]]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
