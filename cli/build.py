@@ -195,9 +195,7 @@ def _lines(report: Report, request: Request) -> Iterator[str]:
             )
     for source, reasons in report.reasons.items():
         spare = reasons.get(SPARE, 0)
-        refused = [
-            f"{reason} {count:,}" for reason, count in reasons.most_common() if reason != SPARE
-        ]
+        refused = [f"{reason} {n:,}" for reason, n in reasons.most_common() if reason != SPARE]
         if refused:
             yield f"  {source}: refused {', '.join(refused)}"
         if spare:

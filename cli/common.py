@@ -235,9 +235,7 @@ def to_json(found: Any) -> str:
     return json.dumps(found.as_json() if hasattr(found, "as_json") else found, indent=2)
 
 
-json_flag = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON in place of the table."
-)
+json_flag = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of a table.")
 
 
 def json_option(function: Callable[..., tuple[Any, Iterable[str]]]) -> Callable[..., str]:

@@ -78,7 +78,8 @@ class _Lazy(click.Group):
             warnings.simplefilter("always", GloamWarning)
             warnings.showwarning = partial(_show_warning, set())
             kernel_places.announce = _tell_of_compiling
-            threading.excepthook = _show_thread_error
+            # What ends a library's thread, such as a limit; the command says what follows from it.
+            threading.excepthook = lambda args: _say(str(args.exc_value))
             said = super().invoke(context)
             if said:
                 # Names of files, and what sets say of themselves, are others' texts.
@@ -115,11 +116,6 @@ def _tell_of_compiling(gpu: bool = False) -> None:
     click.echo(f"gloam: compiling {what}", err=True)
 
 
-def _show_thread_error(args: threading.ExceptHookArgs) -> None:
-    """Show what ends a library's thread, such as a limit; the command says what follows from it."""
-    click.echo(f"gloam: {visible(args.exc_value)}", err=True)
-
-
 def _show_warning(
     shown: set[str], message: Warning | str, category: type[Warning], *where: object
 ) -> None:
@@ -132,7 +128,11 @@ def _show_warning(
     text = str(message)
     if text not in shown and (issubclass(category, GloamWarning) or sys.warnoptions):
         shown.add(text)
-        click.echo(f"gloam: {visible(text)}", err=True)
+        _say(text)
+
+
+def _say(text: str) -> None:
+    click.echo(f"gloam: {visible(text)}", err=True)
 
 
 @click.group(

@@ -11,14 +11,7 @@ from ..storage.atomic import write_bytes
 from ..synth.measures.pair_statistics import reference_statistics
 from ..synth.measures.set_statistics import read_reference, reference_yaml
 from ..synth.measures.set_statistics import stats as measure
-from .common import (
-    EXISTING,
-    brighter_lows_option,
-    json_option,
-    options_of,
-    output_option,
-    paths,
-)
+from .common import EXISTING, brighter_lows_option, json_option, options_of, output_option, paths
 from .workers import working
 
 

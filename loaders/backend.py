@@ -61,9 +61,7 @@ def check_backend(given: Mapping[str, Any], backend: str) -> None:
     """
     asked = given.get("backend", "auto")
     if asked not in ("auto", backend):
-        raise LoaderError(
-            f"backend {asked!r}: this loader has backend={backend!r}; take PairLoader"
-        )
+        raise LoaderError(f"backend {asked!r}: this loader's is {backend!r}; take PairLoader")
 
 
 def options_for(
@@ -153,9 +151,7 @@ def find_device(device: Any) -> Device:
 
     Raises LoaderError when it is none of these.
     """
-    text = (
-        f"gpu:{device}" if isinstance(device, int) and not isinstance(device, bool) else str(device)
-    )
+    text = f"gpu:{device}" if type(device) is int else str(device)
     match = _SPELLED.match(text)
     if not match or (match[2] and match[1] in ("auto", "mps")):
         raise LoaderError(

@@ -123,9 +123,7 @@ def bench_pairs(asked: Asked) -> Bench:
         "world_size": 1,
     }
     live = open_set(root).live
-    ways: list[tuple[str, dict[str, Any]]] = [
-        ("DALI, live" if live else "DALI, stored", {}),
-    ]
+    ways: list[tuple[str, dict[str, Any]]] = [("DALI, live" if live else "DALI, stored", {})]
     if not live:
         ways.append(("DALI, live", {"live": True}))
     ways.append(("DALI, live, random crops", {"live": True, "crop": "random"}))
@@ -258,12 +256,7 @@ class _Plain:
     """A plain DataLoader, whose batches are made floats on the device."""
 
     def __init__(
-        self,
-        images: _Images,
-        batch_size: int,
-        workers: int,
-        gpu: bool = False,
-        ahead: bool = False,
+        self, images: _Images, batch_size: int, workers: int, gpu: bool = False, ahead: bool = False
     ) -> None:
         self._device, self._ahead = torch.device("cuda" if gpu else "cpu"), ahead
         self._loader = DataLoader(

@@ -148,9 +148,7 @@ def _imported(name: str, module: str, state: str, use: str, remedy: str) -> Find
 
 def _dali() -> Finding:
     """Have DALI decode an image on the CPU."""
-    found = next(
-        (name for name in ("nvidia-dali-cuda120", "nvidia-dali-cuda130") if _version(name)), ""
-    )
+    found = next(filter(_version, ("nvidia-dali-cuda120", "nvidia-dali-cuda130")), "")
     remedy = "pip install nvidia-dali-cuda120 (Linux); TorchLoader does without"
     if not found:
         return Finding("DALI", "missing", "not installed (PairLoader)", remedy)

@@ -17,14 +17,7 @@ from typing import Any, ClassVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import (
-    GloamError,
-    GloamWarning,
-    ImageRefused,
-    LoaderError,
-    SetError,
-    SourceError,
-)
+from ..errors import GloamError, GloamWarning, ImageRefused, LoaderError, SetError, SourceError
 from ..manifests.images.decode import decode_small
 from ..manifests.images.header import read_header
 from ..manifests.real.rules import Match, match_files
@@ -229,16 +222,12 @@ def refuse_clips(pairs: PairSet) -> PairSet:
     Raises LoaderError when it is one.
     """
     if pairs.frames:
-        raise LoaderError.at(
-            pairs.root, f"holds clips of {pairs.frames} frames: ClipLoader reads them"
-        )
+        raise LoaderError.at(pairs.root, f"holds clips of {pairs.frames} frames: take ClipLoader")
     return pairs
 
 
 def contents_of(
-    data: PairSet | str | Path | Sequence[Any],
-    split: str,
-    live: bool = False,
+    data: PairSet | str | Path | Sequence[Any], split: str, live: bool = False
 ) -> Contents:
     """Find the pairs of a loader.
 

@@ -10,15 +10,7 @@ from ..errors import LoaderError
 from ..manifests.sets.pair_set import PairSet
 from ..storage.atomic import sha256_bytes
 from ..synth.clips import frame_maker
-from ..synth.models import (
-    MODEL,
-    Draw,
-    DrawColumns,
-    LowMaker,
-    draw,
-    draw_columns,
-    low_maker,
-)
+from ..synth.models import MODEL, Draw, DrawColumns, LowMaker, draw, draw_columns, low_maker
 from ..synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_yaml, recorded_recipe
 from .order import epoch_seed
 

@@ -51,11 +51,7 @@ class MixedSampler:
     """
 
     def __init__(
-        self,
-        names: Sequence[str],
-        weights: Sequence[Mapping[int, float]],
-        seed: int,
-        shuffle: bool,
+        self, names: Sequence[str], weights: Sequence[Mapping[int, float]], seed: int, shuffle: bool
     ) -> None:
         self._seeds = [epoch_seed(seed, 0, f"component {name}") for name in names]
         self._names, self._weights, self._shuffle = tuple(names), weights, shuffle

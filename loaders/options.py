@@ -429,9 +429,7 @@ def make_options(given: Mapping[str, Any], training: bool, **found: Any) -> Opti
         if name in Options.model_fields and value is not None
     }
     if "batch_size" not in values:
-        raise LoaderError(
-            "batch_size is missing: say how many pairs a batch holds, as in batch_size=16"
-        )
+        raise LoaderError("batch_size is missing: how many pairs a batch holds, as batch_size=16")
     values.setdefault("shuffle", training)
     values.setdefault("last_batch", "drop" if training else None)
     values.setdefault("crop", "random" if training and "size" in values else "resize")

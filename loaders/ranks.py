@@ -16,12 +16,8 @@ from ..errors import LoaderError
 from ..storage.untrusted import whole
 from .options import Options
 
-_LOCAL = (
-    "LOCAL_WORLD_SIZE",
-    "SLURM_STEP_TASKS_PER_NODE",
-    "SLURM_TASKS_PER_NODE",
-    "SLURM_NTASKS_PER_NODE",
-)
+_LOCAL = ["LOCAL_WORLD_SIZE"]
+_LOCAL += [f"SLURM_{name}_PER_NODE" for name in ("STEP_TASKS", "TASKS", "NTASKS")]
 _VARIABLES = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
 _MANY_GPUS = 4  # of a host: see `options.ImageOptions.hw_decoder_load`
 
@@ -35,9 +31,7 @@ class Rank:
 
     def __post_init__(self) -> None:
         if not 0 <= whole("rank", self.rank) < whole("world_size", self.world):
-            raise LoaderError(
-                f"rank {self.rank} of {self.world}: must be from 0 to {self.world - 1}"
-            )
+            raise LoaderError(f"rank {self.rank} of {self.world}: must be 0 to {self.world - 1}")
 
     def slice(self, count: int) -> tuple[int, int]:
         """Return the first and one past the last of `count` samples that belong to this rank.

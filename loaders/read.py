@@ -57,9 +57,7 @@ class ReadPool:
         self._memory = ReusedMemory(_KEPT)
 
     def map(
-        self,
-        extents: Callable[[_Item], Sequence[Extent]],
-        items: Sequence[_Item],
+        self, extents: Callable[[_Item], Sequence[Extent]], items: Sequence[_Item]
     ) -> Iterator[list[Bytes]]:
         """Begin to read the images of all items.
 

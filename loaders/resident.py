@@ -6,7 +6,7 @@ They are decoded once; later epochs read them where they lie.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -173,7 +173,7 @@ class HostResident:
 
     ahead = _AHEAD
 
-    def __init__(self, pool: Mapping[int, tuple[Pixels, ...]], steps: Iterator[Step]) -> None:
+    def __init__(self, pool: Any, steps: Iterator[Step]) -> None:
         self._pool, self._steps = pool, steps
 
     def next(self, stream: Any = None) -> DecodedStep:
@@ -189,16 +189,15 @@ class HostResident:
         """There is nothing to end."""
 
 
-class CudaResident:
+class CudaResident(HostResident):
     """Takes images out of a GPU's memory.
 
-    pool: those of the samples from number `first` on.
+    pool: `CudaPool` of the samples from number `first` on.
     """
 
-    ahead = _AHEAD
-
     def __init__(self, pool: CudaPool, first: int, steps: Iterator[Step]) -> None:
-        self._pool, self._first, self._steps = pool, first, steps
+        super().__init__(pool, steps)
+        self._first = first
 
     def next(self, stream: Any = None) -> DecodedStep:
         """Return the next step."""
@@ -210,9 +209,6 @@ class CudaResident:
             low, sizes = normal + len(numbers), np.concatenate([sizes, sizes])
             at = np.concatenate([at, self._pool.at["low"][numbers]])
         return DecodedStep(step, _Images(self._pool, numbers), sizes, low, normal, at=at)
-
-    def close(self) -> None:
-        """There is nothing to end."""
 
 
 class _Images(Sequence[Any]):

@@ -28,11 +28,7 @@ from .labels import PairLabels, joint_labels
 from .mixture import at
 from .options import Options
 from .order import Position
-from .stored_pairs import (
-    ReadyBatch,
-    StoredPair,
-    check_one_size,
-)
+from .stored_pairs import ReadyBatch, StoredPair, check_one_size
 
 
 class Place(NamedTuple):
@@ -349,10 +345,7 @@ def _memory(shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:
 
 
 def collate(
-    options: Options,
-    buffers: SharedBufferPool | None,
-    asked: Options,
-    samples: Sequence[Sample],
+    options: Options, buffers: SharedBufferPool | None, asked: Options, samples: Sequence[Sample]
 ) -> tuple[Any, ...]:
     """Return a batch: (low, normal, keys, labels, extras) or (images, labels, keys), of tensors.
 

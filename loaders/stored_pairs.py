@@ -23,7 +23,7 @@ from ..manifests.images.tiff import MARKS
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys, TarKeys, Tarred, key_in
 from ..storage.stores import in_store
 from ..synth.kernels.arrays import Pixels
-from ..synth.kernels.png.decode import decode_png
+from ..synth.kernels.png.file import decode_png
 from .order import Whole
 
 NOTHING = Extent(data=b"")

@@ -234,9 +234,7 @@ def _near(model: type[BaseModel], key: str) -> str:
     same = [path for path in paths if path.rpartition(".")[2] == last]
     found = same[:1] or difflib.get_close_matches(key, paths, 1, 0.8)
     if not found:
-        leaves = difflib.get_close_matches(
-            last, [path.rpartition(".")[2] for path in paths], 1, 0.75
-        )
+        leaves = difflib.get_close_matches(last, [one.rpartition(".")[2] for one in paths], 1, 0.75)
         found = [path for path in paths if path.rpartition(".")[2] in leaves][:1]
     return found[0] if found else ""
 

@@ -16,9 +16,9 @@ from typing import TypeVar
 
 from ..errors import ImageRefused, Reason
 from ..manifests.sets.sample import LOW, NORMAL, Sample
-from .draws.record import CameraDraw
+from .draws.record import CameraDraw, exposure_change
 from .input_images import decode_image
-from .kernels.arrays import Pixels, Window
+from .kernels.arrays import Pixels
 from .kernels.numbers.random_bits import frame_seed
 from .models import Draw, LowMaker, parse_draw
 
@@ -73,7 +73,7 @@ def frame_draw(drawn: Draw, number: int) -> Draw:
         return drawn
     seed = frame_seed(drawn.pixel_seed, number)
     if isinstance(drawn, CameraDraw) and drawn.video is not None:
-        ev = drawn.exposure.ev + drawn.video.ev(number)
+        ev = drawn.exposure.ev + exposure_change(drawn.video, number)
         return drawn.changed({"pixel_seed": seed, "exposure.ev": ev})
     return drawn.changed({"pixel_seed": seed})
 
@@ -83,10 +83,8 @@ def frame_maker(draws: Sequence[Draw], frames: int) -> LowMaker:
     return LowMaker([frame_draw(drawn, number) for drawn in draws for number in range(frames)])
 
 
-def render_clip(
-    normals: Sequence[Pixels], drawn: Draw, window: Window | None = None
-) -> list[Pixels]:
-    """Make the lows of a clip's frames, or a window of them; see `models.render`.
+def render_clip(normals: Sequence[Pixels], drawn: Draw) -> list[Pixels]:
+    """Make the lows of a clip's frames; see `models.render`.
 
     Examples
     --------
@@ -99,13 +97,11 @@ def render_clip(
     >>> bool((lows[0] == render(still, drawn)).all()), bool((lows[0] == lows[1]).all())
     (True, False)
     """
-    return list(each_low(normals, drawn, window))
+    return list(each_low(normals, drawn))
 
 
-def each_low(
-    normals: Sequence[Pixels], drawn: Draw, window: Window | None = None
-) -> Iterator[Pixels]:
+def each_low(normals: Sequence[Pixels], drawn: Draw) -> Iterator[Pixels]:
     """Yield the lows of `render_clip`, one made after the other."""
     maker = frame_maker([drawn], len(normals))
     for number, normal in enumerate(normals):
-        yield maker.low(number, normal, window, normals[0])
+        yield maker.low(number, normal, lit_as=normals[0])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .kernels.arrays import Pixels
-from .kernels.png.decode import decode_png
+from .kernels.png.file import decode_png
 
 
 def decode_image(data: bytes, suffix: str) -> Pixels:

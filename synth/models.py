@@ -12,10 +12,8 @@ import numpy as np
 
 from ..storage.untrusted import whole
 from .camera.recipe import CameraRecipe
-from .draws.camera import draw_camera
-from .draws.checks import check_camera
-from .draws.record import CameraDraw
-from .draws.sensors import forget_unused
+from .draws.camera import draw_camera, forget_unused
+from .draws.record import CameraDraw, check_camera
 from .draws.table import DrawTable, concat, table_of, table_of_records
 from .input_images import image_of
 from .kernels.arrays import IntArray, Pixels, Window
@@ -25,10 +23,9 @@ from .power_law_model import PowerLawDraw, PowerLawRecipe, draw_power_law, rende
 from .recipes.load import DEFAULT, Recipe, load_recipe
 from .recipes.mixture_recipe import MixtureRecipe, Single, single_recipes
 from .recipes.overrides import Overrides
-from .render.kernel_args import kernel_args
 from .render.maps import Floats, camera_maps, power_law_maps
+from .render.on_cpu import kernel_args, render_window
 from .render.self_test import check_once
-from .render.window import render_window
 
 Draw = CameraDraw | PowerLawDraw
 

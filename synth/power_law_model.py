@@ -7,20 +7,20 @@ sRGB response.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from .degradations.draw import HALVED, JpegSetting, LastDegradationsDraw, finish_degradations, jpeg
+from .degradations.draw import HALVED, JpegSetting, finish_degradations, jpeg
 from .degradations.recipe import LastDegradations
 from .kernels.arrays import FloatArray, Pixels, Window, check_normal, check_window, read_only
 from .kernels.curves import encode_table, srgb_to_linear
-from .kernels.numbers.poisson_table import poisson_alias_table
 from .kernels.numbers.quantiles import normal_quantile, scaled
 from .kernels.numbers.random_bits import pixel_seed
+from .kernels.numbers.shot_and_read_noise import poisson_alias_table
 from .kernels.power_law import EncodedNoise, add_noise, round_levels, through_mosaic
 from .parameters.distributions import Distribution
-from .parameters.drawing import Drawn, Off, draw_section, nothing_of
+from .parameters.drawing import draw_section, record_of
 from .parameters.keyed_columns import Columns, KeyedColumns
 from .parameters.schema import Added, Section, number, one_of
 
@@ -59,53 +59,29 @@ class PowerLawRecipe(Section):
     name and about are for people; every other part is documented at its class.
     """
 
+    beside: ClassVar = {"pixel_seed": (int, ...)}  # 63 bits that key the noise of all samples
     name: str = "custom"
     about: str = ""
     model: Literal["power_law"] = "power_law"
     curve: Curve = Curve()
     noise: PowerLawNoise = PowerLawNoise()
-    degradations: Annotated[LastDegradations, Added()] = LastDegradations()
+    degradations: Annotated[LastDegradations, Added(none=True)] = LastDegradations()
 
 
-_NO_DEGRADATIONS = Off(nothing_of(LastDegradationsDraw))
+_PARAMETERS: Any = record_of(PowerLawRecipe)
 
 
-class CurveDraw(Drawn):
-    """See `Curve`."""
+class PowerLawDraw(_PARAMETERS):  # type: ignore[misc]
+    """Parameters of one low, as `PowerLawRecipe` has distributions.
 
-    alpha: float
-    beta: float
-    gamma: float
-    stretch: Literal["none", "range"]
-
-
-class PowerLawNoiseDraw(Drawn):
-    """See `PowerLawNoise`."""
-
-    space: Literal["srgb", "raw"]
-    peak: float
-    variance: float
-    deviation: float
-    deviation_per_light: float
+    degradations: None where a recipe has none.
+    """
 
     @property
     def silent(self) -> bool:
         """True if the draw has no noise."""
-        return not (self.peak or self.variance or self.deviation or self.deviation_per_light)
-
-
-class PowerLawDraw(Drawn):
-    """Parameters of one low, as `PowerLawRecipe` has distributions.
-
-    pixel_seed: 63 bits that key the noise of all samples. degradations: None where a recipe has
-    none.
-    """
-
-    model: Literal["power_law"] = "power_law"
-    pixel_seed: int
-    curve: CurveDraw
-    noise: PowerLawNoiseDraw
-    degradations: Annotated[LastDegradationsDraw | None, _NO_DEGRADATIONS] = None
+        own = self.noise
+        return not (own.peak or own.variance or own.deviation or own.deviation_per_light)
 
 
 def draw_power_law(recipe: PowerLawRecipe, random: KeyedColumns) -> Columns:
@@ -142,7 +118,7 @@ def render_power_law(
 
 def _darkened(normal: Pixels, draw: PowerLawDraw, curve: FloatArray) -> Pixels:
     height, width = normal.shape[:2]
-    if draw.noise.silent:
+    if draw.silent:
         plain: Pixels = np.rint(255 * curve).astype(np.uint8)[normal]
         return plain
     noise = EncodedNoise(

@@ -107,9 +107,7 @@ def main_left_alone() -> Iterator[None]:
     def without_main(name: str) -> dict[str, Any]:
         data = whole(name)
         mine = threading.get_ident() == thread
-        return {
-            key: value for key, value in data.items() if not (mine and key.startswith("init_main"))
-        }
+        return {key: one for key, one in data.items() if not (mine and key.startswith("init_main"))}
 
     spawn.get_preparation_data = without_main
     try:

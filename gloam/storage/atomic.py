@@ -124,9 +124,7 @@ def canonical_json(value: Any) -> bytes:
 
     Keys are sorted, there are no blanks, and a newline ends it. NaN and infinity are refused.
     """
-    text = json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    )
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return text.encode("ascii") + b"\n"
 
 
@@ -180,9 +178,7 @@ def _odd_file(path: Path) -> SetError:
 def remove_temporaries(folder: Path) -> None:
     """Delete what killed writers left under temporary names, anywhere below a folder of a disk."""
     if not place(folder).remote:
-        remove_files(
-            path for path, regular in _files_below(folder) if regular and is_temporary(path.name)
-        )
+        remove_files(one for one, plain in _files_below(folder) if plain and is_temporary(one.name))
 
 
 def remove_files(paths: Iterable[Path]) -> None:

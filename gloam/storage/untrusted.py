@@ -194,16 +194,14 @@ def read_regular(path: Path | str, most: int = _MOST_IN_MEMORY) -> bytes:
     local = isinstance(path, str)
     data, size = read_local(path, most) if local else place(path).read_most(most)
     if size > most:
-        raise OSError(
-            None, f"has {size:,} bytes, more than the {most:,} that it may have", str(path)
-        )
+        raise OSError(None, f"has {size:,} bytes, more than the {most:,} it may have", str(path))
     return data
 
 
-def read_file(path: Path, most: int = _MOST_IN_MEMORY) -> bytes:
+def read_file(path: Path) -> bytes:
     """Read a whole file of a set; raises SetError when `read_regular` raises."""
     with naming(path):
-        return read_regular(path, most)
+        return read_regular(path)
 
 
 @contextmanager

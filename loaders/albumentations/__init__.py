@@ -21,11 +21,7 @@ class Darken(albumentations.ImageOnlyTransform):  # type: ignore[misc]
     """
 
     def __init__(
-        self,
-        recipe: str = DEFAULT,
-        seed: int = 0,
-        overrides: Iterable[str] = (),
-        p: float = 1.0,
+        self, recipe: str = DEFAULT, seed: int = 0, overrides: Iterable[str] = (), p: float = 1.0
     ) -> None:
         super().__init__(p=p)
         # Not as `seed`, which albumentations has for numbers of its own.

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 from ...errors import GloamError, ImageRefused, LoaderError
-from ...manifests.images.header import read_header
 from ..backend import Choice, Device
 from ..dali.failures import last_words
 from ..dali_backend import DaliBackend
@@ -22,8 +21,7 @@ from ..epoch_loader import EpochLoader
 from ..order import Order, Positions, Share, Step
 from ..read import EncodedSteps
 from ..steps import Decoder, RenderedStep, Renderer
-from .clip_decoders import read_first_normal
-from .stored_clips import ClipContents, StoredClip
+from .stored_clips import ClipContents
 from .video_frames import DecodingFailed, decode_by_dali, decode_by_pyav
 from .video_order import Groups
 
@@ -122,7 +120,8 @@ class ClipBackend(DaliBackend):
         assert isinstance(contents, ClipContents)
         if self._largest is None:  # looked for once, not for every pipeline
             try:
-                self._largest = largest_of(contents.clips)
+                some = contents.clips[:: max(contents.count // _LOOKS, 1)]
+                self._largest = max(math.prod(contents.size_of(clip)) for clip in some)
             except (LoaderError, ImageRefused):  # said when it comes
                 return 1
         return batches_at_once(frames, max(self._largest, math.prod(size)))
@@ -169,16 +168,6 @@ def split(rendered: RenderedStep) -> list[RenderedStep]:
         made.append(RenderedStep(Step(step.number, positions), own))
         begin += count
     return made
-
-
-def largest_of(clips: Sequence[StoredClip]) -> int:
-    """Return the number of pixels of the largest frame among some of the clips.
-
-    Raises ImageRefused, LoaderError when one cannot be read.
-    """
-    some = clips[:: max(len(clips) // _LOOKS, 1)]
-    headers = [read_header(read_first_normal(clip).tobytes()) for clip in some]
-    return max(header.height * header.width for header in headers)
 
 
 def batches_at_once(frames: int, pixels: int) -> int:

@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
-
 from ...errors import ImageRefused, LoaderError
 from ...manifests.clips.listing import frame_files
 from ...manifests.clips.segments import Segments
 from ...manifests.clips.video import probe_video
 from ...manifests.sources import Location
-from ...manifests.sources.containers import read
 from ...synth.models import model_of
 from ..backend import is_installed
 from ..lows import LiveLows
 from ..options import Options
-from ..read import Bytes
-from ..stored_pairs import read_extent
 from .stored_clips import ClipContents, StoredClip, by_video
 
 _PICTURES = (".jpg", ".jpeg", ".png")
@@ -27,13 +22,6 @@ _PIXELS_A_CORE = 60_000
 """Pixels of a frame for each core up to which cores decode as many frames a second as a GPU. 16
 cores beside an H200 gave 2.4 times as many frames of 848 x 480 as its decoders, and 1.6 times as
 many of 1280 x 720."""
-
-
-def read_first_normal(clip: StoredClip) -> Bytes:
-    """Read the first normal of a clip of pictures."""
-    if clip.place is None:
-        return np.frombuffer(read_extent(clip.normals[0]), np.uint8)
-    return np.frombuffer(read((frame_files(clip.place) or [])[0]), np.uint8)
 
 
 def of_pictures(clip: StoredClip) -> bool:

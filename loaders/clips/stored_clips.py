@@ -35,8 +35,7 @@ from ...manifests.sources.containers import read
 from ...synth.clips import frame_name
 from ...synth.input_images import decode_image
 from ...synth.kernels.arrays import Pixels
-from ...synth.kernels.png.decode import decode_pngs, png_size
-from ...synth.kernels.png.file import SIGNATURE
+from ...synth.kernels.png.file import SIGNATURE, decode_pngs, png_size
 from ..index import Contents, contents_of, contents_of_set
 from ..stored_pairs import StoredPair, read_extent, read_together, undecodable
 
@@ -150,9 +149,13 @@ class ClipContents(Contents):
 
     def first_size(self) -> tuple[int, int]:
         """Return height and width of the first frame."""
-        if self.layout is not None:
-            return super().first_size()
-        clip = self.clips[0]
+        return super().first_size() if self.layout is not None else self.size_of(self.clips[0])
+
+    def size_of(self, clip: StoredClip) -> tuple[int, int]:
+        """Return height and width of a clip's frames, by its first normal.
+
+        Raises ImageRefused, LoaderError when it cannot be read.
+        """
         if clip.place is None:
             data = read_extent(clip.normals[0])
         elif (files := frame_files(clip.place)) is not None:

@@ -307,9 +307,7 @@ class PyavParts:
     device_id: number of the GPU that frames are copied to.
     """
 
-    def __init__(
-        self, runs: Runs, groups: Groups, workers: int, device_id: int | None = None
-    ) -> None:
+    def __init__(self, runs: Runs, groups: Groups, workers: int, device_id: int | None) -> None:
         self._runs, self._device = runs, device_id
         self._done = 0
         self._ahead = BegunAhead(self._begin, runs_ahead(groups, workers))
@@ -339,9 +337,7 @@ class PyavParts:
 
     def _decoded(self, part: VideoPart) -> Any:
         if self._processes is None:
-            frames = decode_sequence(
-                part.video, part.times, lambda shape: np.empty(shape, np.uint8)
-            )
+            frames = decode_sequence(part.video, part.times, lambda size: np.empty(size, np.uint8))
         elif self._locked is None:
             frames = self._processes.decode(part)
         else:

@@ -157,9 +157,7 @@ class Schedule:
     def parts(self, run: int) -> list[VideoPart]:
         """Return what a run decodes."""
         first = run * self._at_once
-        return [
-            self._part(own) for own in range(first, min(first + self._at_once, len(self._members)))
-        ]
+        return [self._part(i) for i in range(first, min(first + self._at_once, len(self._members)))]
 
     def needed(self, batch: int) -> int:
         """Return how many runs are to be done before a batch."""

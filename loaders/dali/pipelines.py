@@ -195,11 +195,7 @@ def normalised(image: Any, options: Options) -> Any:
         image = fn.pad(image, axis_names="HW")
     mean, std = options.mean_and_std
     return fn.crop_mirror_normalize(
-        image,
-        dtype=_TYPES[options.dtype],
-        output_layout=options.layout,
-        mean=[mean],
-        std=[std],
+        image, dtype=_TYPES[options.dtype], output_layout=options.layout, mean=[mean], std=[std]
     )
 
 

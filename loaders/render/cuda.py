@@ -86,9 +86,7 @@ class CudaRenderer:
         depth = max(decoder.ahead, _AHEAD)
         self._ahead = CudaPrefetcher(self._on_stream, depth, device_id)
         self._begun: deque[_Started] = deque()
-        self._decoding = ThreadPoolExecutor(
-            1, initializer=torch.cuda.set_device, initargs=(device_id,)
-        )
+        self._decoding = ThreadPoolExecutor(1, "", torch.cuda.set_device, (device_id,))
         self._next: Future[DecodedStep] | None = None
         self._held = StreamKeepAlive(_HELD)
 

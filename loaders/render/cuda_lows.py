@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...engines.process import begin_child, main_left_alone, may_have_children, prepare_workers
-from ...synth.draws.clips import frame_table
-from ...synth.draws.table import DrawTable, concat
+from ...synth.draws.table import DrawTable, concat, frame_table
 from ...synth.models import draw_table
 from ...synth.parameters.keyed_columns import Keys
 from ..lows import LiveLows
@@ -137,7 +136,5 @@ class EpochDraws:
         elif many and isinstance(self._pool, ThreadPoolExecutor):
             self._pool.shutdown(wait=False)
             context = multiprocessing.get_context(prepare_workers([__name__], self._workers))
-            self._pool = ProcessPoolExecutor(
-                self._workers, mp_context=context, initializer=begin_child
-            )
+            self._pool = ProcessPoolExecutor(self._workers, context, begin_child)
         return whole

@@ -139,9 +139,7 @@ def transformed_pairs(
     ends = np.cumsum(samples)
     lows = torch.empty(int(ends[-1]), dtype=torch.uint8, device="cuda")
     steps = np.arange(count, dtype=np.uint64) * np.uint64(3 * rows * columns)
-    low, normal = (
-        np.uint64(one.data_ptr()) + steps * np.uint64(one.element_size()) for one in made
-    )
+    low, normal = (np.uint64(t.data_ptr()) + steps * np.uint64(t.element_size()) for t in made)
     camera.launch(
         normals.sizes,
         normals.at,

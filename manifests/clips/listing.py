@@ -98,7 +98,7 @@ def _of_folders(
             passed["sequences that are too short"] += 1
         for first in starts:
             locations = [entries[number].location for number in windows.numbers(first)]
-            yield Listed(clip_path(folder, first), f"{folder}-{first}", of_files(locations))
+            yield Listed(clip_path(folder, first), f"{folder}-{first}", _clip_location(locations))
 
 
 def _of_videos(
@@ -116,7 +116,7 @@ def _of_videos(
         for first in starts:
             clip = [times[number] for number in windows.numbers(first)]
             name = f"{os.path.splitext(entry.name)[0]}-{first}"
-            yield Listed(clip_path(entry.name, first), name, video_location(entry.location, clip))
+            yield Listed(clip_path(entry.name, first), name, _clip_location([entry.location], clip))
 
 
 def warn_of_videos(path: str | Path, passed: Counter[str]) -> None:
@@ -187,23 +187,12 @@ def locates_clip(location: Location) -> bool:
     return location.offset == CLIP
 
 
-def of_files(locations: Sequence[Location]) -> Location:
-    """Return the location of a clip whose frames are files of one container."""
-    frames = [[location.member, location.offset, location.size] for location in locations]
-    return _location(locations[0], {"frames": frames}, sum(p.size for p in locations), locations)
-
-
-def video_location(location: Location, times: Sequence[int]) -> Location:
-    """Return the location of a clip of a video: its frames by their presentation times."""
-    video = [location.member, location.offset, location.size]
-    return _location(location, {"video": video, "times": list(times)}, location.size, [location])
-
-
-def _location(
-    location: Location, parts: dict[str, object], size: int, locations: Sequence[Location]
-) -> Location:
-    member = json.dumps(parts, separators=(",", ":"))
-    return Location(location.container, member, CLIP, size, max(one.stamp for one in locations))
+def _clip_location(files: Sequence[Location], times: Sequence[int] = ()) -> Location:
+    """Return the location of a clip: files of a container, or frames of a video by their times."""
+    places = [[one.member, one.offset, one.size] for one in files]
+    parts = {"video": places[0], "times": list(times)} if times else {"frames": places}
+    member, size = json.dumps(parts, separators=(",", ":")), sum(one.size for one in files)
+    return Location(files[0].container, member, CLIP, size, max(one.stamp for one in files))
 
 
 def frame_files(location: Location) -> list[Location] | None:

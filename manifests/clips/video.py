@@ -108,10 +108,7 @@ def decode_frames(
 
 
 def convert_frames(
-    location: Location,
-    times: Sequence[int],
-    max_pixels: int | None,
-    made: Callable[[Pixels], T],
+    location: Location, times: Sequence[int], max_pixels: int | None, made: Callable[[Pixels], T]
 ) -> list[T]:
     """Return what a function makes of each frame; its pixels last until the next frame.
 

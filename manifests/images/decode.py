@@ -25,15 +25,7 @@ from . import jpeg_file, png, tiff
 from .colour import profile_of, to_srgb
 from .header import Header, read_header
 from .npy import MAGIC, npy_as_png, read_npy
-from .opening import (
-    Pixels,
-    byte_limit,
-    check_pixels,
-    open_lazily,
-    orientation,
-    to_8_bit,
-    upright,
-)
+from .opening import Pixels, byte_limit, check_pixels, open_lazily, orientation, to_8_bit, upright
 
 _NEAR = 1.0  # levels on average by which libraries' JPEG decoding may differ
 _OF_8_BITS = (

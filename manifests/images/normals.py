@@ -48,10 +48,7 @@ class Normal:
 
 
 def load_normal(
-    data: bytes,
-    max_side: int | None = None,
-    max_pixels: int | None = None,
-    decoded: bool = True,
+    data: bytes, max_side: int | None = None, max_pixels: int | None = None, decoded: bool = True
 ) -> Normal:
     """Turn a photograph's bytes into the normal of a pair.
 
@@ -106,9 +103,7 @@ def _shrink(pixels: Pixels, max_side: int) -> Pixels:
     height, width = pixels.shape[:2]
     share = max_side / max(height, width)
     size = (max(1, round(width * share)), max(1, round(height * share)))
-    return np.ascontiguousarray(
-        np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS))
-    )
+    return np.array(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS))
 
 
 def encode(pixels: Pixels, suffix: str, quality: int = 95, chroma: str = "444") -> bytes:

@@ -76,9 +76,7 @@ class Annotations:
         texts = self._texts(listing)
         if not texts:
             wanted = f"annotations/{listing or 'instances_*'}.json"
-            raise SourceError.at(
-                path, f"has no {wanted}, neither inside nor beside it, so no labels"
-            )
+            raise SourceError.at(path, f"has no {wanted}, neither in nor beside it, so no labels")
         for name, text in texts:
             what = f"{name} is not a COCO annotation file: "
             with naming(path, ValueError, RecursionError, what=what, kind=SourceError):
@@ -359,12 +357,8 @@ def write_annotations(
     with atomic_write(path) as handle, TemporaryFile() as rest:
         handle.write(b'{"images":[')
         for index, (row, name, record) in enumerate(records):
-            image = {
-                "id": row,
-                "file_name": name,
-                "width": record["width"],
-                "height": record["height"],
-            }
+            sides = {side: record[side] for side in ("width", "height")}
+            image = {"id": row, "file_name": name, **sides}
             _write(handle, image, index)
             labels = labels_of(record)
             captions = [{"caption": caption} for caption in labels["captions"]]

@@ -79,9 +79,7 @@ def read_all(plan: pa.Table, listed: pa.Table, sources: Sequence[Source]) -> tup
     roles = [CLASS] * any(kind in ("classes", "imagenet") for kind in kinds)
     roles += [BOXES, CLASSES] * any(kind in ("voc", "coco") for kind in kinds) + [MASK] * masks
     about = {"classes": json.dumps(classes), "roles": json.dumps(roles)}
-    left_out = [
-        {"source": source, **one._asdict()} for source in known for one in known[source].left_out
-    ]
+    left_out = [{"source": name, **one._asdict()} for name in known for one in known[name].left_out]
     columns = (plan[name].to_pylist() for name in ("split", "shard", "key", "source", "path"))
     rows = zip(*columns, strict=True)
     units = [list(unit) for _, unit in groupby(rows, lambda row: row[:2])]
@@ -90,9 +88,7 @@ def read_all(plan: pa.Table, listed: pa.Table, sources: Sequence[Source]) -> tup
     buffer = io.BytesIO()
     with pq.ParquetWriter(buffer, _SCHEMA.with_metadata(about)) as writer:
         for unit in units:
-            found = [
-                (key, known[source].labels.get(path, Labels())) for *_, key, source, path in unit
-            ]
+            found = [(key, known[name].labels.get(path, Labels())) for *_, key, name, path in unit]
             table = [
                 [key for key, _ in found],
                 [labels.as_json() for _, labels in found],
@@ -156,7 +152,8 @@ def _annotated(source: Source, paths: list[str], every: list[str]) -> _Known:
     else:
         read = dict(zip(paths, voc.read_voc_labels(source.path, every, paths), strict=True))
         names = {one.name for labels, _ in read.values() for one in labels.marked}
-        classes, left_out = voc.classes_of(names), []
+        classes = list(voc.CLASSES) if names <= set(voc.CLASSES) else sorted(names)
+        left_out = []
     left_out = [*left_out, *(one for _, without in read.values() for one in without)]
     return _Known({path: labels for path, (labels, _) in read.items()}, classes, left_out)
 

@@ -118,9 +118,7 @@ def placement_of(data: bytes, stored: tuple[int, int], said: tuple[int, int]) ->
         for shape, left in shapes:
             if fits(said, shape):
                 return Placement(said, left, stored)
-    raise ValueError(
-        f"annotated as {said[0]} x {said[1]}, but the photograph is {size[0]} x {size[1]}"
-    )
+    raise ValueError(f"annotated as {said[0]} x {said[1]}, the photograph is {size[0]} x {size[1]}")
 
 
 def _copy_of(said: tuple[int, int], size: tuple[int, int]) -> bool:

@@ -34,9 +34,7 @@ def read_voc_labels(
 
     Raises SourceError when a file cannot be read.
     """
-    entries = {
-        lower_suffix(normalize_name(entry.name)): entry for entry in list_container(as_path(path))
-    }
+    entries = {lower_suffix(normalize_name(one.name)): one for one in list_container(as_path(path))}
     sharing = Counter(strip_suffix(normalize_name(one)) for one in photographs)
     for image in images:
         named = PurePosixPath(normalize_name(image))
@@ -53,11 +51,6 @@ def read_voc_labels(
             Labels(labels.name, labels.marked, (), data, labels.size),
             [one._replace(path=image) for one in left_out],
         )
-
-
-def classes_of(names: set[str]) -> list[str]:
-    """Return the classes in order: VOC's own where all are, else those there are."""
-    return list(CLASSES) if names <= set(CLASSES) else sorted(names)
 
 
 def _read(path: str, entry: Entry, name: str) -> tuple[Labels, list[LeftOut]]:

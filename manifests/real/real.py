@@ -6,7 +6,7 @@ import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,8 +57,8 @@ class RealSet(list[Any]):
         Objects marked on each image, where the set has labels.
     """
 
-    def __init__(self, samples: Iterable[Any] = (), name: str = "", split: str = "") -> None:
-        super().__init__(samples)
+    def __init__(self, name: str, split: str) -> None:
+        super().__init__()
         self.name, self.split = name, split
         self.scenes: list[str] = []
         self.ratios: list[float | None] = []
@@ -229,15 +229,11 @@ def _trees(root: Path, files: list[str]) -> Iterator[_Tree]:
     for name in files:
         other = path.setdefault(normalize_name(name), str(root / name))
         if other != str(root / name):
-            raise SourceError(
-                f"{root / name}, {other}: have one name, written in two ways; keep one"
-            )
+            raise SourceError(f"{root / name}, {other}: have one name, in two spellings; keep one")
     tops = list(dict.fromkeys(name.partition("/")[0] for name in path if "/" in name))[:_TOPS]
     above = f"{normalize_name(root.name)}/"
     for added, taken in (("", ""), (above, ""), *(("", f"{top}/") for top in tops)):
-        at = {
-            added + name.removeprefix(taken): path[name] for name in path if name.startswith(taken)
-        }
+        at = {added + one.removeprefix(taken): path[one] for one in path if one.startswith(taken)}
         yield _Tree(root, at)
 
 
@@ -266,13 +262,14 @@ def _of_rule(rules: SetRules, rule: Rule, tree: _Tree, said: list[str]) -> list[
         values = set(found.found.values())
         kept = [one for one in kept if _plain(one[key]) in values]
     for key, lists in rule.but.items():
-        others = dict.fromkeys(
-            one for name in lists for one in tree.values(name, rules.lists[name])
-        )
+        others = dict.fromkeys(one for at in lists for one in tree.values(at, rules.lists[at]))
         values = set(_listed(kept, key, list(others)).found.values())
         kept = [one for one in kept if _plain(one[key]) not in values]
     if not kept:
-        raise _Misfit(counts[0], rule.templates[0].shown, f"file of this split ({_which(rule)})")
+        parts = [f"{key} in list {name}" for key, name in rule.only.items()]
+        parts += [f"{key} not in list {' or '.join(names)}" for key, names in rule.but.items()]
+        which = f"file of this split ({', '.join(parts)})"
+        raise _Misfit(counts[0], rule.templates[0].shown, which)
     said += lacking
     if len(matches) == 1:
         return [_Found(one, None) if rule.low else _Found(None, one) for one in kept]
@@ -301,19 +298,13 @@ def _listed(files: list[re.Match[str]], key: str, listed: list[str]) -> Matches:
     return match(listed, list(dict.fromkeys(_plain(one[key]) for one in files)))
 
 
-def _which(rule: Rule) -> str:
-    parts = [f"{key} in list {name}" for key, name in rule.only.items()]
-    parts += [f"{key} not in list {' or '.join(names)}" for key, names in rule.but.items()]
-    return ", ".join(parts)
-
-
 def _lines(path: Path) -> list[str]:
     return re.split("\r\n?|\n", read_beside(path))
 
 
 def _filled(rules: SetRules, found: list[_Found], tree: _Tree, name: str, split: str) -> RealSet:
     """Return the samples, with all that is known of them."""
-    samples = RealSet([], name, split)
+    samples = RealSet(name, split)
     for one in found:
         own = one.low or one.normal
         assert own is not None
@@ -366,9 +357,7 @@ def _labels(
     if odd and not any(boxes):
         raise SourceError(f"{odd[0]}: expected {labels.line}, nor is any other line so")
     if without:
-        said.append(
-            f"{len(without):,} of {len(boxes):,} images have no labels, such as {without[0]}"
-        )
+        said.append(f"{len(without):,} of {len(boxes):,} images lack labels, such as {without[0]}")
     if odd:
         said.append(f"{len(odd):,} lines of labels are not read, such as {odd[0]}")
     return boxes

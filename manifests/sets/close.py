@@ -25,16 +25,7 @@ from ..labels.coco import annotation_path, write_annotations
 from ..labels.label_table import read_about, read_left_out
 from ..labels.photo_labels import BOXES, labels_of
 from ..selection.plan import SPARE, SPLITS, TEST
-from .info import (
-    CANDIDATES,
-    PAIRS,
-    REFUSED,
-    WORK_FOLDER,
-    BuildNote,
-    SetInfo,
-    facts_of,
-    write_set,
-)
+from .info import CANDIDATES, PAIRS, REFUSED, WORK_FOLDER, BuildNote, SetInfo, facts_of, write_set
 from .layouts import layout_named
 from .layouts.layout import split_of, unit_number
 from .receipts import Receipt, RefusedPair, receipt_path, write_receipt

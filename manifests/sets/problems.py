@@ -123,10 +123,7 @@ def look_over(pairs: PairSet) -> list[Problem]:
 
 
 def _examine_set(
-    pairs: PairSet,
-    checksums: bool,
-    at: Counted = ignore_progress,
-    engine: Engine | None = None,
+    pairs: PairSet, checksums: bool, at: Counted = ignore_progress, engine: Engine | None = None
 ) -> tuple[list[Problem], dict[str, Receipt | None]]:
     """Report what is wrong with each file of a set, and return the receipts that are sound."""
     root, units = pairs.root, pairs.units()

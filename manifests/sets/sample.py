@@ -303,9 +303,8 @@ def check_format(version: Any, where: object) -> None:
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise DamagedError.at(where, f"damaged: format {version!r}")
     if version > FORMAT:
-        raise SetError.at(
-            where, f"written by a newer gloam (format {version}); upgrade gloam to read it"
-        )
+        what = f"written by a newer gloam (format {version}); upgrade gloam to read it"
+        raise SetError.at(where, what)
     if version < FORMAT:
         raise SetError.at(
             where,

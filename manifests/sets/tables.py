@@ -129,7 +129,7 @@ def schema_of(members: Iterable[str], labelled: bool, draw_fields: Sequence[pa.F
     fields: list[Any] = [*PAIR_FIELDS]
     fields += [(f"{member}_{name}", kind) for member in members for name, kind in _MEMBER_FIELDS]
     fields += LABEL_FIELDS if labelled else []
-    fields += [field.with_name(_column(field.name)) for field in draw_fields]
+    fields += [field.with_name(f"draw_{field.name.replace('.', '_')}") for field in draw_fields]
     return pa.schema(fields)
 
 
@@ -173,13 +173,8 @@ def _row(record: dict[str, Any], split: str, shard: int) -> dict[str, Any]:
     return row
 
 
-def _column(path: str) -> str:
-    """Name the column of a drawn parameter: `draw_camera_sensor_gain` for `camera.sensor.gain`."""
-    return f"draw_{path.replace('.', '_')}"
-
-
 def _add_columns(row: dict[str, Any], above: str, values: dict[str, Any]) -> None:
-    """Add the drawn parameters of a record to its row, by the names of `_column`."""
+    """Add the drawn parameters of a record to its row: `draw_camera_iso` for `camera.iso`."""
     for name, value in values.items():
         if isinstance(value, dict):
             _add_columns(row, f"{above}_{name}", value)

@@ -112,6 +112,12 @@ class Unit:
                 )
             yield replace(pair, members={**pair.members, **normals})
 
+    def where(self, error: SetError) -> tuple[str, str]:
+        """Return what an error of `pairs` is about, the unit or a file of it, and what it says."""
+        said = str(error).removeprefix(f"{self.root}/").removeprefix(f"{self.root}: ")
+        where, _, what = (said if self.name in said else f"{self.name}: {said}").partition(": ")
+        return where, what
+
     def fault(self, key: str, what: str, member: str = "") -> SetError:
         """Return the error for a pair of it, or for one of its members."""
         named = f"{key}.{member}" if member else key

@@ -42,9 +42,7 @@ def prepare_output(root: Path) -> list[Path]:
         used = root.exists() and (not root.is_dir() or any(root.iterdir()))
         ours = (root / WORK_FOLDER).is_dir() or (root / SET_FILE).is_file()
         if used and not ours:
-            raise SetError.at(
-                root, "exists and is not a gloam set; choose another folder or empty it"
-            )
+            raise SetError.at(root, "exists and is not a gloam set; choose another or empty it")
         left = claim(root)
         (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
     return left

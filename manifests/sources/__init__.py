@@ -4,13 +4,5 @@ from .collections import KINDS, Listed, format_counts, list_source
 from .containers import Location, read
 from .spec import Source, parse_source
 
-__all__ = [
-    "KINDS",
-    "Listed",
-    "Location",
-    "Source",
-    "format_counts",
-    "list_source",
-    "parse_source",
-    "read",
-]
+__all__ = ["KINDS", "Listed", "Location", "Source"]
+__all__ += ["format_counts", "list_source", "parse_source", "read"]

@@ -24,7 +24,7 @@ from ...storage.stores import as_path
 from ..images.header import SUFFIXES, UNREAD
 from .containers import Entry, Location, escape_path, list_container, read_beside, read_text
 from .folders import HIDDEN, is_hidden
-from .matching import lower_suffix, match, normalize_name, strip_suffix, unmatched_names
+from .matching import lower_suffix, match, normalize_name, strip_suffix
 
 _IMAGENET = re.compile(r"(^|/)(n\d{8}/[^/]+|ILSVRC2012_(val|test)_\d+\.JPEG)$")
 _IAPR = re.compile(r"(^|/)images/\d+/[^/]+\.jpe?g$", re.IGNORECASE)
@@ -211,11 +211,8 @@ def _of_voc_list(path: str, entries: list[Entry], images: list[Entry], listing: 
         for line in read_text(path, entry).split("\n"):
             name, flag = unicodedata.normalize("NFC", line).strip(), "1"
             fields = name.rsplit(maxsplit=1)
-            if (
-                strip_suffix(folder + name) not in there
-                and len(fields) == 2
-                and fields[1] in _FLAGS
-            ):
+            flagged = len(fields) == 2 and fields[1] in _FLAGS
+            if flagged and strip_suffix(folder + name) not in there:
                 name, flag = fields
             if name and flag == "1":
                 wanted.add(strip_suffix(folder + name))
@@ -245,7 +242,7 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     elif beside := _named(as_path(path).parent / "annotations", f"{listing}.json"):
         text = read_beside(beside)
     else:
-        raise SourceError.at(path, f"has no {ending}, neither inside nor beside it")
+        raise SourceError.at(path, f"has no {ending}, neither in nor beside it")
     try:
         named = [image.get("file_name") for image in json.loads(text)["images"]]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -264,7 +261,8 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
             f"{len(matches.unclear)} images of the list {listing} are not clear:"
             f" {min(matches.unclear.values())}; give the folder or archive of the one",
         )
-    _refuse_missing(path, listing, wanted, unmatched_names(wanted, matches))
+    missing = [name for name in wanted if name not in matches.found | matches.unclear]
+    _refuse_missing(path, listing, wanted, missing)
     kept = set(matches.found.values())
     return _by_stem(e for name, e in images.items() if name in kept)
 

@@ -98,9 +98,7 @@ def list_container(path: Path, passed: Counter[str] | None = None) -> Iterator[E
         return _list_folder(path, passed)
     if not path.is_file():
         there = path.exists()
-        raise SourceError.at(
-            path, "neither a folder nor a file" if there else "no such file or folder"
-        )
+        raise SourceError.at(path, "no folder and no file" if there else "no such file or folder")
     return _list_archive(path, passed)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -114,8 +114,3 @@ def _equal(path: Parts, name: Parts) -> int:
     """Count the equal folders at the ends of two paths of one file."""
     both = zip(reversed(path[:-1]), reversed(name[:-1]), strict=False)
     return sum(1 for _ in takewhile(lambda folders: folders[0] == folders[1], both))
-
-
-def unmatched_names(names: Iterable[str], matches: Matches) -> list[str]:
-    """Return the names that match no photograph."""
-    return [name for name in names if name not in matches.found and name not in matches.unclear]

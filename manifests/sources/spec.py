@@ -65,9 +65,7 @@ class Source(Frozen):
     @classmethod
     def _known(cls, kind: str) -> str:
         if kind not in KINDS:
-            raise ValueError(
-                f"unknown source kind {shown(kind)}; known are {', '.join(sorted(KINDS))}"
-            )
+            raise ValueError(f"unknown kind {shown(kind)}; known are {', '.join(sorted(KINDS))}")
         return kind
 
     @field_validator("listing")

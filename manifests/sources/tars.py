@@ -174,9 +174,7 @@ def _check_end(view: FileWindow, offset: int, container: str) -> None:
     view.seek(offset)
     block = view.read(tarfile.BLOCKSIZE)
     if len(block) < tarfile.BLOCKSIZE:
-        raise SourceError.at(
-            container, f"has no end mark at byte {offset}; the archive was cut short"
-        )
+        raise SourceError.at(container, f"has no end mark at byte {offset}; it was cut short")
     if block.count(0) < len(block):
         raise SourceError.at(container, f"damaged header at byte {offset}")
 

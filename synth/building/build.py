@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -29,7 +30,15 @@ from ...manifests.recorded_request import OutputOptions
 from ...manifests.selection.bounds import EVERYTHING, load_profile
 from ...manifests.selection.plan import SPARE, PlanOptions
 from ...manifests.sets.close import LABELS_STAGE, finish_set, photographs_in
-from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, BuildNote, SetInfo, note_path
+from ...manifests.sets.info import (
+    CANDIDATES,
+    README,
+    REFUSED,
+    WORK_FOLDER,
+    BuildNote,
+    SetInfo,
+    note_path,
+)
 from ...manifests.sets.receipts import Receipt, read_receipts
 from ...manifests.sets.tables import read_checked
 from ...manifests.sets.units import each_unit
@@ -38,7 +47,7 @@ from ...manifests.sources import Source, parse_source
 from ...manifests.sources.collections import CLIPS
 from ...manifests.sources.spec import name_sources
 from ...progress import Progress, Silent, progress_of
-from ...storage.atomic import remove_tree
+from ...storage.atomic import remove_tree, write_bytes
 from ...storage.locks import exclusive
 from ...storage.parquet import read_table
 from ...storage.stores import as_path, in_store
@@ -48,10 +57,11 @@ from ..recipes.overrides import Overrides, override_texts
 from .draw_columns import draw_fields
 from .make_unit import make_unit
 from .planning import Planned, Run, jobs_of, list_sources, load_or_make_plan, units_of
-from .readme import write_readme
-from .request import BuildFile, Request, recorded_versions
+from .readme import readme
+from .request import BuildFile, Request
 
 _WINDOWS = ("frames", "stride", "step")
+_RECORDED = ("numpy", "numba", "pyarrow", "pydantic", "scikit-image")
 
 
 @dataclass(frozen=True)
@@ -86,9 +96,7 @@ class Task:
 
     def __post_init__(self) -> None:
         if not 0 <= self.index < self.count:
-            raise ConfigError(
-                f"task {self.index} of {self.count}: must be from 0 to {self.count - 1}"
-            )
+            raise ConfigError(f"task {self.index} of {self.count}: must be 0 to {self.count - 1}")
 
 
 def build_request(
@@ -166,12 +174,13 @@ def close_set(
         root,
         recipe.name,
         note,
-        recorded_versions(),
+        {name: metadata.version(name) for name in _RECORDED},
         draw_fields(recipe),
         receipts=receipts,
         engine=engine,
     )
-    write_readme(root, info)
+    if not (root / README).is_file():  # no part of the set: nothing tells it from an edited one
+        write_bytes(root / README, readme(root, info).encode())
     return info
 
 

@@ -22,13 +22,7 @@ from ...manifests.sets.units import Unit, each_unit
 from ..clips import frame_names, is_clip, named_frames, render_clip
 from ..input_images import decode_image
 from ..kernels.arrays import Pixels
-from ..measures.wrong_pairs import (
-    MOST_BRIGHTER,
-    MOST_OF_AREA,
-    brighter,
-    brighter_area,
-    brightness,
-)
+from ..measures.wrong_pairs import MOST_BRIGHTER, MOST_OF_AREA, brighter, brighter_area, brightness
 from ..models import MODEL, draw_many, form_of, has_lamps, parse_draw
 from ..recipes.load import recorded_recipe
 from . import WARM
@@ -94,7 +88,7 @@ def _recheck_unit(how: Making, unit: Unit) -> tuple[list[Problem], tuple[list[st
             if problem:
                 problems.append(Problem(where, problem, _MEND, Kind.LOW))
     except SetError as error:
-        problems.append(Problem(unit.name, str(error)))
+        problems.append(Problem(*unit.where(error)))
     return problems, bright
 
 

@@ -34,7 +34,8 @@ def with_all_columns(drawn: Draw, paths: Iterable[str]) -> dict[str, Any]:
 
     Parts that other recipes of a mixture have are what they are in an image that has none of them.
     """
-    known = leaves(type(drawn))
+    kind: Any = type(drawn)
+    known = leaves(kind)
     values = {path: known[path].get(drawn) for path in paths if path in known}
     return {"model": drawn.model, **nested(values)}
 

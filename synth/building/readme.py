@@ -14,11 +14,10 @@ import yaml
 from typing_extensions import get_type_hints, is_typeddict
 
 from ...manifests.labels.photo_labels import BOXES, CLASS, CLASSES, MASK
-from ...manifests.sets.info import PAIRS, README, SetInfo
+from ...manifests.sets.info import PAIRS, SetInfo
 from ...manifests.sets.layouts.files import METADATA
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sets.sample import LOW, NORMAL, MemberFacts, Record
-from ...storage.atomic import write_bytes
 from ...storage.parquet import read_table
 from ..recipes.load import recorded_recipe
 from .draw_columns import draw_fields, nested
@@ -39,16 +38,6 @@ _BIBTEX = {
     "^": r"\textasciicircum{}",
 }
 _TICKS = re.compile("`+")
-
-
-def write_readme(root: Path, info: SetInfo) -> None:
-    """Write a set's README.md unless it has one.
-
-    It is no part of the set: nothing tells it from an edited one.
-    """
-    path = root / README
-    if not path.is_file():
-        write_bytes(path, readme(root, info).encode())
 
 
 def readme(root: Path, info: SetInfo) -> str:

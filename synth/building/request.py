@@ -25,7 +25,6 @@ from ..recipes.load import DEFAULT, Recipe
 _DECIDING = ("gloam", "simplejpeg", "opencv-python-headless", "pillow")
 """Distributions whose code decides bytes of a set; their versions are part of its fingerprint."""
 _OF_CLIPS = ("frames", "stride", "step")
-_RECORDED = ("numpy", "numba", "pyarrow", "pydantic", "scikit-image")
 
 
 class Request(RequestBase):
@@ -104,8 +103,3 @@ def in_form_of(begun: dict[str, str], versions: dict[str, str]) -> dict[str, str
     """Return versions with the form of draws that a set was begun with: it keeps that."""
     form = {"draws": begun["draws"]} if "draws" in begun else {}
     return {name: one for name, one in versions.items() if name != "draws"} | form
-
-
-def recorded_versions() -> dict[str, str]:
-    """Return versions of everything else that matters, for the record."""
-    return {name: metadata.version(name) for name in _RECORDED}

@@ -59,11 +59,7 @@ class Level(NamedTuple):
 def channels(mosaic: npt.NDArray[Any]) -> list[FloatArray]:
     """Return the four planes of a mosaic's 2 x 2 sites, float64."""
     height, width = (side & ~1 for side in mosaic.shape)
-    return [
-        mosaic[row:height:2, column:width:2].astype(np.float64)
-        for row in (0, 1)
-        for column in (0, 1)
-    ]
+    return [mosaic[i:height:2, j:width:2].astype(np.float64) for i in (0, 1) for j in (0, 1)]
 
 
 def transfer(first: Mosaic, second: Mosaic, black: float, white: float) -> Transfer:

@@ -46,18 +46,13 @@ class Field(NamedTuple):
     scene: SceneLight
 
 
-def field_ev(pixels: npt.NDArray[np.uint8], field: Field) -> FloatArray:
-    """Return the field in EV, without what depends on lightness.
+def field_ev(pixels: npt.NDArray[np.uint8], field: Field) -> tuple[FloatArray, FloatArray | None]:
+    """Return the field (32, 32) in EV, mean 0, without what depends on lightness; and its colour.
 
     pixels: uint8 array (H, W, 3), the normal; `lights` and `scene` depend on it.
 
-    Returns float64 array (32, 32), mean 0.
+    Returns of the colour (32, 32, 3) factors of luminance 1; None for white.
     """
-    return _summed(pixels, field)[0]
-
-
-def _summed(pixels: npt.NDArray[np.uint8], field: Field) -> tuple[FloatArray, FloatArray | None]:
-    """Return the field, and its colour (32, 32, 3), factors of luminance 1; None for white."""
     y, x = _places(*pixels.shape[:2])
     n, count, draw = len(field.smooth), len(field.lights.place), field.draw
     scene, gradient_ev = draw.illumination_scene_strength, draw.illumination_gradient_ev
@@ -96,7 +91,7 @@ def illumination_rows(
     rows; or (GUIDES, 32, W) where it depends on lightness. Returns float32 array (32, 3, W) or
     (0, 3, W), the light's colour there, if it has any.
     """
-    total, colour = _summed(pixels, field)
+    total, colour = field_ev(pixels, field)
     width = pixels.shape[1]
     exposure_ev, scene = exposure_of(pixels, field.draw), field.scene
     light = np.empty((GUIDES if scene.cells else 1, CELLS, CELLS), np.float32)

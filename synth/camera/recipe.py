@@ -7,13 +7,13 @@ recipes show` prints it.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, create_model, field_validator, model_validator
 
 from ...manifests.config import InvalidValue
-from ..degradations.recipe import Degradations
+from ..degradations.recipe import ANGLE, Degradations
 from ..kernels.arrays import FloatArray
 from ..kernels.channel_noise import NODES
 from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, LUMINANCE
@@ -22,11 +22,13 @@ from ..kernels.emitters import MOST_EMITTERS
 from ..kernels.exposure import GUIDES
 from ..kernels.numbers.library import exp
 from ..parameters.distributions import Distribution, Listed
+from ..parameters.drawing import Drawn
 from ..parameters.schema import Added, Section, number, one_of
 from ..parameters.together import Together
 from .calibrated_sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
 from .calibration import Calibration
 
+Floats = tuple[float, ...]
 MAX_LIGHTS = 16
 MAX_CELLS = 16
 MAX_GRID = 8
@@ -55,6 +57,8 @@ class ExposureSection(Section):
 class Highlights(Section):
     """Light that the photograph cut off."""
 
+    # In (0, 1), keys how it differs from place to place.
+    beside: ClassVar = {"place": (float, 0.0)}
     ev: Distribution = number(
         (0, 8, "EV"), "stops by which white is brightened; what comes near white, less"
     )
@@ -121,16 +125,17 @@ class Tone(Section):
 class Smooth(Section):
     """A random smooth field: a grid of cells x cells normal numbers, bicubic between."""
 
+    beside: ClassVar = {"values": (Floats, ...)}  # in EV, row by row; no cells where there are none
     sigma_ev: Distribution = number((0, 6, "EV"), "standard deviation of the grid's numbers")
-    cells: Distribution = number(
-        (2, MAX_CELLS), "of the grid along each side", default=4.0, whole=True
-    )
+    cells: Distribution = number((2, MAX_CELLS), "of the grid per side", default=4.0, whole=True)
 
 
 class LightsSection(Section):
     """Pools of light, placed at random, preferably where the photograph is bright."""
 
     repeated = True
+    # In (0, 1), among all places, ordered and weighted by the photograph's own light.
+    beside: ClassVar = {"place": (Floats, ...)}
     count: Distribution = number((0, MAX_LIGHTS), "how many", whole=True)
     ev: Distribution = number((-8, 12, "EV"), "at their middle")
     radius: Distribution = number((0.01, 2, "of the longer side"), "how wide", default=0.3)
@@ -157,6 +162,7 @@ class Vignette(Section):
 class Gradient(Section):
     """Light from one side."""
 
+    beside = ANGLE
     ev: Distribution = number(
         (-12, 12, "EV"), "difference between two opposite sides, in a random direction"
     )
@@ -165,10 +171,10 @@ class Gradient(Section):
 class GridSection(Section):
     """Random light by place and luminance: normal numbers at nodes, linear between."""
 
+    # In EV, level by level from black to white, row by row.
+    beside: ClassVar = {"values": (Floats, ...)}
     sigma_ev: Distribution = number((0, 6, "EV"), "standard deviation of the grid's numbers")
-    cells: Distribution = number(
-        (1, MAX_GRID), "of the grid along each side", default=4.0, whole=True
-    )
+    cells: Distribution = number((1, MAX_GRID), "of the grid per side", default=4.0, whole=True)
     levels: Distribution = number(
         (1, GUIDES),
         "of the grid along luminance; 1 for light that knows places alone",
@@ -184,6 +190,8 @@ class Pools(Section):
     """
 
     repeated = True
+    # In (0, 1), among all places, ordered and weighted by how the photograph shines there.
+    beside: ClassVar = {"place": (Floats, ...)}
     count: Distribution = number((0, MAX_LIGHTS), "how many", whole=True)
     ev: Distribution = number((0, 12, "EV"), "at their middle")
     radius: Distribution = number((0.01, 2, "of the longer side"), "how wide", default=0.2)
@@ -230,7 +238,28 @@ class Illumination(Section):
     scene: SceneSection = SceneSection()
     vignette: Vignette = Vignette()
     gradient: Gradient = Gradient()
-    scene_light: Annotated[SceneLight, Added()] = SceneLight()
+    scene_light: Annotated[SceneLight, Added(none=True)] = SceneLight()
+
+
+class SensorDraw(Drawn):
+    """A sensor at its ISO.
+
+    gain, row_sigma: K in DN per electron, and row noise in DN.
+    read_noise: "tukey" or "gaussian".
+    read_scale, read_shape: scale in DN, and lambda (0 and unused for Gaussian noise).
+    black, white: black level and largest value, DN.
+    """
+
+    gain: float
+    row_sigma: float
+    read_noise: Literal["tukey", "gaussian"]
+    read_scale: float
+    read_shape: float
+    black: int
+    white: int
+
+
+_NONE_FOR_NAN = BeforeValidator(lambda value: None if value != value else value)
 
 
 class Camera(Section):
@@ -239,8 +268,18 @@ class Camera(Section):
     own: calibrations besides gloam's, by name, in the form of `synth/camera/sensors.yaml`. They are
     part of the recipe, so that a set can be made again without any other file; `file` in a recipe,
     or `camera.file=FILE`, takes them from a YAML file when it is read (`recipes.named_files`).
+    Draws have the sensor of the name at its ISO, and the matrix, linear sRGB to camera RGB, row by
+    row. They have no name and ISO where noise is of the recipe's own; sets whose versions have no
+    "draws" name a sensor there, too, which is not used.
     """
 
+    beside: ClassVar = {
+        "name": (str | None, ...),
+        "iso": (Annotated[float | None, _NONE_FOR_NAN], ...),
+        "matrix": (Floats, ...),
+        "sensor": (SensorDraw, ...),
+        **dict.fromkeys(("read_noise", "levels")),
+    }
     name: Distribution = one_of(
         camera_names(),
         "camera of the camera file; see gloam cameras",
@@ -326,9 +365,8 @@ class Isp(Section):
 class Video(Section):
     """Change of exposure from frame to frame of a clip; the first frame is like a still."""
 
-    fps: Distribution = number(
-        (1, 1000), "frames a second that a clip was taken with", default=25.0
-    )
+    beside: ClassVar = {"phase": (float, ...)}  # of the flicker, in turns
+    fps: Distribution = number((1, 1000), "frames a second that a clip was taken at", default=25.0)
     drift_ev: Distribution = number((-4, 4, "EV"), "stops that it gets darker in a second")
     flicker_ev: Distribution = number((0, 2, "EV"), "amplitude of the lamps' flicker, a sine")
     flicker_hz: Distribution = number(
@@ -350,6 +388,7 @@ class Glow(Section):
 class Streaks(Section):
     """Lines of light through each lamp, at even angles; one turn for all of a picture."""
 
+    beside = ANGLE  # of the first
     lines: Distribution = number(
         (0, MOST_LINES),
         "how many: half the blades of an aperture with an even number of them",
@@ -374,6 +413,9 @@ class Emitters(Section):
     """
 
     repeated = True
+    # In (0, 1), among the photograph's cells, and among a cell's pixels, in order and weighted by
+    # their light.
+    beside: ClassVar = {"place": (Floats, ...), "within": (Floats, ...)}
     count: Distribution = number((0, MOST_EMITTERS), "how many", whole=True)
     ev: Distribution = number(
         (-4, 16, "EV"), "above the photograph's white, of a lamp's disc", default=7.0
@@ -402,61 +444,37 @@ def black_body_tints(kelvin: FloatArray) -> FloatArray:
     return tints / (red + green + blue)[:, None]
 
 
-_OFFSET = number((-8, 8, "levels"), "that black is off by")
-_SHOT = number((0, 64, "levels"), "gain K: variance for each level of light")
-_READ = number((0, 64, "levels"), "standard deviation, without the tail")
-_SHARE = number((0, 0.5), "of the samples that have a tail")
-_TAIL = number((0, 8), "its mean, times the read noise")
-_ROWS = number((0, 2), "times a sample's own deviation")
 _CORRELATION = number((-0.98, 0.98), "between their noise")
 
 
-class Offset(Section):
-    """Error of the black level."""
-
-    red: Distribution = _OFFSET
-    green: Distribution = _OFFSET
-    blue: Distribution = _OFFSET
+def _by_channel(name: str, about: str, each: Any) -> Any:
+    """Return a section of the same parameter of each channel."""
+    fields: Any = dict.fromkeys(("red", "green", "blue"), (Distribution, each))
+    return create_model(name, __base__=Section, __module__=__name__, __doc__=about, **fields)
 
 
-class Shot(Section):
-    """Shot noise, with the skewness of Poisson's."""
-
-    red: Distribution = _SHOT
-    green: Distribution = _SHOT
-    blue: Distribution = _SHOT
-
-
-class Read(Section):
-    """Read noise, Gaussian."""
-
-    red: Distribution = _READ
-    green: Distribution = _READ
-    blue: Distribution = _READ
-
-
-class TailShare(Section):
-    """Share of samples with more read noise, from hot pixels and telegraph noise."""
-
-    red: Distribution = _SHARE
-    green: Distribution = _SHARE
-    blue: Distribution = _SHARE
-
-
-class Tail(Section):
-    """Exponential tail of the read noise: positive, less its mean over all samples."""
-
-    red: Distribution = _TAIL
-    green: Distribution = _TAIL
-    blue: Distribution = _TAIL
-
-
-class RowsSection(Section):
-    """Noise that a row shares."""
-
-    red: Distribution = _ROWS
-    green: Distribution = _ROWS
-    blue: Distribution = _ROWS
+if TYPE_CHECKING:
+    Offset = Section
+    Shot = Section
+    Read = Section
+    TailShare = Section
+    Tail = Section
+    RowsSection = Section
+else:
+    _OFFSET = number((-8, 8, "levels"), "that black is off by")
+    Offset = _by_channel("Offset", "Error of the black level.", _OFFSET)
+    _SHOT = number((0, 64, "levels"), "gain K: variance for each level of light")
+    Shot = _by_channel("Shot", "Shot noise, with the skewness of Poisson's.", _SHOT)
+    _READ = number((0, 64, "levels"), "standard deviation, without the tail")
+    Read = _by_channel("Read", "Read noise, Gaussian.", _READ)
+    _SHARE = number((0, 0.5), "of the samples that have a tail")
+    _OF_TAIL = "Share of samples with more read noise, from hot pixels and telegraph noise."
+    TailShare = _by_channel("TailShare", _OF_TAIL, _SHARE)
+    _TAIL = number((0, 8), "its mean, times the read noise")
+    _POSITIVE = "Exponential tail of the read noise: positive, less its mean over all samples."
+    Tail = _by_channel("Tail", _POSITIVE, _TAIL)
+    _ROWS = number((0, 2), "times a sample's own deviation")
+    RowsSection = _by_channel("RowsSection", "Noise that a row shares.", _ROWS)
 
 
 _GRAIN = number((-0.3, 1), "weight of each neighbour's noise, of a sample's own")
@@ -561,6 +579,8 @@ class CameraRecipe(Section):
     name and about are for people; every other part is documented at its class.
     """
 
+    # 63 bits that key the noise of all samples: readers of JSON take it for a signed number of 64.
+    beside: ClassVar = {"pixel_seed": (int, ...)}
     name: str = "custom"
     about: str = ""
     model: Literal["camera"] = "camera"
@@ -571,10 +591,10 @@ class CameraRecipe(Section):
     camera: Camera = Camera()
     white_balance: WhiteBalance = WhiteBalance()
     isp: Isp = Isp()
-    degradations: Annotated[Degradations, Added()] = Degradations()
-    noise: Annotated[NoiseSection, Added()] = NoiseSection()
-    emitters: Annotated[Emitters, Added()] = Emitters()
-    video: Annotated[Video, Added()] = Video()
+    degradations: Annotated[Degradations, Added(none=True)] = Degradations()
+    noise: Annotated[NoiseSection, Added(none=True)] = NoiseSection()
+    emitters: Annotated[Emitters, Added(none=True)] = Emitters()
+    video: Annotated[Video, Added(none=True)] = Video()
     together: Annotated[dict[str, Together], Added()] = Field(
         default={}, description="parameters that are drawn together, in place of their own"
     )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..kernels.arrays import Pixels, Window
 from ..kernels.degradations.jpeg import BESIDE, COSINES, UNIT, code_and_decode, quantisers
-from ..parameters.drawing import Drawn, Off, nothing_of
+from ..parameters.drawing import record_of
 from ..parameters.keyed_columns import Columns, KeyedColumns
 from .point_spread import NOTHING, Spread, make_spreads
+from .recipe import Degradations, LastDegradations
 
 _PATH = "degradations."
 _ZERO = {
@@ -27,57 +28,7 @@ HALVED = "4:2:0"
 _INVERSE = np.ascontiguousarray(COSINES.T)
 
 
-class VectorDraw(Drawn):
-    """See `recipe.Motion` and `recipe.Shift`. angle: of the direction, in radians."""
-
-    length: float
-    angle: float
-
-
-class DefocusDraw(Drawn):
-    """See `recipe.Defocus`."""
-
-    radius: float
-
-
-class BandingDraw(Drawn):
-    """See `recipe.Banding`. phase: of the first row, in turns."""
-
-    depth: float
-    bands: float
-    phase: float
-
-
-class FixedPatternDraw(Drawn):
-    """See `recipe.FixedPattern`. seed: 63 bits that key the pattern."""
-
-    columns: float
-    hot_share: float
-    hot: float
-    seed: int
-
-
-class JpegDraw(Drawn):
-    """See `recipe.Jpeg`. quality: 0 for none."""
-
-    quality: int
-    chroma: Literal["4:2:0", "4:4:4"]
-
-
-class LastDegradationsDraw(Drawn):
-    """Degradations of one low, without a model of a camera."""
-
-    jpeg: JpegDraw
-
-
-class DegradationsDraw(LastDegradationsDraw):
-    """All degradations of one image; a part that it has not is 0, or None."""
-
-    motion: VectorDraw
-    defocus: DefocusDraw
-    shift: Annotated[VectorDraw | None, Off(nothing_of(VectorDraw))] = None
-    banding: BandingDraw
-    fixed_pattern: FixedPatternDraw
+LastDegradationsDraw, DegradationsDraw = record_of(LastDegradations), record_of(Degradations)
 
 
 def finish_degradations(columns: Columns, random: KeyedColumns) -> None:

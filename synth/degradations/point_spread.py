@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels.arrays import FloatArray, IntArray
-from ..kernels.numbers.sums import rounded_sums
+from ..kernels.numbers.elementary import rounded_sums
 from ..parameters.keyed_columns import distinct
 
 _FINE = 8

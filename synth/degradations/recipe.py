@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from ..parameters.distributions import Distribution
 from ..parameters.schema import Added, Section, number, one_of
 
 MOST_LENGTH, MOST_RADIUS = 64, 16
+ANGLE = {"angle": (float, ...)}  # of a direction, in radians
 
 
 class Degradation(Section):
@@ -21,6 +22,7 @@ class Degradation(Section):
 class Motion(Degradation):
     """Blur by movement of the camera, along a straight line in a random direction."""
 
+    beside = ANGLE
     length: Distribution = number(
         (0, MOST_LENGTH, "pixels"), "of the way that a point of the scene takes during the exposure"
     )
@@ -35,12 +37,14 @@ class Defocus(Degradation):
 class Shift(Section):
     """Misregistration of the pair: the low lies beside its normal, in a random direction."""
 
+    beside = ANGLE
     length: Distribution = number((0, 8, "pixels"), "of the shift; may be parts of a pixel")
 
 
 class Banding(Degradation):
     """Bands across the picture: mains lamps flicker while its rows are read one after another."""
 
+    beside: ClassVar = {"phase": (float, ...)}  # of the first row, in turns
     depth: Distribution = number((0, 0.95), "share of the light that comes and goes")
     bands: Distribution = number(
         (0.1, 100),
@@ -52,6 +56,7 @@ class Banding(Degradation):
 class FixedPattern(Degradation):
     """A pattern that the sensor adds to every picture alike, and to all frames of a clip."""
 
+    beside: ClassVar = {"seed": (int, ...)}  # 63 bits that key the pattern
     columns: Distribution = number(
         (0, 1000, "electrons"), "standard deviation of the offsets of its columns"
     )
@@ -69,6 +74,7 @@ class Jpeg(Degradation):
     gloam's own arithmetic: the error is that of libjpeg, the bytes are those of no library.
     """
 
+    beside: ClassVar = {"quality": (int, ...)}
     quality: Distribution = number((0, 100), "1 to 100, rounded, of libjpeg's scale; 0 for none")
     chroma: Distribution = one_of(
         ("4:2:0", "4:4:4"), "colour of 2 x 2 pixels together, or of each", default="4:2:0"
@@ -90,6 +96,6 @@ class Degradations(LastDegradations):
 
     motion: Motion = Motion()
     defocus: Defocus = Defocus()
-    shift: Annotated[Shift, Added()] = Shift()
+    shift: Annotated[Shift, Added(none=True)] = Shift()
     banding: Banding = Banding()
     fixed_pattern: FixedPattern = FixedPattern()

@@ -7,19 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from ..camera.calibrated_sensors import sensor_colour_matrices
+from ..camera.calibrated_sensors import (
+    GAUSSIAN,
+    TUKEY,
+    Sensors,
+    is_fitted,
+    sensor_colour_matrices,
+    sensors_at,
+    with_levels,
+)
 from ..camera.recipe import CameraRecipe
 from ..degradations.draw import finish_degradations
+from ..kernels.numbers.elementary import rounded_sums
 from ..kernels.numbers.library import log
-from ..kernels.numbers.sums import rounded_sums
 from ..parameters.distributions import STANDARD, UNIT, Constant
 from ..parameters.drawing import draw_section
 from ..parameters.keyed_columns import Columns, KeyedColumns, Ragged
-from .sensors import draw_sensors
 
 _FIELD = "illumination"
 _SCENE_LIGHT = f"{_FIELD}.scene_light"
 _IDENTITY = np.eye(3).reshape(9)
+_SILENT = 2.0**-10, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0**20
+"""The `Sensors` from the gain on of a sensor that rounds and counts so finely that nothing
+shows."""
 
 
 def draw_camera(recipe: CameraRecipe, random: KeyedColumns) -> Columns:
@@ -36,7 +46,7 @@ def draw_camera(recipe: CameraRecipe, random: KeyedColumns) -> Columns:
     _finish_field(columns, recipe, random)
     _finish_emitters(columns, random)
     columns["camera.matrix"] = _matrices(columns["camera.matrix"] == "random", random)
-    draw_sensors(columns, random, recipe)
+    _draw_sensors(columns, random, recipe)
     if "highlights.sigma_ev" in columns:
         columns["highlights.place"] = random.uniform("highlights.place")
     if "video.fps" in columns:
@@ -122,3 +132,44 @@ def _matrices(mixing: Any, random: KeyedColumns) -> Ragged:
             mixed += weight[:, None] * matrix
         table = np.where(mixing[:, None], mixed, table)
     return Ragged(table, np.full(len(random), 9))
+
+
+def _draw_sensors(columns: Columns, random: KeyedColumns, recipe: CameraRecipe) -> None:
+    """Fill in the body and the sensor of each image, of a camera's name, ISO and levels."""
+    names = columns["camera.name"].astype(str)
+    isos, levels = columns["camera.iso"], columns.pop("camera.levels")
+    known, own = sorted({*zip(names.tolist(), levels.tolist(), strict=True)}), recipe.camera.own
+    spreads = np.zeros((3, len(random)))
+    if any(is_fitted(name, own) for name, _ in known):
+        spreads = random.gaussians("camera.spread", 3)
+    sensors = Sensors(*np.zeros((len(Sensors._fields), len(random))))
+    for name, own_levels in known:
+        alone = len(known) == 1
+        chosen = slice(None) if alone else (names == name) & (levels == own_levels)
+        some = sensors_at(name, isos[chosen], spreads[:, chosen], own)
+        for column, part in zip(sensors, with_levels(some, own_levels), strict=True):
+            column[chosen] = part
+    if "noise.kurtosis" in columns:  # noise of channels takes the place of the sensor's
+        sensors = Sensors(sensors.iso, *(np.full(len(random), number) for number in _SILENT))
+    gaussian = (columns.pop("camera.read_noise") == GAUSSIAN) | (sensors.tukey_scale == 0)
+    scale = np.where(gaussian, sensors.gaussian_sigma, sensors.tukey_scale)
+    columns["camera.name"], columns["camera.iso"] = names, sensors.iso
+    columns |= {
+        "camera.sensor.gain": sensors.gain,
+        "camera.sensor.row_sigma": sensors.row_sigma,
+        "camera.sensor.read_noise": np.where(gaussian, GAUSSIAN, TUKEY),
+        "camera.sensor.read_scale": scale,
+        "camera.sensor.read_shape": np.where(gaussian, 0.0, sensors.tukey_shape),
+        "camera.sensor.black": sensors.black.astype(np.int64),
+        "camera.sensor.white": sensors.white.astype(np.int64),
+    }
+
+
+def forget_unused(columns: Columns) -> None:
+    """Take out name and ISO of sensors whose noise is not the lows', as it is the recipe's own.
+
+    columns: of draws; None and NaN take their places.
+    """
+    if "noise.kurtosis" in columns:
+        count = len(columns["pixel_seed"])
+        columns |= {"camera.name": np.full(count, None), "camera.iso": np.full(count, np.nan)}

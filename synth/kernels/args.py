@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import i32, u32
 from .channel_noise import ChannelNoise, Mixing, OneChannel
 from .compiling.compile import scalar
 from .degradations.pattern import Pattern
@@ -19,7 +20,6 @@ from .emitters import Glare
 from .exposure import Bands, Exposure, Matrix
 from .numbers.random_bits import PixelSeed
 from .sensor import Sensor
-from .types import i32, u32
 
 CHANNELS = ("red", "green", "blue")
 _OF_CHANNELS = ("offset", "shot", "read", "tail", "tail_mean", "rows")

@@ -1,4 +1,4 @@
-"""Pictures and windows of them, as kernels take them; names of the commonest arrays."""
+"""Pictures and windows of them, as kernels take them; short names of numbers and arrays."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+i16, i32, i64 = np.int16, np.int32, np.int64
+u8, u16, u32, u64 = np.uint8, np.uint16, np.uint32, np.uint64
+f32, f64 = np.float32, np.float64
 
 Pixels = npt.NDArray[np.uint8]
 """RGB, sRGB-encoded, (H, W, 3)."""

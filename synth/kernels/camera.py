@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import f32
 from .channel_noise import develop_noisily
 from .chroma import reduce_chroma, split
 from .compiling.compile import inlined_in_row, kernel, row_kernel
@@ -24,7 +25,6 @@ from .develop import develop, encode
 from .exposure import expose_row, light_of_pixels
 from .numbers.random_bits import channel_sample, mosaic_sample
 from .sensor import count_electrons, draw_rounding, draw_words, read_out, row_offset
-from .types import f32
 
 _BAND = 8192  # pixels
 

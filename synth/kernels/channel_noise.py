@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import f32, i32, u16, u32
 from .compiling.compile import inlined_in_row, row_kernel, scalar
 from .develop import developed_light, encoding_cell
 from .numbers.random_bits import (
@@ -27,7 +28,6 @@ from .numbers.random_bits import (
     sample_state,
 )
 from .numbers.shot_and_read_noise import octaves_of, symmetric_quantile
-from .types import f32, i32, u16, u32
 
 _NEPERS = f32(math.log(2))
 _MOST_SWING = f32(0.983)  # of the variances of two widths, of a kurtosis of 2.9

@@ -16,8 +16,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import f32, i16, i32, u8
 from .compiling.compile import fma, inlined_in_row, kernel, row_kernel, scalar
-from .types import f32, i16, i32, u8
 
 UNIT = 8192
 """Encoded value 1 in the planes of this module: a step is 1/32 of a grey level."""

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import f64, i32
 from .chroma import UNIT
 from .compiling.compile import kernel, scalar
 from .develop import ENCODE_CELLS
 from .numbers.elementary import exp2, log2
-from .types import f64, i32
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .arrays import f32
 from .compiling.compile import row_kernel, scalar
-from .types import f32
 
 BINNED, FULL, BILINEAR, MALVAR = 0, 1, 2, 3
 METHODS = {"binned": BINNED, "none": FULL, "bilinear": BILINEAR, "malvar": MALVAR}

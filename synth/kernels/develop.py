@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import f32, i32, u16
 from .compiling.compile import row_kernel, scalar
 from .exposure import Matrix, transformed
-from .types import f32, i32, u16
 
 ENCODE_CELLS = 1 << 12
 """Cells of the encoding table, evenly spaced in the square root of linear light."""

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import f32, f64, i32, u64
 from .compiling.compile import inlined, kernel, reciprocal, scalar
 from .exposure import between, row_above
 from .illumination import CELLS
 from .numbers.elementary import exp2
-from .types import f32, f64, i32, u64
 
 MOST_EMITTERS = 16
 LAMP = 12

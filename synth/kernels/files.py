@@ -11,8 +11,8 @@ import os
 import numpy as np
 from numba import types
 
+from .arrays import i64
 from .compiling.compile import kernel
-from .types import i64
 
 _open = types.ExternalFunction("open", types.intc(types.uintp, types.intc))
 _statx = types.ExternalFunction(

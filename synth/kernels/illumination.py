@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import f32, f64, i32, u32
 from .compiling.compile import kernel, scalar
 from .exposure import GUIDES
 from .numbers.elementary import exp2, log2
 from .numbers.random_bits import CLIPPED, PixelSeed, random_word, sample_state
-from .types import f32, f64, i32, u32
 
 FloatArray = npt.NDArray[np.float64]
 

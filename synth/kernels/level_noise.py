@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .arrays import f32, i32, u32
 from .compiling.compile import kernel, scalar
 from .develop import ENCODE_CELLS, TOP
 from .exposure import transformed
-from .types import f32, i32, u32
 
 ROUNDING = f32(1 / 12)
 """Variance of rounding to whole numbers."""
@@ -160,11 +160,7 @@ def sensor_noise(light, electrons, shared, shares, draw, curve):
         level_variance(light[1], green, _third(counts, gain, shares[1, 5:]), curve),
         level_variance(light[2], blue, _third(counts, gain, shares[2, 5:]), curve),
     )
-    units = (
-        np.sqrt(max(red, _LEAST)),
-        np.sqrt(max(green, _LEAST)),
-        np.sqrt(max(blue, _LEAST)),
-    )
+    units = (np.sqrt(max(red, _LEAST)), np.sqrt(max(green, _LEAST)), np.sqrt(max(blue, _LEAST)))
     return _pixel_noise((red, green, blue), found, units, sources)
 
 

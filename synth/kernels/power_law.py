@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import f32, u8, u32
 from .compiling.compile import fma, kernel, scalar
 from .demosaic import BILINEAR, BORDER, demosaic_row
 from .develop import encoding_cell
-from .numbers.poisson_table import POISSON_LIMIT
 from .numbers.random_bits import (
     READ,
     SHOT,
@@ -20,8 +20,12 @@ from .numbers.random_bits import (
     random_word,
     sample_state,
 )
-from .numbers.shot_and_read_noise import large_poisson, small_poisson, symmetric_quantile
-from .types import f32, u8, u32
+from .numbers.shot_and_read_noise import (
+    POISSON_LIMIT,
+    large_poisson,
+    small_poisson,
+    symmetric_quantile,
+)
 
 _LIMIT = f32(POISSON_LIMIT)
 

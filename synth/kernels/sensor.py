@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import f32, i32, u32, u64
 from .compiling.compile import fma, row_kernel, scalar
-from .numbers.poisson_table import POISSON_LIMIT
 from .numbers.random_bits import (
     READ,
     ROUNDING,
@@ -24,13 +24,13 @@ from .numbers.random_bits import (
     sample_state,
 )
 from .numbers.shot_and_read_noise import (
+    POISSON_LIMIT,
     large_poisson,
     quantile_at,
     small_poisson,
     symmetric_quantile,
     tail_place,
 )
-from .types import f32, i32, u32, u64
 
 _LIMIT = f32(POISSON_LIMIT)
 # Loops are over so many sites, of a fixed number of turns and with unsigned places, as an index

@@ -18,7 +18,7 @@ import numpy as np
 from ..draws.record import CameraDraw
 from ..kernels.arrays import Pixels, Window
 from ..models import LowMaker
-from ..render.window import cut
+from ..render.on_cpu import cut
 
 EDGES = (2, 3, 4, 6, 8, 11, 15, 21, 29, 40, 56, 78, 109, 152, 212)
 """Bins of the noise-free level of green."""

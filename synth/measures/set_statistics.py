@@ -297,8 +297,7 @@ def _measure_unit(
             if isinstance(drawn, CameraDraw):
                 points += transfer_points(low, normal, drawn)
     except SetError as error:
-        what = str(error).removeprefix(f"{unit.root}/")
-        damaged.append(what if what.startswith(unit.name) else f"{unit.name}: {what}")
+        damaged.append(": ".join(unit.where(error)))
     return found, points, damaged
 
 

@@ -208,9 +208,7 @@ def _call(name: str, arguments: list[str]) -> Distribution:
     numbers = [_number(argument) for argument in arguments]
     low, high = numbers[-2:]
     if low > high:
-        raise ValueError(
-            f"reversed range: low {format_value(low)} is above high {format_value(high)}"
-        )
+        raise ValueError(f"reversed range: {format_value(low)} is above {format_value(high)}")
     if name == "loguniform" and low <= 0:
         raise ValueError("loguniform needs a low above 0")
     if name == "normal":

@@ -9,15 +9,22 @@ lengths of loops, and the records of sets may be anybody's.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    SerializerFunctionWrapHandler,
+    create_model,
+    model_serializer,
+)
 
 from ...storage.untrusted import shown
 from .distributions import UNIT, Constant, Distribution
@@ -94,6 +101,50 @@ def nothing_of(kind: type[D]) -> D:
         else:
             values[name] = () if get_origin(annotation) is tuple else get_args(annotation)[-1]
     return kind(**values)
+
+
+@lru_cache(maxsize=128)
+def record_of(section: type[Section], optional: bool = False) -> Any:
+    """Return the class of a section's draws: a number, a name or several of each parameter.
+
+    Probabilities are none of them, as what is drawn is whether something is there at all; what
+    is `beside` comes behind a count or the model's name, or last.
+
+    optional: whether all of it came after the first sets, and has a default.
+    """
+    fields: dict[str, Any] = {}
+    for name, field in section.model_fields.items():
+        kind, marks = field.annotation, field.metadata
+        added = next((mark for mark in marks if isinstance(mark, Added)), None)
+        within = next((mark for mark in marks if isinstance(mark, Within)), None)
+        names = next((mark.names for mark in marks if isinstance(mark, OneOf)), None)
+        default: Any = ...
+        if added is not None or optional:
+            default = getattr(field.default, "value", None)
+        if isinstance(kind, type) and issubclass(kind, Section):
+            own = record_of(kind) if added is None or added.none else record_of(kind, True)
+            if added is not None and added.none:
+                fields[name] = Annotated[own | None, Off(nothing_of(own))], None
+            else:
+                fields[name] = own, ... if added is None else own()
+        elif any(isinstance(mark, Each) for mark in marks):
+            fields[name] = tuple[float, ...], default if default is ... else ()
+        elif within and section.repeated and name != "count":
+            fields[name] = tuple[float, ...], default
+        elif within and not any(isinstance(mark, Chance) for mark in marks):
+            number = int if within.whole else float
+            fields[name] = number, default if default is ... else number(default)
+        elif names:
+            fields[name] = Literal[names], default
+        elif name == "model":
+            fields[name] = kind, field.default
+        if name in ("count", "model"):
+            fields |= section.beside
+    fields = {name: one for name, one in (fields | section.beside).items() if one is not None}
+    name = f"{section.__name__.removesuffix('Section')}Draw"
+    record = create_model(name, __base__=Drawn, __module__=section.__module__, **fields)
+    setattr(sys.modules[section.__module__], name, record)  # where pickle looks for it
+    return record
 
 
 @lru_cache(maxsize=64)

@@ -26,10 +26,13 @@ class Section(BaseModel):
     """A part of a recipe: unknown keys are refused.
 
     repeated: whether what it holds is there `count` times, each drawn anew.
+    beside: what draws have that is no parameter, or of another type than one: the type and the
+      default of each, as fields of pydantic; None for a parameter that they do not keep.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     repeated: ClassVar[bool] = False
+    beside: ClassVar[dict[str, Any]] = {}
 
     @model_serializer(mode="wrap")
     def _without_what_is_added(
@@ -58,6 +61,8 @@ class Added:
     At its default it is neither drawn nor written: recipes and records of those sets
     stay what they were.
     """
+
+    none: bool = False  # of a section: whether draws have None for it then, not its default
 
 
 @dataclass(frozen=True)

@@ -71,9 +71,7 @@ class Together(Section):
         for i, path in enumerate(self.columns):
             bounds = within_of(recipe, path)
             if bounds is None:
-                raise InvalidValue(
-                    f"{key}.columns", path, "no number of this recipe that can be drawn"
-                )
+                raise InvalidValue(f"{key}.columns", path, "no number that this recipe draws")
             if path in known:
                 raise InvalidValue(f"{key}.columns", path, "is drawn in two groups")
             known.add(path)

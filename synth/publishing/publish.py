@@ -347,9 +347,7 @@ def write_parquet(path: Path, samples: Iterable[Sample]) -> str:
         pq.ParquetWriter(handle, schema(), write_page_index=True, compression="zstd") as writer,
     ):
         while some := list(islice(rest, _GROUP)):
-            writer.write_table(
-                pa.Table.from_pylist([_parquet_row(one) for one in some], schema=schema())
-            )
+            writer.write_table(pa.Table.from_pylist([*map(_parquet_row, some)], schema=schema()))
     return sha256_file(path)
 
 

@@ -121,9 +121,7 @@ def _place_of(source: Source, given: list[str]) -> Source:
 def _compare(published: SetInfo, made: SetInfo, root: Path) -> None:
     if made.sha256 == published.sha256:
         return
-    differ = sorted(
-        name for name, facts in published.files.items() if made.files.get(name) != facts
-    )
+    differ = sorted(name for name, one in published.files.items() if made.files.get(name) != one)
     raise SetError.at(
         root,
         f"is not what was published: {len(differ)} files differ, such as"

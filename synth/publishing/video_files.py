@@ -91,10 +91,7 @@ def _write_unit(codec: Codec, unit: Unit, root: Path) -> Note:
 def _write(path: Path, frames: Sequence[Pixels], codec: Codec) -> None:
     av = pyav()
     kind = "mp4" if codec == "mp4" else "matroska"
-    with (
-        atomic_write(path) as file,
-        av.open(file, "w", format=kind, options=_SAME_BYTES) as made,
-    ):
+    with atomic_write(path) as file, av.open(file, "w", format=kind, options=_SAME_BYTES) as made:
         stream = _stream(made, frames[0].shape[0], frames[0].shape[1], codec)
         for number, frame in enumerate(frames):
             kept = _even(frame) if codec == "mp4" else frame

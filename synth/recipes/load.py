@@ -21,7 +21,7 @@ from ...manifests.config import validate
 from ..camera.recipe import CameraRecipe
 from ..power_law_model import PowerLawRecipe
 from .mixture_components import mixture_values
-from .mixture_recipe import MixtureRecipe, mixture_name, parse_weights
+from .mixture_recipe import MixtureRecipe, parse_weights
 from .overrides import (
     Overrides,
     check_darkness,
@@ -88,7 +88,8 @@ def load_recipe(name: Recipe | str, overrides: Overrides = ()) -> Recipe:
         return _unchanged(name)
     weights = None if os.path.isfile(name) else parse_weights(name)
     if weights is not None:
-        values = {"name": mixture_name(weights), "mixture": weights}
+        parts = (f"{part}:{weight:g}" for part, weight in sorted(weights.items()))
+        values = {"name": ",".join(parts), "mixture": weights}  # the same for any order
         return recipe_of(values, overrides, f"recipe {name}")
     values, folder = read_values(name)
     made = recipe_of(values, overrides, f"recipe {name}", folder)

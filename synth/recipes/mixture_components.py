@@ -190,9 +190,7 @@ def _flat(
         else:
             made = [_Component((name,), weight, whole)]
         # Files that `common` names were read with its mixture.
-        own = [
-            (path, with_files(section, at, folder)) for path, section in _sections(part, (name,))
-        ]
+        own = [(path, with_files(one, at, folder)) for path, one in _sections(part, (name,))]
         for component in made:
             for path, section in [((), common), *own]:
                 if _is_in(component, path):

@@ -137,11 +137,6 @@ def parse_weights(text: str) -> dict[str, float] | None:
     return found
 
 
-def mixture_name(weights: Mapping[str, float]) -> str:
-    """Return the name of a mixture that has none: the same for any order of its recipes."""
-    return ",".join(f"{name}:{weight:g}" for name, weight in sorted(weights.items()))
-
-
 def join_names(names: Sequence[str]) -> str:
     """Return recipes that are given one by one as one text for `parse_weights`.
 

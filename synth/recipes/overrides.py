@@ -57,9 +57,7 @@ def apply_overrides(values: dict[str, Any], overrides: Iterable[str]) -> dict[st
         key, equals, value = override.partition("=")
         parts = key.strip().split(".")
         if not equals or not all(parts):
-            raise ConfigError(
-                f"--set {override}: write it as KEY=VALUE, for example camera.iso=3200"
-            )
+            raise ConfigError(f"--set {override}: write KEY=VALUE, for example camera.iso=3200")
         if parts[0] == "together" and parts[2:] == ["from"]:
             values = _with(values, parts[:2], {}, override)
         values = _with(values, parts, value.strip(), override)

@@ -24,10 +24,7 @@ def find_beside(name: str, folder: Path | None) -> Path:
 
 
 def with_files(
-    values: dict[str, Any],
-    where: str,
-    folder: Path | None = None,
-    replaced: Collection[str] = (),
+    values: dict[str, Any], where: str, folder: Path | None = None, replaced: Collection[str] = ()
 ) -> dict[str, Any]:
     """Return a recipe's values, in place of `camera.file` and each `from` what the files hold.
 

@@ -25,6 +25,7 @@ from ..kernels.demosaic import BILINEAR, BORDER, MALVAR
 from ..kernels.develop import ENCODE_CELLS
 from ..kernels.level_noise import LIGHTS, ROUNDING, Curve, fill_levels
 from ..power_law_model import PowerLawDraw, curve_table
+from .on_cpu import cut
 from .plan import (
     Allocate,
     BatchPlan,
@@ -36,7 +37,6 @@ from .plan import (
     upload_tables,
 )
 from .site_noise import demosaic_weights, scatter_weights, site_noise
-from .window import cut
 
 Floats = npt.NDArray[np.float32]
 _NODES, _FAR, _TAIL_NODES = 16, 4.2, 6
@@ -248,7 +248,7 @@ def power_law_maps(
     window = window_of(normal, window)
     table = curve_table(normal, draw)
     levels, noise = 255 * encoding(1.0, 0.0), draw.noise
-    raw = noise.space == "raw" and not noise.silent
+    raw = noise.space == "raw" and not draw.silent
     values = srgb_to_linear(table) if raw else table
     scattered = noise.variance + noise.deviation**2 + (noise.deviation_per_light * values) ** 2
     scattered += values / noise.peak if noise.peak else 0.0
@@ -281,7 +281,7 @@ def power_law_maps(
 
 
 def _as_rounded(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return levels of the encoding table; see `kernels.batch.level_steps.level_step`."""
+    """Return levels of the encoding table; see `kernels.batch.noise_steps.level_step`."""
     table = np.rint(levels)
     steps = np.flatnonzero(np.diff(table))
     places = [0, *(steps + 0.5), len(levels) - 1]

@@ -17,7 +17,7 @@ from ..kernels.batch.arrays import Batch
 from ..kernels.batch.device_memory import DeviceMemory, Graphs, address_of
 from ..kernels.batch.launch_cuda import EACH, FLIP, LIGHT, LOWS, MAPS, RESIZE, blocks_of, launch
 from ..kernels.batch.resize_steps import OutputLayout, Resizing
-from ..kernels.taps import tap_count
+from ..kernels.resize import tap_count
 from .maps import MapSpec, lay_out_maps, map_places, map_tables
 from .plan import BatchPlan, IntArray, lay_out, plan_batch, upload_draws, upload_tables
 from .self_test import check_once

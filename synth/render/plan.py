@@ -24,7 +24,7 @@ from ..kernels.develop import ENCODE_CELLS
 from ..kernels.emitters import LAMP, MOST_EMITTERS
 from ..kernels.exposure import GUIDES
 from ..kernels.illumination import CELLS
-from ..kernels.numbers.poisson_table import poisson_alias_table
+from ..kernels.numbers.shot_and_read_noise import poisson_alias_table
 
 Shape = tuple[int, ...]
 Allocate = Callable[[str, Shape, Any], Any]

@@ -24,10 +24,9 @@ from ..draws.camera import draw_camera
 from ..draws.table import DrawTable, table_of
 from ..kernels.arrays import Pixels
 from ..kernels.compiling.cache_folders import places
-from ..kernels.multiply_add import is_joined
+from ..kernels.numbers.elementary import is_joined
 from ..parameters.keyed_columns import KeyedColumns
-from .kernel_args import kernel_args
-from .window import render_window
+from .on_cpu import kernel_args, render_window
 
 Render = Callable[[Sequence[Pixels], DrawTable], list[Pixels]]
 RECIPES: tuple[dict[str, Any], ...] = (
@@ -65,11 +64,6 @@ def known_lows() -> tuple[list[Pixels], list[DrawTable]]:
     return [normal] * len(tables), tables
 
 
-def digest_of(low: Pixels) -> str:
-    """Hash the samples of a low."""
-    return hashlib.sha256(np.ascontiguousarray(low).tobytes()).hexdigest()[:16]
-
-
 def cpu_fault(known: Sequence[str] = KNOWN) -> str:
     """Make the known lows on the CPU.
 
@@ -100,8 +94,8 @@ def check_once(gpu: str = "", render: Render | None = None) -> None:
         return
     _tested.add(gpu)  # before lows are made, which ask for it
     versions = [_version(name) for name in ("numba", "llvmlite", "numba-cuda")]
-    folder, name = places().writable, _hash("/".join([gpu or get_host_cpu_name(), *versions]))
-    tested = None if folder is None else folder / f"tested-{name}"
+    folder, machine = places().writable, [gpu or get_host_cpu_name(), *versions]
+    tested = None if folder is None else folder / f"tested-{_hash('/'.join(machine).encode())}"
     if tested is not None and tested.exists():
         return
     fault = cpu_fault() if render is None else gpu_fault(render)
@@ -118,7 +112,8 @@ _tested: set[str] = set()
 
 
 def _fault(device: str, lows: Sequence[Pixels], known: Sequence[str], joined: bool) -> str:
-    differ = sum(digest_of(low) != one for low, one in zip(lows, known, strict=True))
+    made = [_hash(np.ascontiguousarray(low)) for low in lows]
+    differ = sum(low != one for low, one in zip(made, known, strict=True))
     if not differ and not joined:
         return ""
     perhaps = "" if joined else "perhaps "
@@ -137,5 +132,5 @@ def _version(name: str) -> str:
         return "none"
 
 
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def _hash(data: Any) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]

@@ -136,7 +136,7 @@ def test_a_backend_is_chosen_by_its_name(shards, monkeypatch):
         assert "by torch (DALI is not installed)" in repr(front(shards, **options))
     with pytest.raises(LoaderError, match="goes with backend='dali'"):
         PairLoader(shards, backend="torch", **options, resident=True)
-    with pytest.raises(LoaderError, match="this loader has backend='torch'"):
+    with pytest.raises(LoaderError, match="this loader's is 'torch'"):
         TorchLoader(shards, backend="dali", **options)
 
 

@@ -66,10 +66,7 @@ class TritonPythonModel:
 
     def _built(self) -> Any:
         pipeline = Pipeline.deserialize(
-            self._serialised,
-            device_id=self._device,
-            batch_size=self._most,
-            prefetch_queue_depth=1,
+            self._serialised, device_id=self._device, batch_size=self._most, prefetch_queue_depth=1
         )
         pipeline.build()
         return pipeline

@@ -93,9 +93,7 @@ class Files:
 
     def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
         """Yield the records among the files of a receipt, in order."""
-        paths = [
-            inside(root, file.path) for file in receipt.files if file.path.split("/")[1] == DRAW
-        ]
+        paths = [inside(root, one.path) for one in receipt.files if one.path.split("/")[1] == DRAW]
         for path, data in zip(paths, map_concurrent(read_file, paths, root), strict=True):
             yield parse_record(data, str(path), path.stem)
 

@@ -131,9 +131,7 @@ def tar_headers(
     """
     numbers = np.asarray(sizes, np.int64)
     if max(map(len, names)) > NAME or numbers.max() >= 8**11:
-        raise ValueError(
-            f"{max(names, key=len)}: the name or size does not fit into a USTAR header"
-        )
+        raise ValueError(f"{max(names, key=len)}: its name or size does not fit a USTAR header")
     headers = np.tile(_BLANK, (len(names), 1))
     headers[:, :NAME] = np.array(names, f"S{NAME}").view(np.uint8).reshape(-1, NAME)
     headers[:, _SIZE : _SIZE + 11] = _octal(numbers, 11)

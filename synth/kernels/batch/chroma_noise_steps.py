@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import f32, i64, u32
 from ..compiling.compile import scalar
 from ..curves import LUMA
 from ..level_noise import ROUNDING
-from ..types import f32, i64, u32
 from .image_state import row_and_column
 from .map_planes import BLURRED, LEVEL, LIGHT, NOISE, NOISE_LINEAR, light_of_level
 

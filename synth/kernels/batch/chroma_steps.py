@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import f32, i32, i64, u32
 from ..chroma import merge_pixel, smoothed
 from ..compiling.compile import fma, scalar
-from ..numbers.pairs import high_half, low_half, pack_floats, unpack_floats
-from ..types import f32, i32, i64, u32
+from .arrays import high_half, low_half, pack_floats, unpack_floats
 from .image_state import Output, output_of
 from .pixel_steps import write_made
 

@@ -6,6 +6,7 @@ Only images that have them take part; what the steps find is read there.
 from __future__ import annotations
 
 from ..args import glare_of, pattern_of
+from ..arrays import f32, i32, u32, u64
 from ..compiling.compile import fma, scalar
 from ..degradations.blur import brightened
 from ..degradations.pattern import pixel_pattern, site_pattern
@@ -13,7 +14,6 @@ from ..demosaic import BILINEAR, BORDER
 from ..emitters import per_light, shine
 from ..exposure import GUIDES, row_above
 from ..illumination import CELLS
-from ..types import f32, i32, u32, u64
 from .image_state import GAUSSIAN, row_and_column
 from .pixel_steps import column_left, grid_value
 

@@ -6,6 +6,7 @@ It is what `illumination` and `curves` do for one image.
 from __future__ import annotations
 
 from ..args import glare_of
+from ..arrays import f32, f64, i16, u8, u64
 from ..chroma import UNIT
 from ..compiling.compile import scalar
 from ..curves import LUMINANCE, Toe, encoded, rounded
@@ -35,7 +36,6 @@ from ..illumination import (
 )
 from ..numbers.elementary import exp2
 from ..numbers.random_bits import PixelSeed
-from ..types import f32, f64, i16, u8, u64
 from .arrays import FIELD
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..args import bands_of, colour_of, exposure_of, noise_of, sensor_of
+from ..arrays import f32, u32, u64
 from ..channel_noise import ChannelNoise
 from ..compiling.compile import scalar
 from ..demosaic import BORDER
@@ -18,7 +19,6 @@ from ..develop import Colour
 from ..exposure import Bands, Exposure
 from ..numbers.quantiles import normal_quantile, scaled
 from ..sensor import Noise, Sensor
-from ..types import f32, u32, u64
 
 GAUSSIAN = tuple(scaled(normal_quantile(), 1.0))
 """Coefficients of the standard normal distribution: constants, which take no room to be held."""

@@ -8,6 +8,7 @@ The samples of an image are those of Y, then of Cb and Cr, each a plane of whole
 
 from __future__ import annotations
 
+from ..arrays import f32, u32, u64
 from ..compiling.compile import scalar
 from ..degradations.jpeg import (
     MIDDLE,
@@ -23,7 +24,6 @@ from ..degradations.jpeg import (
     sum_of_eight,
     y_of,
 )
-from ..types import f32, u32, u64
 from .image_state import row_and_column
 
 

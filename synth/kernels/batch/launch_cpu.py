@@ -7,13 +7,12 @@ all row kernels.
 
 from __future__ import annotations
 
+from ..arrays import u32
 from ..compiling.compile import inlined_in_row, row_kernel
-from ..types import u32
 from . import chroma_noise_steps as chroma_noise
 from . import chroma_steps as chroma
 from . import degradation_steps as degraded
 from . import illumination_steps as field
-from . import level_steps as levels
 from . import map_steps as mapping
 from . import noise_steps as noise
 from . import pixel_steps as pixels
@@ -46,8 +45,8 @@ def find_light(batch):
 @row_kernel
 def find_noise(batch, maps):
     """Run those steps of `launch_cuda.MAPS` that find levels and noise of pixels."""
-    run_each(field.table_thread_count, levels.level_step, (batch, maps))
-    run_each(levels.root_thread_count, levels.root_step, (batch, maps))
+    run_each(field.table_thread_count, noise.level_step, (batch, maps))
+    run_each(noise.root_thread_count, noise.root_step, (batch, maps))
     run_each(noise.channel_thread_count, noise.channel_step, (batch, maps))
     run_each(pixels.site_thread_count, noise.mean_step, (batch, maps))
     run_each(noise.moment_thread_count, noise.moment_step, (batch, maps))

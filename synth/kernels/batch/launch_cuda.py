@@ -7,26 +7,18 @@ from typing import Any, NamedTuple
 
 from numba import cuda
 
+from ..arrays import u32
 from ..compiling.for_cuda import device, kernel, plain_arithmetic
-from ..types import u32
 from . import chroma_noise_steps as chroma_noise
 from . import chroma_steps as chroma
 from . import degradation_steps as degraded
 from . import illumination_steps as field
 from . import jpeg_steps as jpeg
-from . import level_steps as levels
 from . import map_steps as mapping
 from . import noise_steps as noise
 from . import pixel_steps as pixels
 from . import resize_steps as resizing
-from .image_state import (
-    curved_state,
-    next_place,
-    nothing,
-    pixel_state,
-    row_and_column,
-    site_state,
-)
+from .image_state import curved_state, next_place, nothing, pixel_state, row_and_column, site_state
 
 THREADS = 128
 """Threads of a block, which works on one image. Few, so that many registers a thread leave no room
@@ -130,12 +122,7 @@ PIXELS = (
     _over("rows", pixels.row_thread_count, pixels.row_step),
     *(
         _holding(
-            name,
-            state,
-            pixels.quad_thread_count,
-            pixels.quad_step,
-            pixels.quad_levels,
-            REGISTERS,
+            name, state, pixels.quad_thread_count, pixels.quad_step, pixels.quad_levels, REGISTERS
         )
         for name, state in (("quads", pixel_state), ("curved_quads", curved_state))
     ),
@@ -165,8 +152,8 @@ LOWS = *FIELDS, *PIXELS, *JPEG
 LIGHT = *FIELDS, PIXELS[0]
 """Those of them that maps need."""
 MAPS = (
-    _over("levels", field.table_thread_count, levels.level_step),
-    _over("roots", levels.root_thread_count, levels.root_step),
+    _over("levels", field.table_thread_count, noise.level_step),
+    _over("roots", noise.root_thread_count, noise.root_step),
     _over("channels", noise.channel_thread_count, noise.channel_step),
     _over("site_means", pixels.site_thread_count, noise.mean_step),
     _over("moments", noise.moment_thread_count, noise.moment_step, REGISTERS),

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import f32, i32, u32
 from ..compiling.compile import scalar
-from ..types import f32, i32, u32
 
 LEVEL, LIGHT, NOISE, NOISE_LINEAR = 0, 3, 6, 9
 PLANES, BLURRED = 12, 6

@@ -1,7 +1,6 @@
 """Steps that make maps of what draws know of a batch's pixels, moved as the pixels are.
 
-    level_steps           curves of an image
-    noise_steps           levels and noise of its pixels
+    noise_steps           curves of an image, levels and noise of its pixels
     chroma_noise_steps    where chroma is smoothed, blurred
     map_step              each place of what comes out
 
@@ -13,13 +12,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..args import glare_of
+from ..arrays import f32, f64, i32, i64, u32
 from ..compiling.compile import scalar
 from ..demosaic import BILINEAR, BORDER
 from ..emitters import shine
 from ..exposure import row_above
 from ..illumination import CELLS
 from ..numbers.elementary import log2
-from ..types import f32, f64, i32, i64, u32
 from .image_state import light_of, row_and_column
 from .map_planes import EMITTERS, FIELD, MASK
 from .pixel_steps import column_left, levels_at, scene_light

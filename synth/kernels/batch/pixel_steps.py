@@ -13,6 +13,7 @@ that is wider. Places count within the span; what is random is drawn by the plac
 
 from __future__ import annotations
 
+from ..arrays import f32, f64, i16, i32, u32, u64
 from ..channel_noise import noisy_pixel, row_noises
 from ..chroma import split_pixel
 from ..compiling.compile import scalar
@@ -20,10 +21,9 @@ from ..demosaic import BILINEAR, BINNED, BORDER, MALVAR, Around, demosaic_site
 from ..develop import developed_light, encoding_cell
 from ..exposure import GUIDES, band_factor, between, expose_pixel, guide_of, near, row_above
 from ..illumination import CELLS
-from ..numbers.pairs import pack_halves
 from ..numbers.random_bits import channel_sample, mosaic_sample
 from ..sensor import row_offset, sense_greens, sense_site
-from ..types import f32, f64, i16, i32, u32, u64
+from .arrays import pack_halves
 from .image_state import image_sensor
 
 # Places are unsigned, and of 32 bits within an image: signed ones might count from an array's end,

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import f32, i32, i64, u32, u64
 from ..compiling.compile import fma, scalar
-from ..taps import fill_taps, tap_count
-from ..types import f32, i32, i64, u32, u64
+from ..resize import fill_taps, tap_count
 from .image_state import row_and_column
 
 

@@ -10,19 +10,23 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+import numba_cuda  # type: ignore[import-untyped]
 import numpy as np
 from llvmlite import ir
 from numba import cuda, types
 from numba.cuda import dispatcher, libdevice
+from numba.cuda.core.caching import IndexDataCacheFile
 from numba.cuda.cudadrv import nvvm
+from numba.cuda.dispatcher import CUDACache, CUDACacheImpl
 from numba.cuda.extending import intrinsic
 
 from . import compile as compiling
-from .cache import KernelCache
-from .cache_cuda import CudaFolderCache
+from .cache import Anywhere, KernelCache
+from .cache_folders import sources_hash
 
 _done: dict[int, Any] = {}
 _LEAST, _HALF, _ONE = np.float32(2.0**-126), np.float32(0.5), np.float32(1)
@@ -173,3 +177,30 @@ def _made_plain() -> Callable[[], None]:
     nvvm.compile_ir = compile_ir
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     return undo
+
+
+class _Kernels(CUDACacheImpl):  # type: ignore[misc]
+    _locator_classes: Any = [Anywhere]  # noqa: RUF012 - as in Numba
+
+
+class CudaFolderCache(CUDACache):  # type: ignore[misc]
+    """The machine code of a CUDA kernel in one folder, for any GPUs."""
+
+    _impl_class = _Kernels
+
+    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
+        super().__init__(function)
+        self._cache_path = str(folder)
+        self._cache_file = IndexDataCacheFile(
+            cache_path=self._cache_path,
+            filename_base=f"cuda-{function.__qualname__}",
+            source_stamp=sources_hash(),
+        )
+
+    def _index_key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
+        """Return what a kernel is made for: types, toolkit and GPU.
+
+        Its source is the folder's; that of what it calls, which Numba would look for in closures,
+        too.
+        """
+        return signature, codegen.magic_tuple(), numba_cuda.__version__

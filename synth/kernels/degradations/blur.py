@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import f32
 from ..compiling.compile import fma, inlined, kernel, scalar
 from ..emitters import add_emission
 from ..exposure import highlight_factor, linearise
-from ..types import f32
 
 
 @scalar

@@ -16,9 +16,9 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import f32, u8
 from ..chroma import interleave
 from ..compiling.compile import fma, inlined, kernel, scalar
-from ..types import f32, u8
 
 SIDE = 8
 """Samples of a block along each side."""

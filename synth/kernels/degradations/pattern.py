@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import f32, f64, u32
 from ..compiling.compile import inlined_in_row, row_kernel, scalar
 from ..demosaic import BINNED
 from ..numbers.elementary import log2
@@ -27,7 +28,6 @@ from ..numbers.random_bits import (
     sample_state,
 )
 from ..numbers.shot_and_read_noise import symmetric_quantile
-from ..types import f32, f64, u32
 
 _NEPERS = -math.log(2)
 

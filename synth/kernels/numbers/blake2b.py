@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import i64, u64
 from ..compiling.compile import inlined, kernel, scalar
-from ..types import i64, u64
 
 BLOCK = 128
 """Bytes that are worked in at once."""

@@ -1,4 +1,4 @@
-"""Powers of two and logarithms in float64 from plain arithmetic alone.
+"""Powers of two, logarithms and exact sums in float64 from plain arithmetic alone.
 
 They have the same bits on every machine, whatever its mathematical library, and are computed
 several at once where a CPU has vectors.
@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
-from ..compiling.compile import scalar
-from ..types import f64, i64
+from ..arrays import f64, i64
+from ..compiling.compile import kernel, scalar
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
 
@@ -48,3 +49,42 @@ def exp2(x):
     high = _E6 + f * (_E7 + f * (_E8 + f * (_E9 + f * (_E10 + f * _E11))))
     fraction = 1.0 + f * (_E1 + f * (_E2 + f * (_E3 + f * (_E4 + f * (_E5 + f * high)))))
     return fraction * i64((i64(whole) + _BIAS) << _MANTISSA_BITS).view(np.float64)
+
+
+@kernel
+def fill_sums(rows, sums):
+    """Fill sums (N) of the rows of a float64 array (N, K): of sums and of what each has lost.
+
+    After D. E. Knuth, The Art of Computer Programming 2, 4.2.2, in twice the digits.
+    """
+    for i in range(rows.shape[0]):
+        total = error = 0.0
+        for j in range(rows.shape[1]):
+            both = total + rows[i, j]
+            own = both - total
+            error += (total - (both - own)) + (rows[i, j] - own)
+            total = both
+        sums[i] = total + error
+
+
+def rounded_sums(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the sums of the rows of a float64 array (N, K), as if added in twice the digits."""
+    sums = np.empty(len(rows))
+    fill_sums(np.ascontiguousarray(rows), sums)
+    return sums
+
+
+@kernel
+def multiply_add(a, b, c, result):
+    """Fill an array with a * b + c of others, each rounded: no compiler may join the two."""
+    for i in range(len(result)):
+        result[i] = a[i] * b[i] + c[i]
+
+
+def is_joined(function=multiply_add) -> bool:
+    """Return whether such a function rounds once, where IEEE float32 rounds twice."""
+    factor = np.full(64, 1 + 2.0**-12, np.float32)
+    summand = np.full(64, -(1 + 2.0**-11), np.float32)
+    result = np.empty(64, np.float32)
+    function(factor, factor, summand, result)
+    return bool(result.any())

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arrays import u32
 from ..compiling.compile import scalar
-from ..types import u32
 
 SHOT = u32(0x68BC21EB)
 SHOT_REST = u32(0x02E5BE93)

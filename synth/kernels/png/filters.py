@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import f64, i64, u8
 from ..compiling.compile import inlined, inlined_in_row, kernel, row_kernel
 from ..numbers.elementary import log2
-from ..types import f64, i64, u8
 from .huffman import count_bytes
 
 SUB, UP, AVERAGE = 1, 2, 3

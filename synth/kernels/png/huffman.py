@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import i64, u32, u64
 from ..compiling.compile import inlined, kernel
-from ..types import i64, u32, u64
 
 END = 256
 """Symbol behind a block's bytes."""

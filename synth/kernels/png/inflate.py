@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import i64, u8, u32, u64
 from ..compiling.compile import inlined, kernel, load_word, scalar, store_word
-from ..types import i64, u8, u32, u64
 from .huffman import END, ORDER, REPEAT, ZEROS, codes_of
 
 SLACK = 8

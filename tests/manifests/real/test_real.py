@@ -330,7 +330,7 @@ def test_what_a_set_lacks_is_counted_and_said(tmp_path):
     assert [len(own) for own in found.boxes] == [2, 0]
     assert [str(one.message).removeprefix(f"{tmp_path}: ") for one in told] == [
         "2 of 4 that the list of train names are not there, such as 2015_00003.jpg",
-        f"1 of 2 images have no labels, such as {tmp_path}/ExDark/Dog/2015_00002.png",
+        f"1 of 2 images lack labels, such as {tmp_path}/ExDark/Dog/2015_00002.png",
     ]
     (tmp_path / "ExDark_annotations/dog/2015_00002.png.txt").write_text("Dog 1 2\nDog 1 2 3 4\n")
     with pytest.warns(GloamWarning) as told:
@@ -368,5 +368,5 @@ def test_names_of_two_normal_forms_are_one(tmp_path):
     assert (len(found), len(found.boxes[0])) == (1, 2)
     assert Path(found[0]).is_file()
     laid(tmp_path / "a", {f"our485/low/{apart}.png": ""})
-    with pytest.raises(SourceError, match="have one name, written in two ways"):
+    with pytest.raises(SourceError, match="have one name, in two spellings"):
         real("lol-v1", tmp_path / "a", "train")

@@ -239,7 +239,7 @@ def test_a_request_of_a_later_gloam_is_said_to_be_one(tmp_path: Path) -> None:
         (None, "build.request: Input should be"),
         ([], "build.request: Input should be"),
         ({}, "build.request.sources is missing"),
-        (REQUEST | {"sources": [{"kind": "moon\n"}]}, "unknown source kind 'moon\\n'"),
+        (REQUEST | {"sources": [{"kind": "moon\n"}]}, "unknown kind 'moon\\n'"),
         (
             REQUEST | {"sources": [{"kind": "voc", "limit": 1 << 80}]},
             "build.request.sources.0.limit",

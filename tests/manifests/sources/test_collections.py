@@ -253,7 +253,7 @@ def test_coco_takes_what_annotations_inside_it_name(
 
 def test_coco_says_where_it_looked_for_annotations(pack: Any, coco: Files) -> None:
     with pytest.raises(
-        SourceError, match=r"has no annotations/captions\.json, neither inside nor beside it"
+        SourceError, match=r"has no annotations/captions\.json, neither in nor beside it"
     ):
         listed("coco", pack("zip", coco), "captions")
 

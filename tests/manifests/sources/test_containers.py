@@ -229,7 +229,7 @@ def test_devices_and_files_that_say_they_are_empty_are_not_read(path: str) -> No
     """Reading them would never come to an end."""
     if not os.path.exists(path):
         pytest.skip(f"no {path} here")
-    with pytest.raises(SourceError, match=f"{path}: (neither a folder nor a file|.* empty file)"):
+    with pytest.raises(SourceError, match=f"{path}: (no folder and no file|.* empty file)"):
         list(list_container(Path(path)))
 
 

@@ -14,6 +14,7 @@ from gloam.errors import ConfigError, SetError
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import regenerate
 from gloam.synth.clips import frame_draw, frame_names, frames_of, render_clip
+from gloam.synth.draws.record import exposure_change
 from gloam.synth.measures.pair_statistics import clip_statistics
 from gloam.synth.models import draw, parse_draw, render
 from gloam.synth.recipes.load import load_recipe
@@ -144,7 +145,7 @@ def test_exposure_drifts_and_flickers_from_the_first_frame_on(made, tmp_path):
     np.testing.assert_array_equal(
         lows[0], render(still[0], draw(load_recipe("even", ["exposure.ev=2"]), 1, "a"))
     )
-    assert drifting.video.ev(5) == pytest.approx(1.0)
+    assert exposure_change(drifting.video, 5) == pytest.approx(1.0)
     means = [float(low.mean()) for low in lows]
     assert means == sorted(means, reverse=True)
     flickering = draw(
@@ -152,7 +153,7 @@ def test_exposure_drifts_and_flickers_from_the_first_frame_on(made, tmp_path):
         1,
         "a",
     )
-    evs = [flickering.video.ev(frame) for frame in range(9)]
+    evs = [exposure_change(flickering.video, frame) for frame in range(9)]
     assert evs[0] == 0
     assert evs[3] == pytest.approx(0, abs=1e-9)  # 100 Hz beats with 30 frames a second: 10 Hz
     assert max(evs) - min(evs) > 0.5

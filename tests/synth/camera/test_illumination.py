@@ -3,24 +3,29 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gloam.synth.camera import illumination
 from gloam.synth.camera.illumination import (
     CELLS,
     Field,
     cell_luminance,
     exposure_of,
-    field_ev,
     illumination_rows,
 )
-from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.draws.record import GridDraw, LightsDraw, PoolsDraw, SceneLightDraw
+from gloam.synth.camera.recipe import CameraRecipe, LightsSection
+from gloam.synth.draws.record import GridDraw, PoolsDraw, SceneLightDraw
 from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.curves import srgb_to_linear
 from gloam.synth.kernels.exposure import GUIDES
 from gloam.synth.models import draw, render
+from gloam.synth.parameters.drawing import record_of
 from gloam.synth.recipes.load import load_recipe
-from gloam.synth.render.kernel_args import kernel_args
+from gloam.synth.render.on_cpu import kernel_args
 
 from ..overrides import BLOBS
+
+
+def _field(pixels: np.ndarray, field: Field) -> np.ndarray:
+    return illumination.field_ev(pixels, field)[0]
 
 
 def field_of(drawn) -> Field:
@@ -34,14 +39,14 @@ def bare(changes) -> Field:
 
 def one_light(place, radius):
     """A field that is one pool of light."""
-    light = LightsDraw(
+    light = record_of(LightsSection)(
         count=1, place=(place,), ev=(3.0,), radius=(radius,), falloff=(2.0,), warmth_ev=(0.0,)
     )
     return bare({"illumination.lights": light})
 
 
 def test_no_field_is_flat(photograph):
-    assert not field_ev(photograph, bare({})).any()
+    assert not _field(photograph, bare({})).any()
     assert (illumination_rows(photograph, bare({"exposure.ev": 3.0}))[0] == 0.125).all()
 
 
@@ -63,17 +68,17 @@ def test_exposure_by_brightness_leaves_a_low(ev, by_brightness, level, stops):
 
 @pytest.mark.parametrize("key", ["a", "b", "c", "d"])
 def test_the_mean_of_every_field_is_zero(photograph, key):
-    assert abs(field_ev(photograph, field_of(draw(load_recipe("uneven"), 0, key))).mean()) < 1e-9
+    assert abs(_field(photograph, field_of(draw(load_recipe("uneven"), 0, key))).mean()) < 1e-9
 
 
 def test_a_smooth_field_of_constant_values_is_flat_and_bicubic_keeps_its_nodes(photograph):
     flat = {"illumination.smooth.cells": 4, "illumination.smooth.values": (2.0,) * 16}
-    assert np.abs(field_ev(photograph, bare(flat))).max() < 1e-9
+    assert np.abs(_field(photograph, bare(flat))).max() < 1e-9
     halves = {
         "illumination.smooth.cells": 2,
         "illumination.smooth.values": (1.0, -1.0, 1.0, -1.0),
     }
-    step = field_ev(photograph, bare(halves))
+    step = _field(photograph, bare(halves))
     assert (step[:, :16] > 0).all()
     assert np.abs(step + step[:, ::-1]).max() < 1e-9
     assert np.abs(step).max() < 1.2
@@ -81,7 +86,7 @@ def test_a_smooth_field_of_constant_values_is_flat_and_bicubic_keeps_its_nodes(p
 
 
 def test_a_light_brightens_its_middle_most(photograph):
-    field = field_ev(photograph, one_light(0.5, 0.2))
+    field = _field(photograph, one_light(0.5, 0.2))
     peak = np.unravel_index(field.argmax(), field.shape)
     assert field[peak] - field.min() == pytest.approx(3.0, abs=0.05)
 
@@ -93,16 +98,14 @@ def test_lights_are_drawn_to_bright_places(photograph):
     right = 0
     for i in range(200):
         one = one_light((i + 0.5) / 200, 0.05)
-        right += (
-            np.unravel_index(field_ev(dark_left, one).argmax(), (CELLS, CELLS))[1] >= CELLS // 2
-        )
+        right += np.unravel_index(_field(dark_left, one).argmax(), (CELLS, CELLS))[1] >= CELLS // 2
     assert 150 < right < 200
 
 
 def test_scene_darkens_what_was_dark(photograph):
     picture = np.zeros((64, 64, 3), np.uint8)
     picture[:, 32:] = 200
-    field = field_ev(picture, bare({"illumination.scene.strength": 0.5}))
+    field = _field(picture, bare({"illumination.scene.strength": 0.5}))
     assert field[:, :8].max() < 0 < field[:, -8:].min()
     ratio = np.log2(srgb_to_linear(np.array(200 / 255)) / 2.0**-10)
     assert field[16, -1] - field[16, 0] == pytest.approx(0.5 * ratio, abs=1e-9)
@@ -110,7 +113,7 @@ def test_scene_darkens_what_was_dark(photograph):
 
 def test_vignetting_is_cos4_and_meets_its_corner_value():
     square = np.full((320, 320, 3), 128, np.uint8)
-    field = field_ev(square, bare({"illumination.vignette.ev": 2.0}))
+    field = _field(square, bare({"illumination.vignette.ev": 2.0}))
     middle, corner = field[15:17, 15:17].mean(), field[0, 0]
     assert middle - corner == pytest.approx(
         2.0, abs=0.12
@@ -123,7 +126,7 @@ def test_vignetting_is_cos4_and_meets_its_corner_value():
 
 def test_a_gradient_spans_its_ev():
     slope = {"illumination.gradient.ev": 3.0, "illumination.gradient.angle": 0.0}
-    field = field_ev(np.full((90, 120, 3), 128, np.uint8), bare(slope))
+    field = _field(np.full((90, 120, 3), 128, np.uint8), bare(slope))
     assert field[:, -1].mean() - field[:, 0].mean() == pytest.approx(3.0, abs=1e-9)
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from gloam.synth.kernels import sensor as sites
 from gloam.synth.kernels.demosaic import BINNED
-from gloam.synth.kernels.numbers.poisson_table import poisson_alias_table
 from gloam.synth.kernels.numbers.quantiles import (
     Coefficients,
     normal_pair_quantile,
@@ -14,6 +13,7 @@ from gloam.synth.kernels.numbers.quantiles import (
     scaled,
 )
 from gloam.synth.kernels.numbers.random_bits import pixel_seed
+from gloam.synth.kernels.numbers.shot_and_read_noise import poisson_alias_table
 
 
 class Sensor:

@@ -10,9 +10,8 @@ import pytest
 
 from gloam.loaders.augment import CropFlip
 from gloam.synth.clips import render_clip
-from gloam.synth.draws.clips import frame_table
 from gloam.synth.draws.record import CameraDraw
-from gloam.synth.draws.table import table_of_records
+from gloam.synth.draws.table import frame_table, table_of_records
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.kernels.batch import chroma_steps as chroma
 from gloam.synth.kernels.batch import degradation_steps as degraded
@@ -38,8 +37,7 @@ from gloam.synth.kernels.batch.resize_steps import (
     tap_step,
     tap_thread_count,
 )
-from gloam.synth.kernels.resize import flip_normalize, resized
-from gloam.synth.kernels.taps import tap_count
+from gloam.synth.kernels.resize import flip_normalize, resized, tap_count
 from gloam.synth.models import draw, draw_table, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 from gloam.synth.render.plan import lay_out, plan_batch, upload_draws, upload_tables

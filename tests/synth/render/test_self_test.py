@@ -10,7 +10,7 @@ import pytest
 
 from gloam.errors import GloamWarning
 from gloam.synth.kernels.compiling import cache_folders
-from gloam.synth.kernels.multiply_add import is_joined, multiply_add
+from gloam.synth.kernels.numbers.elementary import is_joined, multiply_add
 from gloam.synth.models import LowMaker
 from gloam.synth.render.self_test import KNOWN, check_once, cpu_fault, gpu_fault
 

@@ -14,17 +14,18 @@ from hypothesis.extra import numpy as hnp
 from pydantic import BaseModel
 
 from gloam.synth.camera.calibrated_sensors import camera_names, iso_range
-from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.draws.record import CameraDraw, LightsDraw, ToneCurveDraw
+from gloam.synth.camera.recipe import CameraRecipe, LightsSection, ToneCurve
+from gloam.synth.draws.record import CameraDraw
 from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.kernels.camera import expose_and_develop
 from gloam.synth.kernels.curves import LEVEL_LIGHT, srgb_to_linear
 from gloam.synth.kernels.exposure import light_factor
 from gloam.synth.models import darken, draw, render
+from gloam.synth.parameters.drawing import record_of
 from gloam.synth.parameters.schema import OneOf, Within
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
-from gloam.synth.render.kernel_args import KernelArgs, kernel_args
+from gloam.synth.render.on_cpu import KernelArgs, kernel_args
 
 from ..overrides import BLOBS, EVEN_BEFORE, ON_SENSOR, UNMIXED
 
@@ -34,7 +35,7 @@ SILENT = {
     "camera.sensor.read_scale": 0.0,
     "camera.sensor.row_sigma": 0.0,
     "degradations": None,
-    "tone.curve": ToneCurveDraw(),
+    "tone.curve": record_of(ToneCurve, True)(),
     "noise": None,
     "emitters": None,
 }
@@ -217,7 +218,7 @@ def test_a_coarser_converter_has_fewer_levels(photograph):
 
 def test_warm_lights_are_red_and_keep_luminance(photograph):
     grey = np.full((96, 128, 3), 128, np.uint8)
-    light = LightsDraw(
+    light = record_of(LightsSection)(
         count=1, place=(0.5,), ev=(4.0,), radius=(0.3,), falloff=(2.0,), warmth_ev=(0.0,)
     )
     one = noiseless(NEUTRAL, {"illumination.lights": light, "exposure.ev": 6.0})

@@ -103,7 +103,7 @@ def test_leaving_by_an_exception_leaves_no_file_and_keeps_an_older_shard(
     broken = Sample(
         "k" * 200, {}, {"low": Encoded(b"", "png")}
     )  # a name that no plain header holds
-    with pytest.raises(ValueError, match="does not fit into a USTAR header"):
+    with pytest.raises(ValueError, match="does not fit a USTAR header"):
         write_shard(tmp_path, [pairs[0], broken])
     assert {path.name: path.read_bytes() for path in (tmp_path / "shards").iterdir()} == before
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from gloam.synth.kernels.numbers.sums import rounded_sums
+from gloam.synth.kernels.numbers.elementary import rounded_sums
 
 
 def test_sums_are_rounded_once():

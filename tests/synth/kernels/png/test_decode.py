@@ -16,10 +16,8 @@ from PIL import Image
 import gloam
 from gloam.errors import ImageRefused
 from gloam.loaders.clips.stored_clips import low_pixels
-from gloam.synth.kernels.png.adler import adler
-from gloam.synth.kernels.png.decode import decode_png, decode_pngs, png_size
-from gloam.synth.kernels.png.deflate import deflate, most_bytes
-from gloam.synth.kernels.png.file import encode_png
+from gloam.synth.kernels.png.deflate import adler, deflate, most_bytes
+from gloam.synth.kernels.png.file import decode_png, decode_pngs, encode_png, png_size
 from gloam.synth.kernels.png.inflate import NOT_OURS, SLACK, inflate
 
 from .test_file import made_up
