@@ -29,7 +29,7 @@ from .cuda_tensors import (
 )
 
 _CHUNK = 2048  # pairs that are drawn at once
-_MANY = 4 * _CHUNK  # pairs of an epoch, beyond which processes draw
+_MANY = _CHUNK  # pairs of an epoch, beyond which processes draw
 
 
 class CudaLows:
