@@ -222,7 +222,8 @@ def refuse_clips(pairs: PairSet) -> PairSet:
     Raises LoaderError when it is one.
     """
     if pairs.frames:
-        raise LoaderError.at(pairs.root, f"holds clips of {pairs.frames} frames: take ClipLoader")
+        why = f"holds clips of {pairs.frames} frames: ClipLoader reads them"
+        raise LoaderError.at(pairs.root, why)
     return pairs
 
 

@@ -307,7 +307,9 @@ class PyavParts:
     device_id: number of the GPU that frames are copied to.
     """
 
-    def __init__(self, runs: Runs, groups: Groups, workers: int, device_id: int | None) -> None:
+    def __init__(
+        self, runs: Runs, groups: Groups, workers: int, device_id: int | None = None
+    ) -> None:
         self._runs, self._device = runs, device_id
         self._done = 0
         self._ahead = BegunAhead(self._begin, runs_ahead(groups, workers))

@@ -113,7 +113,8 @@ def middle(image: Pixels, side: int) -> Pixels:
 def columns(rows: Sequence[dict[str, float]], names: Iterable[str]) -> FloatArray:
     """Return some columns of images as an array (images, names), NaN where one has none."""
     names = list(names)
-    return np.array([[row.get(name, np.nan) for name in names] for row in rows], np.float64)
+    found = [[row.get(name, np.nan) for name in names] for row in rows]
+    return np.array(found, np.float64).reshape(len(found), len(names))
 
 
 def statistic_rows(

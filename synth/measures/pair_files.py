@@ -73,7 +73,7 @@ def pairs_of_folders(lows: Path, normals: Path | None, most: int) -> list[PairFi
 
 
 class Readable(Protocol):
-    """What has pictures that jobs are given."""
+    """An object with pictures that jobs are given."""
 
     def read(self) -> tuple[Any, ...]:
         """Return the pictures. Raises SourceError when they are damaged."""

@@ -46,7 +46,7 @@ from .wrong_pairs import (
 
 
 class MeasuredPair(NamedTuple):
-    """What was measured of a pair.
+    """Measurements of a pair.
 
     row: its columns. unit: that of a set that holds it, "" of folders. component: the recipe of a
     mixture that it was drawn by.
