@@ -17,7 +17,7 @@ from .arrays import Pixels, Window, f32, f64, i64, u8
 from .compiling.compile import fma, inlined, kernel, row_kernel, scalar
 from .compiling.four_rows import ROWS, add_pixels
 
-DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
+DOUBLE_PRECISION = True  # of taps, all that a GPU takes from here; for `compiling.for_cuda`
 
 
 @scalar
