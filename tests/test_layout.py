@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import subprocess
 import sys
@@ -294,3 +295,18 @@ def test_docstrings_say_what_is_done():
                 for line in (ast.get_docstring(node) or "").splitlines():
                     first = line.strip().split(" ")[0]
                     assert first not in ("Of", "What", "Where", "As", "That"), (name, line)
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "examples", "docs"])
+def test_scripts_import_what_is_there(folder):
+    for path in sorted(Path(__file__).parents[1].joinpath(folder).glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("gloam."):
+                try:
+                    module = importlib.import_module(node.module)
+                except ModuleNotFoundError as error:  # a library that is not installed here
+                    assert not str(error.name).startswith("gloam"), f"{path.name}:{node.lineno}"
+                    continue
+                for alias in node.names:
+                    found = hasattr(module, alias.name) or f"{node.module}.{alias.name}" in MODULES
+                    assert found, f"{path.name}:{node.lineno}: {node.module}.{alias.name}"

@@ -501,7 +501,7 @@ def _fill_noise_curves(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray
     places = (np.arange(FACTORS) / (FACTORS - 1)) ** 2
     lights, *parts = np.split(kinds[:, 1:], 10, axis=1)
     lights = lights / (255 * kinds[:, :1])
-    made = np.stack([between_nodes(places, lights, one) for one in parts], axis=1)
+    made = between_nodes(places, lights, np.stack(parts)).swapaxes(0, 1)
     made[:, 3:6] /= 6
     made[:, 6:] /= 2  # a swing is the root of a kurtosis
     factors = [0, 1, 2, 6, 7, 8]

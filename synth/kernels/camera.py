@@ -88,9 +88,9 @@ def _sense_mosaic(rgb, scene, sensor, pattern, window, raw):
             add_site_pattern(
                 offsets, row, window.left, across, pattern, own_columns, pattern_scratch
             )
-        draw_words(mosaic_sample(row, window.left, across), sensor.seed, states, shot, words)
+        draw_words(mosaic_sample(row, window.left, across), sensor.seed, states, shot)
         count_electrons(means, counts, states, shot, sensor.noise)
-        read_out(counts, raw[i], offsets, words, None, sensor)
+        read_out(counts, raw[i], offsets, states, words, None, sensor)
 
 
 class _Scratch(NamedTuple):
@@ -218,7 +218,7 @@ def _fill_bands(rgb, low, window, scene, camera, scratch):
                 for a in range(0, n, run):
                     first = channel_sample(channel, start + a // width * columns, pixels)
                     b = a + run
-                    draw_words(first, sensor.seed, states[a:b], shot[a:b], words[a:b])
+                    draw_words(first, sensor.seed, states[a:b], shot[a:b])
                 dn, offset = (
                     raw[channel * n : (channel + 1) * n],
                     offsets[channel * n : (channel + 1) * n],
@@ -227,9 +227,9 @@ def _fill_bands(rgb, low, window, scene, camera, scratch):
                 if channel == 1 and method == BINNED:
                     rounding = shot[:n]  # whose words nobody needs any more
                     draw_rounding(states[:n], rounding)
-                    read_out(counts[:n], dn, offset, words[:n], rounding, sensor)
+                    read_out(counts[:n], dn, offset, states[:n], words[:n], rounding, sensor)
                 else:
-                    read_out(counts[:n], dn, offset, words[:n], None, sensor)
+                    read_out(counts[:n], dn, offset, states[:n], words[:n], None, sensor)
             if method != BINNED:
                 for x in range(n, 2 * n):
                     raw[x] *= f32(2)

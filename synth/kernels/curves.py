@@ -117,16 +117,18 @@ def linear_tables(
 
 
 def between_nodes(at: FloatArray, nodes: FloatArray, values: FloatArray) -> FloatArray:
-    """Return what lies on lines between nodes, flat beyond them (N, M).
+    """Return what lies on lines between nodes, flat beyond them (..., N, M).
 
-    at: array (M). nodes, values: arrays (N, K); of nodes that do not rise, the first counts.
+    at: array (M). nodes: array (N, K); of nodes that do not rise, the first counts. values: array
+    (..., N, K).
     """
-    made = np.repeat(values[:, :1], len(at), axis=1)
-    for k in range(1, nodes.shape[1]):
-        width = nodes[:, k] - nodes[:, k - 1]
-        from_node = (at - nodes[:, k - 1, None]) / np.where(width > 0, width, 1.0)[:, None]
-        rise = np.where(width > 0, values[:, k] - values[:, k - 1], 0.0)
-        made += rise[:, None] * np.clip(from_node, 0.0, 1.0)
+    widths = np.diff(nodes)
+    rises = np.where(widths > 0, np.diff(values), 0.0)
+    passed = (at - nodes[:, :-1, None]) / np.where(widths > 0, widths, 1.0)[:, :, None]
+    passed = passed.clip(0.0, 1.0)
+    made = np.repeat(values[..., :1], len(at), axis=-1)
+    for k in range(widths.shape[1]):
+        made += rises[..., k, None] * passed[:, k]
     return made
 
 

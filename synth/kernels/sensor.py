@@ -129,17 +129,17 @@ def sense_greens(mean, index, offset, sensor):
 
 
 @row_kernel
-def draw_words(first, seed, states, shot, read):
+def draw_words(first, seed, states, shot):
     """Fill rows (N) of states (uint32) of the samples from index `first` on, and of their words.
 
-    The words are for shot and read noise.
+    The words are for shot noise.
 
     A loop of its own: together with the arithmetic that uses them they would not fit into a CPU's
     registers.
     """
     for x in range(shot.shape[0]):
         state = sample_state(u32(first + u32(x)), seed)
-        states[x], shot[x], read[x] = state, random_word(state, SHOT), random_word(state, READ)
+        states[x], shot[x] = state, random_word(state, SHOT)
 
 
 @row_kernel
@@ -200,32 +200,43 @@ def count_electrons(means, counts, states, shot, noise):
 
 
 @row_kernel
-def read_out(counts, raw, offsets, words, rounding, sensor):
+def read_out(counts, raw, offsets, states, words, rounding, sensor):
     """Fill `raw` (N) with whole DN in [0, white], black still in, of sites.
 
     Or, where there are words for `rounding` (N), with the sum of two sites each: `both_greens`.
 
     `counts` (N) are the electrons that they counted.
 
-    `offsets` (N) are the black level plus the noise of each site's row in DN; `words` are those for
-    read noise.
+    `offsets` (N) are the black level plus the noise of each site's row in DN, `states` of their
+    samples; `words` (N) is memory for those of read noise.
     """
     # `rounding` is None else, by which the compiler chooses.
     quantiles = sensor.noise.read if rounding is None else sensor.noise.read_pair
+    noisy = False  # the sensor beneath noise of channels has none of its own
+    for coefficient in quantiles:
+        noisy |= coefficient != f32(0)
     blocks = raw.shape[0] // _BLOCK
     for block in range(blocks):
         start = u64(block) * u64(_BLOCK)
-        for x in range(_BLOCK):
-            raw[start + u64(x)] = tail_place(words[start + u64(x)])
+        if noisy:
+            for x in range(_BLOCK):
+                words[start + u64(x)] = random_word(states[start + u64(x)], READ)
+            for x in range(_BLOCK):
+                raw[start + u64(x)] = tail_place(words[start + u64(x)])
+            for x in range(_BLOCK):
+                i = start + u64(x)
+                raw[i] = quantile_at(raw[i], words[i], quantiles)
+        else:
+            for x in range(_BLOCK):
+                raw[start + u64(x)] = f32(0)
         for x in range(_BLOCK):
             i = start + u64(x)
-            drawn = quantile_at(raw[i], words[i], quantiles)
             if rounding is None:
-                raw[i] = single_site(counts[i], drawn, offsets[i], sensor)
+                raw[i] = single_site(counts[i], raw[i], offsets[i], sensor)
             else:
-                raw[i] = both_greens(counts[i], drawn, offsets[i], rounding[i], sensor)
+                raw[i] = both_greens(counts[i], raw[i], offsets[i], rounding[i], sensor)
     for x in range(blocks * _BLOCK, raw.shape[0]):
-        drawn = symmetric_quantile(words[x], quantiles)
+        drawn = symmetric_quantile(random_word(states[x], READ), quantiles)
         if rounding is None:
             raw[x] = single_site(counts[x], drawn, offsets[x], sensor)
         else:

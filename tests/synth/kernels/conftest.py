@@ -51,12 +51,12 @@ class Sensor:
             seed=pixel_seed(seed),
             noise=noise,
         )
-        states, shot, *words = [np.empty(len(means), np.uint32) for _ in range(4)]
-        sites.draw_words(np.uint32(first), sensor.seed, states, shot, words[0])
-        sites.draw_rounding(states, words[1])
+        states, shot, words, rounding = [np.empty(len(means), np.uint32) for _ in range(4)]
+        sites.draw_words(np.uint32(first), sensor.seed, states, shot)
+        sites.draw_rounding(states, rounding)
         sites.count_electrons(means, counts, states, shot, noise)
         offsets = np.full_like(means, offset)
-        sites.read_out(counts, raw, offsets, words[0], words[1] if pair else None, sensor)
+        sites.read_out(counts, raw, offsets, states, words, rounding if pair else None, sensor)
         return raw
 
 
