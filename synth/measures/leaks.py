@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -145,9 +145,9 @@ def measure_pictures(
 
     Raises SourceError when it holds no images.
     """
-    shown, held = progress or Silent(), _pictures_of(given)
-    shown.stage("comparing", len(held) if isinstance(held, list) else None)
-    for one in each_pair(_seen, held, local_engine(workers), shown.at):
+    shown, (count, held) = progress or Silent(), _pictures_of(given)
+    shown.stage("comparing", count)
+    for one in each_pair(_seen, held, local_engine(workers), shown.at, count):
         if isinstance(one, Seen):
             yield one
         else:
@@ -171,20 +171,23 @@ class _Picture(NamedTuple):
             raise SourceError.at(self.path, refusal.detail) from None
 
 
-def _pictures_of(given: str | Path) -> list[_Picture] | Iterator[_Picture]:
-    """Return the pictures of a folder or a real set; those of a gloam set one after the other."""
+def _pictures_of(given: str | Path) -> tuple[int, Iterable[_Picture]]:
+    """Count and list the pictures of a folder or a set; those of gloam's are read when taken."""
     root = as_path(given)
     if root.is_dir() or "=" not in str(given):
         if (root / SET_FILE).is_file():
-            return (
+            pairs = open_set(given)
+            return len(pairs), (
                 _Picture(f"{given}/{pair.key}", own.data)
-                for pair in open_set(given).pairs()
+                for pair in pairs.pairs()
                 for own in [one for name, one in pair.members.items() if is_normal(name)][:1]
             )
-        return [_Picture(str(path)) for path in list_images(root, npy=True)]
-    samples = real_named(str(given), preferred="test")
-    files = (one if isinstance(one, str) else one[1] for one in samples)
-    return [_Picture(path) for path in dict.fromkeys(files)]
+        files: Iterable[str] = map(str, list_images(root, npy=True))
+    else:
+        samples = real_named(str(given), preferred="test")
+        files = (one if isinstance(one, str) else one[1] for one in samples)
+    found = [_Picture(path) for path in dict.fromkeys(files)]
+    return len(found), found
 
 
 def _seen(picture: _Picture, data: bytes) -> Seen | str:
@@ -197,7 +200,7 @@ def _seen(picture: _Picture, data: bytes) -> Seen | str:
 def _pixels(wanted: set[str], sets: list[str]) -> dict[str, Pixels]:
     """Read the pictures of a sheet, made smaller."""
     found = {}
-    for picture in (one for given in sets for one in _pictures_of(given) if one.path in wanted):
+    for picture in (one for given in sets for one in _pictures_of(given)[1] if one.path in wanted):
         image = Image.fromarray(decode_as_rgb(*picture.read()))
         image.thumbnail((_WIDTH, _WIDTH))
         found[picture.path] = np.asarray(image)

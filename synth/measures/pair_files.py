@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
+from time import monotonic
 from typing import Any, Protocol, TypeVar
 
 from ...engines.engine import Counted, Engine, ignore_progress
-from ...engines.local import count
+from ...engines.local import LocalEngine
+from ...engines.local import count as count_one
 from ...errors import SourceError
 from ...manifests.images.decode import read_rgb
 from ...manifests.sources.folders import image_pairs
@@ -26,6 +28,7 @@ from ..recipes.load import Recipe
 from .columns import ADDED, Statistic
 
 _GROUP = 16  # pairs a job, at most
+_BEGINNING = 0.3  # seconds that it takes until processes work
 
 
 @dataclass(frozen=True)
@@ -84,19 +87,36 @@ R = TypeVar("R")
 
 
 def each_pair(
-    job: Callable[..., R], pairs: Iterable[P], engine: Engine, at: Counted = ignore_progress
+    job: Callable[..., R],
+    pairs: Iterable[P],
+    engine: Engine,
+    at: Counted = ignore_progress,
+    count: int | None = None,
 ) -> list[R | str]:
     """Run a job on each pair and its pictures; of what cannot be read, return the reason.
 
     job: a function of a module, of a pair and what its `read` returns. at: called with the number
-    of pairs so far.
+    of pairs so far. count: of pairs that are no sequence. Few are measured in this process, as
+    others are no sooner there.
     """
-    many = len(pairs) if isinstance(pairs, Sequence) else 1 << 30
-    step = max(1, min(_GROUP, many // (4 * getattr(engine, "workers", 16) or 1)))
+    many = len(pairs) if isinstance(pairs, Sequence) else count or 1 << 30
+    workers = getattr(engine, "workers", _GROUP)
+    step = max(1, min(_GROUP, many // (4 * workers or 1)))
     left = iter(pairs)
     groups = iter(lambda: tuple(islice(left, step)), ())
-    found = engine.map(partial(_measured, job, dict(ADDED)), groups, at)
-    return [one for made in found for one in made]
+    measured, found, begun = partial(_measured, job, dict(ADDED)), [], monotonic()
+    if not engine.remote:
+        engine.warm(job.__module__)
+        for made in LocalEngine().map(measured, groups, at):
+            found += made
+            took = monotonic() - begun
+            if took > _BEGINNING and took * (many / len(found) - 1) > 2 * _BEGINNING:
+                break
+    done, more = len(found), list(islice(groups, 1))
+    if more:
+        for made in engine.map(measured, chain(more, groups), lambda counted: at(done + counted)):
+            found += made
+    return found
 
 
 def _measured(
@@ -111,5 +131,5 @@ def _measured(
             made.append(str(error))
         else:
             made.append(job(pair, *pictures))
-        count()
+        count_one()
     return made
