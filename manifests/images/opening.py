@@ -109,8 +109,10 @@ def decode_deep(data: bytes) -> npt.NDArray[np.uint16]:
     decoded = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     if decoded is None or decoded.dtype != np.uint16:
         raise ImageRefused(Reason.DAMAGED, "16-bit samples that cannot be decoded")
-    samples = decoded if decoded.ndim == 2 else decoded[:, :, [2, 1, 0, 3][: decoded.shape[2]]]
-    return np.asarray(samples, np.uint16)
+    if decoded.ndim == 3:
+        order = cv2.COLOR_BGR2RGB if decoded.shape[2] == 3 else cv2.COLOR_BGRA2RGBA
+        decoded = cv2.cvtColor(decoded, order)
+    return np.asarray(decoded, np.uint16)
 
 
 def pixel_limit() -> int:
