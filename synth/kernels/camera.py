@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .arrays import f32
-from .channel_noise import develop_noisily
+from .channel_noise import develop_noisily, draw_normals
 from .chroma import reduce_chroma, split
 from .compiling.compile import inlined_in_row, kernel, row_kernel
 from .degradations.pattern import PatternScratch, add_pixel_pattern, add_site_pattern, fill_columns
@@ -113,6 +113,7 @@ class _Scratch(NamedTuple):
     offsets: npt.NDArray[np.float32]  # (3 N)
     raw: npt.NDArray[np.float32]  # (3 N)
     cells: npt.NDArray[np.uint16]  # (3 N)
+    normals: npt.NDArray[np.float32]  # of a band and of what is around it, for noise of channels
     column_offsets: npt.NDArray[np.float32]
     pattern: PatternScratch  # of a row
     mosaic: npt.NDArray[np.float32]
@@ -132,7 +133,7 @@ def expose_and_develop(rgb, low, window, scene, sensor, pattern, developing):
     pattern: Pattern of `degradations.pattern`.
     developing: Development, ChannelNoise of `develop` and `channel_noise`.
     """
-    development = developing[0]
+    development, noise = developing
     method, blur = sensor.method, development.blur
     height, width, columns = window.height, window.width, rgb.shape[1]
     size = max(1, min(height, _BAND // width)) * width
@@ -148,6 +149,7 @@ def expose_and_develop(rgb, low, window, scene, sensor, pattern, developing):
         np.empty(3 * size, np.float32),
         np.empty(3 * size, np.float32),
         np.empty(3 * size, np.uint16),
+        np.empty(3 * (size // width + 2) * (width + 2) if noise.there else 0, np.float32),
         np.empty((2, columns if pattern.there else 0), np.float32),
         _pattern_scratch(width if pattern.there else 0),
         np.empty(
@@ -235,11 +237,23 @@ def _fill_bands(rgb, low, window, scene, camera, scratch):
                     raw[x] *= f32(2)
         places = _planes(cells, n, 0, n)
         if noise.there:
+            across = width + 2
+            each = (count + 2) * across  # of a channel
+            normals = scratch.normals[: 3 * each]
+            at = window.top + top, window.left, columns, pixels
+            if noise.grainy:
+                draw_normals(at, count, noise, normals)
             for i in range(count):
                 a, b = i * width, (i + 1) * width
                 place = window.top + top + i, window.left, columns, pixels
                 into = _planes(cells, n, a, b)
-                develop_noisily(_planes(raw, n, a, b), development.colour, noise, place, into)
+                near = (
+                    *_planes(normals, across, i * across, (i + 1) * across),
+                    *_planes(normals[each:], across, i * across, (i + 1) * across),
+                    *_planes(normals[2 * each :], across, i * across, (i + 1) * across),
+                )
+                rows = _planes(raw, n, a, b)
+                develop_noisily(rows, development.colour, noise, place, near, into)
         else:
             develop(_planes(raw, n, 0, n), development.colour, places)
         part = slice(top * width, top * width + n)

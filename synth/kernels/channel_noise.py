@@ -171,12 +171,23 @@ def _at(channel, pixel, step, pixels, noise):
 
 
 @scalar
-def _three(total, channel, pixel, step, weights, pixels, noise):
+def _add_row(total, end, middle, three):
     """Add three neighbours of a row: weights of its ends, and of its middle."""
-    end, middle = weights
-    total = total + end * _at(channel, pixel, step, pixels, noise)
-    total = total + middle * _at(channel, pixel, u32(step + u32(1)), pixels, noise)
-    return total + end * _at(channel, pixel, u32(step + u32(2)), pixels, noise)
+    total = total + end * three[0]
+    total = total + middle * three[1]
+    return total + end * three[2]
+
+
+@scalar
+def _shared(near, grain):
+    """Return noise that a pixel shares with its neighbours, standard normal.
+
+    near: the normal numbers of the rows above, of the pixel and below, three of each.
+    """
+    row, column = grain[0], grain[1]
+    total = _add_row(f32(0), column * row, column, near[0])
+    total = _add_row(total, row, f32(1), near[1])
+    return _add_row(total, column * row, column, near[2]) * grain[2]
 
 
 @scalar
@@ -209,21 +220,34 @@ def _of_patches(channel, pixel, pixels, width, noise):
 
 
 @scalar
-def _grainy(channel, pixel, pixels, width, noise):
-    """Return noise that a pixel shares with its neighbours, standard normal.
+def _three(channel, pixel, step, pixels, noise):
+    return (
+        _at(channel, pixel, step, pixels, noise),
+        _at(channel, pixel, u32(step + u32(1)), pixels, noise),
+        _at(channel, pixel, u32(step + u32(2)), pixels, noise),
+    )
 
-    Those of the first and last pixel of a row, and of a picture, lie at its other end. Neighbours
-    stand one by one, without a loop, so that a CPU works on many pixels at once.
+
+@scalar
+def _steps(pixels, width):
+    """Return how far on in the picture the rows above, of a pixel and below begin, less one.
+
+    Those of the first and last pixel of a row, and of a picture, lie at its other end.
     """
-    grain, pixel, pixels = noise.grains[noise.number, channel], u32(pixel), u32(pixels)
-    row, column = grain[0], grain[1]
-    beside = column * row, column
     above = u32(u32(2) * pixels - u32(width) - u32(1))  # not below 0 in a picture of one row
-    own, below = u32(above + u32(width)), u32(above + u32(width) + u32(width))
-    total = _three(f32(0), channel, pixel, above, beside, pixels, noise)
-    total = _three(total, channel, pixel, own, (row, f32(1)), pixels, noise)
-    total = _three(total, channel, pixel, below, beside, pixels, noise)
-    return total * grain[2]
+    return above, u32(above + width), u32(above + width + width)
+
+
+@scalar
+def _grainy(channel, pixel, pixels, width, noise):
+    """Return noise that a pixel shares with its neighbours, standard normal."""
+    above, own, below = _steps(pixels, width)
+    near = (
+        _three(channel, pixel, above, pixels, noise),
+        _three(channel, pixel, own, pixels, noise),
+        _three(channel, pixel, below, pixels, noise),
+    )
+    return _shared(near, noise.grains[noise.number, channel])
 
 
 @scalar
@@ -245,16 +269,6 @@ def _patchy(channel, pixel, pixels, width, noise):
     if coarse > f32(0):
         total = coarse * _of_patches(channel, pixel, pixels, width, noise)
     return total + _grainy(channel, pixel, pixels, width, noise)
-
-
-@scalar
-def _grainy_normals(place, noise):
-    pixel, pixels, width = place
-    return (
-        _grainy(0, pixel, pixels, width, noise),
-        _grainy(1, pixel, pixels, width, noise),
-        _grainy(2, pixel, pixels, width, noise),
-    )
 
 
 @scalar
@@ -295,39 +309,97 @@ def _with_noise(light, normals, form, place, rows, noise):
     )
 
 
+@row_kernel
+def draw_normals(place, rows, noise, normals):
+    """Draw the normal numbers of rows from one above `place` to one below: each once.
+
+    place: first row and column of the picture's, its width, and its pixels. normals: float32 array
+    (3 (rows + 2) (w + 2)) that is filled, channel by channel and row by row, from the column before
+    the first one to that after the last.
+    """
+    y, left, width, pixels = place
+    above, own, below = _steps(u32(pixels), width)
+    across = normals.shape[0] // (3 * (rows + 2))
+    for channel in range(3):
+        for i in range(rows + 2):
+            row = min(max(i - 1, 0), rows - 1)
+            step = above if i == 0 else (below if i > rows else own)
+            first = u32((y + row) * width + left)
+            start = (channel * (rows + 2) + i) * across
+            some = normals[start : start + across]
+            for x in range(across):
+                some[x] = _at(channel, u32(first + u32(x)), step, u32(pixels), noise)
+
+
+@scalar
+def _near(above, own, below, x):
+    """Return the numbers around a column, of rows that begin one before it."""
+    return (
+        (above[x], above[x + 1], above[x + 2]),
+        (own[x], own[x + 1], own[x + 2]),
+        (below[x], below[x + 1], below[x + 2]),
+    )
+
+
+@scalar
+def _plain_of(near, channel, at, noise):
+    return _gaussian(channel, at[0], at[1], noise)
+
+
+@scalar
+def _grainy_of(near, channel, at, noise):
+    return _shared(near, noise.grains[noise.number, channel])
+
+
+@scalar
+def _patchy_of(near, channel, at, noise):
+    grain, (pixel, pixels, width) = noise.grains[noise.number, channel], at
+    total = f32(0)
+    if grain[3] > f32(0):
+        total = grain[3] * _of_patches(channel, pixel, pixels, width, noise)
+    return total + _shared(near, grain)
+
+
 @inlined_in_row
-def _develop(raw, cells, colour, noise, place, normals, form):
-    """Do what `develop_noisily` does, with a function for the normal numbers, and a form."""
+def _develop(raw, cells, colour, noise, place, normals, normal_of, form):
+    """Do what `develop_noisily` does, with a function of normal numbers, and a form."""
     red, greens, blue = raw
     r_cells, g_cells, b_cells = cells
     y, left, width, pixels = place
     rows = row_noises(y, pixels, noise)
+    r_above, r_own, r_below, g_above, g_own, g_below, b_above, b_own, b_below = normals
     for x in range(red.shape[0]):
-        at = u32(y * width + left + x), pixels, width
+        at = u32(y * width + left + x), u32(pixels), u32(width)
         light = developed_light(red[x], greens[x], blue[x], colour)
-        r, g, b = _with_noise(light, normals(at, noise), form, at, rows, noise)
+        three = (
+            normal_of(_near(r_above, r_own, r_below, x), 0, at, noise),
+            normal_of(_near(g_above, g_own, g_below, x), 1, at, noise),
+            normal_of(_near(b_above, b_own, b_below, x), 2, at, noise),
+        )
+        r, g, b = _with_noise(light, three, form, at, rows, noise)
         r_cells[x], g_cells[x] = u16(encoding_cell(r)), u16(encoding_cell(g))
         b_cells[x] = u16(encoding_cell(b))
 
 
 @row_kernel
-def develop_noisily(raw, colour, noise, place, cells):
+def develop_noisily(raw, colour, noise, place, normals, cells):
     """Do what `develop` does, for part of a row, with noise of channels.
 
-    place: row and first column of the picture's, its width, and its pixels.
+    place: row and first column of the picture's, its width, and its pixels. normals: with grain of
+    each channel three rows of `draw_normals`: above, its own and below.
     """
     # Loops of their own: each works on as many pixels at once as it can.
     if noise.grainy > 1:
-        _develop(raw, cells, colour, noise, place, _patchy_normals, noise.form)
+        _develop(raw, cells, colour, noise, place, normals, _patchy_of, noise.form)
     elif noise.grainy and noise.form > 1:
-        _develop(raw, cells, colour, noise, place, _grainy_normals, 2)
+        _develop(raw, cells, colour, noise, place, normals, _grainy_of, 2)
     elif noise.grainy and noise.form > 0:
-        _develop(raw, cells, colour, noise, place, _grainy_normals, 1)
+        _develop(raw, cells, colour, noise, place, normals, _grainy_of, 1)
     elif noise.grainy:
-        _develop(raw, cells, colour, noise, place, _grainy_normals, 0)
+        _develop(raw, cells, colour, noise, place, normals, _grainy_of, 0)
     elif noise.form > 1:
-        _develop(raw, cells, colour, noise, place, _plain_normals, 2)
+        _develop(raw, cells, colour, noise, place, normals, _plain_of, 2)
     elif noise.form > 0:
-        _develop(raw, cells, colour, noise, place, _plain_normals, 1)
+        _develop(raw, cells, colour, noise, place, normals, _plain_of, 1)
     else:
-        _develop(raw, cells, colour, noise, place, _plain_normals, 0)
+        _develop(raw, cells, colour, noise, place, normals, _plain_of, 0)
