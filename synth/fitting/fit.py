@@ -278,13 +278,11 @@ def _told(
         return compare_with_recipe(lows, recipe, workers, at)
     other = measure_pairs(pairs, None, recipe, 0, workers, at)
     scenes = np.arange(len(pairs))
-    return compare_groups(
-        "the recipe",
-        *(
-            Group([{k: v for k, v in row.items() if k in BANKS["noise"]} for row in rows], scenes)
-            for rows in (real.rows, other.rows)
-        ),
+    first, second = (
+        Group([{k: v for k, v in row.items() if k in BANKS["noise"]} for row in rows], scenes)
+        for rows in (real.rows, other.rows)
     )
+    return compare_groups("the recipe", first, second, workers=workers)
 
 
 def _untold(pairs: Sequence[Pair], real: PairMeasures) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...engines.local import local_engine
 from ..kernels.arrays import FloatArray, IntArray, Mask
 from .columns import BANKS, columns
 from .features import Patch
@@ -143,24 +144,35 @@ def compare_rows(name: str, real: Rows, other: Rows) -> Realism:
     )
 
 
-def compare_groups(name: str, real: Group, other: Group, control: Group | None = None) -> Realism:
+def compare_groups(
+    name: str,
+    real: Group,
+    other: Group,
+    control: Group | None = None,
+    workers: int | None = 1,
+) -> Realism:
     """Compare lows with real ones.
 
     name: of the others. control: others of another seed; by default, two halves of the others are
-    compared.
+    compared. workers: processes that learn.
 
     Raises gloam.errors.ConfigError when there are too few scenes, or scikit-learn is missing.
     """
     one, two = (other, control) if control is not None else other.halves()
     scenes = np.unique(np.concatenate([real.scenes, other.scenes]))
     enough = len(np.unique(np.concatenate([one.scenes, two.scenes]))) >= FEWEST
+    jobs = [*_jobs(real, other), *(_jobs(one, two, rising=False) if enough else ())]
+    made = list(local_engine(workers).map(_told, jobs))
+    told: dict[bool, dict[str, Told]] = {True: {}, False: {}}
+    for job, one_told in zip(jobs, made, strict=True):
+        told[job.rising][job.bank] = one_told
     return Realism(
         name,
         real.rows,
         other.rows,
         len(scenes),
-        _by_bank(real, other),
-        _by_bank(one, two, rising=False) if enough else {},
+        told[True],
+        told[False],
         find_tells(real.rows, other.rows),
     )
 
@@ -173,11 +185,21 @@ def _as_json(told: Told) -> dict[str, Any]:
     }
 
 
-def _by_bank(first: Group, second: Group, *, rising: bool = True) -> dict[str, Told]:
+class _Job(NamedTuple):
+    """A two-sample test, by features of one bank; see `two_sample_test`."""
+
+    bank: str
+    first: FloatArray
+    second: FloatArray
+    scenes: tuple[IntArray, IntArray]
+    rising: bool
+
+
+def _jobs(first: Group, second: Group, *, rising: bool = True) -> list[_Job]:
     mine, others = first.banks(), second.banks()
     scenes = first.scenes, second.scenes
-    return {
-        bank: two_sample_test(mine[bank], others[bank], scenes, rising=rising)
-        for bank in mine
-        if bank in others
-    }
+    return [_Job(bank, mine[bank], others[bank], scenes, rising) for bank in mine if bank in others]
+
+
+def _told(job: _Job) -> Told:
+    return two_sample_test(job.first, job.second, job.scenes, rising=job.rising)

@@ -149,7 +149,7 @@ def realism(
     scenes = assign_scenes(parts, names)
     first, second, third = (_group(*one) for one in zip(parts, scenes, strict=True))
     made = replace(
-        compare_groups(name, first, second, third if control else None),
+        compare_groups(name, first, second, third if control else None, workers),
         patches=easiest((groups[0], groups[1]), (parts[0], parts[1]), (scenes[0], scenes[1])),
         damaged=list(damaged),
     )
@@ -191,7 +191,7 @@ def compare_with_recipe(
     names = [one.key for one in real]
     scenes = assign_scenes((first, other), (names, names))
     groups = _group(first, scenes[0]), _group(other, scenes[1])
-    return compare_groups(recipe.name or "the recipe", *groups)
+    return compare_groups(recipe.name or "the recipe", *groups, workers=workers)
 
 
 def _group(found: Sequence[MeasuredLow], scenes: IntArray) -> Group:
