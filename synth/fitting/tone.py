@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 
 from ..kernels.arrays import FloatArray, Pixels
-from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, toe_of
+from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, linear_to_srgb, srgb_to_linear, toe_of
 from ..measures.pair_statistics import flattest
 
 _BINS = (0, 3), (12, 20), (27, 38), (56, 72), (116, 140), (180, 204), (230, 242), (252, 256)
@@ -51,19 +51,20 @@ def filled(levels: FloatArray) -> FloatArray:
     what goes with these in others: the conditional means of a normal distribution of log2 levels.
     """
     known = np.isfinite(levels).reshape(len(levels), -1)
-    plain = np.log2(np.maximum(LEVEL_LIGHT[list(CURVE_LEVELS)], LEVEL_LIGHT[1]))
+    plain = np.maximum(LEVEL_LIGHT[list(CURVE_LEVELS)], LEVEL_LIGHT[1])
     logs = np.log2(levels + 0.5)
-    gains = logs - plain / 2.4
+    gains = np.log2(srgb_to_linear(np.maximum(levels, 0.5) / 255) / plain)
     middle = float(np.nanmedian(gains)) if known.any() else 0.0
     places = np.arange(len(_BINS))
     for pair, own in enumerate(gains):
         some = own[np.isfinite(own)]
         for i in range(3):
             here = np.isfinite(own[i])
+            gain = np.median(some) if len(some) else middle
             if here.any():
-                logs[pair, i] = plain / 2.4 + np.interp(places, places[here], own[i, here])
-            else:
-                logs[pair, i] = plain / 2.4 + (np.median(some) if len(some) else middle)
+                gain = np.interp(places, places[here], own[i, here])
+            levels_then = 255 * linear_to_srgb(np.minimum(2**gain * plain, 1))
+            logs[pair, i, ~here] = np.log2(levels_then[~here] + 0.5)
     flat = logs.reshape(len(levels), -1)
     unsure = np.zeros((flat.shape[1],) * 2)
     for _ in range(_STEPS if len(levels) >= _FEWEST else 0):
