@@ -157,6 +157,14 @@ def test_moved_objects_are_found_in_their_frames_alone():
     assert sorted(find_moved(two)) == [1, 3]
 
 
+@pytest.mark.parametrize("number", [2, 4])
+def test_objects_of_a_thirtieth_of_the_width_are_found(number):
+    frames = [expose(scene("coffee"), ev, (0, 0), i) for i, ev in enumerate(STOPS)]
+    frames[number] = frames[number].copy()
+    frames[number][100:110, 60:70] = frames[number][150:160, 200:210]
+    assert find_moved(frames) == [number]
+
+
 def test_brackets_of_one_scene_are_told_apart_by_time_and_exposure(tmp_path):
     frames, times = {}, {}
     for number in range(2):
