@@ -60,7 +60,7 @@ class ClipBackend(DaliBackend):
         self, choice: Choice, wanted: Device, *, groups: Groups | None, falls_back: bool
     ) -> None:
         super().__init__(choice, wanted, by_dali=True)
-        self.by_dali = choice.backend == "dali"
+        self._who = "DALI" if choice.backend == "dali" else "PyAV"
         self._groups, self._falls_back = groups, falls_back
         self._largest: int | None = None  # pixels of a frame
         self._ready: deque[RenderedStep] = deque()  # batches made at once that were not taken yet
@@ -79,12 +79,12 @@ class ClipBackend(DaliBackend):
         except failed as failure:
             if not self._falls_back:
                 raise
-            pyav = self.by_dali and self._groups is not None
+            pyav = self._who == "DALI" and self._groups is not None
             print(
                 f"{failure}; {'PyAV decodes' if pyav else 'processes decode'} from here on",
                 file=sys.stderr,
             )
-            why = f"{'DALI' if self.by_dali else 'PyAV'} failed"
+            why = f"{self._who} failed"
             loader.begin_with("pyav" if pyav else "workers", why)  # type: ignore[attr-defined]
             yield from loader.backend.batches(loader)
 
@@ -103,15 +103,14 @@ class ClipBackend(DaliBackend):
             except GloamError:
                 raise
             except Exception as error:  # of a GPU, say
-                words = f"{'DALI' if self.by_dali else 'PyAV'}: {last_words(error)}"
-                raise DecodingFailed(words) from error
+                raise DecodingFailed(f"{self._who}: {last_words(error)}") from error
         return self._ready.popleft()
 
     def _decoder(self, loader: EpochLoader, device_id: int | None) -> Decoder:
         contents = loader.contents
         try:
             if self._groups is not None:
-                decode = decode_by_dali if self.by_dali else decode_by_pyav
+                decode = decode_by_dali if self._who == "DALI" else decode_by_pyav
                 return decode(loader, self._groups, device_id)
             size, frames = loader.options.batch_size, contents.frames
             at_once = self._at_once(loader, size * frames, device_id)

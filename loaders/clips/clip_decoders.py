@@ -107,21 +107,19 @@ def choose_decoder(
         if decoder == "dali":
             raise LoaderError("decoder 'dali' goes with backend='dali'", key="decoder")
         return "workers"
-    if decoder == "pyav":
-        if why_not := not_by_pyav(contents, options, lows):
-            raise LoaderError(f"decoder 'pyav' {why_not}: leave decoder out", key="decoder")
-        return "pyav"
-    if backend == "dali" or decoder == "dali":
-        asked = "backend" if backend == "dali" else "decoder"
-        if not is_installed():
+    wanted = decoder or ("dali" if backend == "dali" else None)
+    if wanted is not None:
+        asked = "backend" if wanted == backend else "decoder"
+        if wanted == "dali" and not is_installed():
             raise LoaderError(
                 f"{asked} 'dali' needs NVIDIA DALI: pip install nvidia-dali-cuda120; or leave"
                 f" {asked} out",
                 key=asked,
             )
-        if why_not := not_by_dali(contents, options, lows):
-            raise LoaderError(f"{asked} 'dali' {why_not}: leave {asked} out", key=asked)
-        return "dali"
+        refused = not_by_dali if wanted == "dali" else not_by_pyav
+        if why_not := refused(contents, options, lows):
+            raise LoaderError(f"{asked} {wanted!r} {why_not}: leave {asked} out", key=asked)
+        return wanted
     pyav = not not_by_pyav(contents, options, lows)
     if (
         options.device != "gpu"
