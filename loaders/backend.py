@@ -13,8 +13,9 @@ import numpy as np
 
 from ..errors import LoaderError
 from .options import Options, make_options
-from .ranks import decoder_load, usable_cores
+from .ranks import local_ranks, usable_cores
 
+_MANY_GPUS = 4  # of a host: see `options.ImageOptions.hw_decoder_load`
 _SPELLED = re.compile(r"(auto|cpu|gpu|cuda|mps)(?::(\d+))?\Z")
 
 
@@ -54,16 +55,6 @@ def choose_backend(given: Mapping[str, Any], mixture: bool = False) -> Choice:
     return Choice("dali", f"installed, on the {'GPU' if kind == 'gpu' else 'CPU'}")
 
 
-def check_backend(given: Mapping[str, Any], backend: str) -> None:
-    """Refuse a `backend` option other than the one of the loader's class.
-
-    Raises LoaderError.
-    """
-    asked = given.get("backend", "auto")
-    if asked not in ("auto", backend):
-        raise LoaderError(f"backend {asked!r}: this loader's is {backend!r}; take PairLoader")
-
-
 def options_for(
     backend: str, given: Mapping[str, Any], training: bool, live: bool
 ) -> tuple[Options, Device]:
@@ -92,8 +83,10 @@ def options_for(
             )
         workers = workers or None
         given = {name: value for name, value in given.items() if value is not None}
+    # Cores decode a little differently from hardware: a live low is to be a function of its key.
+    load = 1.0 if live or local_ranks() >= _MANY_GPUS else 0.9
     options = make_options(
-        {"hw_decoder_load": decoder_load(live), **given},
+        {"hw_decoder_load": load, **given},
         training,
         device="gpu" if wanted.kind == "gpu" else "cpu",
         workers=usable_cores() if workers is None else workers,
@@ -209,5 +202,6 @@ def converted(batch: Any, convert: Callable[[Any], Any]) -> Any:
     if isinstance(batch, dict):
         return {name: converted(value, convert) for name, value in batch.items()}
     if isinstance(batch, tuple | list):
-        return type(batch)(converted(value, convert) for value in batch)
+        made = (converted(value, convert) for value in batch)
+        return type(batch)(*made) if hasattr(batch, "_fields") else type(batch)(made)
     return batch

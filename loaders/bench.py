@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from ..engines.process import (
     available_cores,
-    end_with_parent,
+    begin_child,
     main_left_alone,
     prepare_own_process,
     prepare_workers,
@@ -84,6 +84,13 @@ class Asked(NamedTuple):
     workers: tuple[int, ...]
     say: Callable[[str], None]
 
+    @property
+    def common(self) -> dict[str, Any]:
+        """Options of every loader, which measures alone."""
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        options = {"batch_size": self.batch_size, "size": self.size, "device": device}
+        return options | {"rank": 0, "world_size": 1}
+
     def timed(self, name: str, make: Callable[[], Any]) -> Speed:
         """Measure a loader, after its first batches."""
         self.say(name)
@@ -111,17 +118,8 @@ def bench_pairs(asked: Asked) -> Bench:
     root, split = asked.root, asked.split
     contents = contents_of(root, split)
     asked = asked._replace(batch_size=min(asked.batch_size, contents.count))
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    common: dict[str, Any] = {
-        "batch_size": asked.batch_size,
-        "size": asked.size,
-        "device": device,
-        "crop": "resize",
-        "shuffle": True,
-        "last_batch": "drop",
-        "rank": 0,
-        "world_size": 1,
-    }
+    common = asked.common | {"crop": "resize", "shuffle": True, "last_batch": "drop"}
+    device = common["device"]
     live = open_set(root).live
     ways: list[tuple[str, dict[str, Any]]] = [("DALI, live" if live else "DALI, stored", {})]
     if not live:
@@ -149,10 +147,7 @@ def bench_pairs(asked: Asked) -> Bench:
 def bench_mixture(asked: Asked) -> Bench:
     """Measure a mixture, each component alone, and the speed that these permit."""
     mixture, speeds = mixture_in(asked.root), []
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    common: dict[str, Any] = {"batch_size": asked.batch_size, "size": asked.size, "device": device}
-    common |= {"rank": 0, "world_size": 1}
-    with TorchLoader(mixture, asked.split, **common) as loader:
+    with TorchLoader(mixture, asked.split, **asked.common) as loader:
         machine = machine_facts(asked, "pairs", loader.order.count)
     weights = {name: at(one.weight, 0) for name, one in mixture.components.items()}
     ways: dict[str, Callable[..., Any]] = {
@@ -162,7 +157,7 @@ def bench_mixture(asked: Asked) -> Bench:
     if is_installed():
         ways["DALI"] = partial(PairLoader, backend="dali")
     for way, loader_of in ways.items():
-        load = partial(loader_of, split=asked.split, **common)
+        load = partial(loader_of, split=asked.split, **asked.common)
         alone: dict[str, float] = {}
         for name in (name for name in weights if weights[name]):
             alone_always = mixture.components[name].model_copy(update={"weight": {0: 1.0}})
@@ -215,9 +210,7 @@ def bench_images(asked: Asked) -> Bench:
     images = images_in(root) if root.is_dir() else images_listed(root)
     count = min(asked.batch_size, len(images.paths))
     asked, gpu = asked._replace(batch_size=count), torch.cuda.is_available()
-    device = "gpu" if gpu else "cpu"
-    common: dict[str, Any] = {"batch_size": count, "size": size, "device": device}
-    speeds = [asked.timed("DALI", partial(ImageLoader, root, backend="dali", **common))]
+    speeds = [asked.timed("DALI", partial(ImageLoader, root, backend="dali", **asked.common))]
     for decoder in ("opencv", "pillow"):
         for processes in asked.workers:
             for ahead in (False, True) if gpu else (False,):
@@ -305,7 +298,7 @@ class _Plain:
 
 def _prepare(number: int) -> None:
     prepare_own_process()
-    end_with_parent()
+    begin_child()
 
 
 def bench_clips(asked: Asked, frames: int) -> Bench:
@@ -313,27 +306,26 @@ def bench_clips(asked: Asked, frames: int) -> Bench:
     root = asked.root
     of_set = (root / SET_FILE).is_file()
     windows = None if of_set else frames
-    options: dict[str, Any] = {"size": asked.size, "crop": "resize", "shuffle": True}
+    options: dict[str, Any] = {"crop": "resize", "shuffle": True}
     loaded = partial(ClipLoader, root, asked.split, frames=windows, **options)
-    count = loaded(batch_size=1, workers=0, device="cpu").contents.count
+    alone: dict[str, Any] = {"size": asked.size, "batch_size": 1, "workers": 0, "device": "cpu"}
+    count = loaded(**alone).contents.count
     asked = asked._replace(batch_size=min(asked.batch_size, count))
     machine = machine_facts(asked, "clips", count)
     machine["frames"] = open_set(root).frames if of_set else frames
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    ways: list[tuple[str, dict[str, Any]]] = []
+    common, ways = asked.common | {"last_batch": "drop"}, list[tuple[str, dict[str, Any]]]()
     if of_set and not open_set(root).live:
         ways.append(("stored", {}))
     ways += [("live", {"live": True}), ("live, random crops", {"live": True, "crop": "random"})]
-    common = {"batch_size": asked.batch_size, "last_batch": "drop", "rank": 0, "world_size": 1}
     speeds = []
     for name, more in ways:
-        make = partial(loaded, device=device, **common, **more)
+        make = partial(loaded, **common | more)
         who: dict[str, Callable[[], ClipLoader]] = {}
         dali, pyav = partial(make, backend="dali"), partial(make, decoder="pyav")
-        if is_installed() and (device == "cuda" or name == "stored") and _can(dali):
-            who[f"DALI, {device}"] = dali
+        if is_installed() and (common["device"] == "cuda" or name == "stored") and _can(dali):
+            who[f"DALI, {common['device']}"] = dali
         if not of_set and _can(pyav):
-            who[f"PyAV, {device}"] = pyav
+            who[f"PyAV, {common['device']}"] = pyav
         for processes in asked.workers:
             who[f"{processes} workers"] = partial(make, backend="torch", workers=processes)
         speeds += [asked.timed(f"ClipLoader, {name}, {how}", by) for how, by in who.items()]

@@ -24,19 +24,15 @@ class BrightnessWatch:
 
     levels: shift and scale, see `Options.levels_to_values`.
     sources: number of sets and lists that batches are of.
+    left: batches that are still looked at.
     """
 
     def __init__(self, levels: tuple[float, float], sources: int) -> None:
         self._shift, self._scale = levels
         self._sources = sources
-        self._left = _BATCHES
+        self.left = _BATCHES
         self._means: dict[str, list[npt.NDArray[np.float64]]] = {}
         self._said: set[str] = set()
-
-    @property
-    def over(self) -> bool:
-        """True if no further batch is looked at."""
-        return not self._left
 
     def look(self, images: Sequence[Any], sources: Sequence[str], last: bool) -> list[str]:
         """Look at a batch, and return warnings.
@@ -45,12 +41,12 @@ class BrightnessWatch:
         sources: of each pair: its set or list, as messages name it.
         last: whether it is the epoch's last one.
         """
-        self._left -= 1
+        self.left -= 1
         parts = [one.reshape(len(one), -1)[:, ::_STEP].float().mean(1) for one in images]
         means = np.stack([one.cpu().numpy() for one in parts], axis=1).astype(np.float64)
         for name, own in zip(sources, means / self._scale + self._shift, strict=False):
             self._means.setdefault(name, []).append(own)
-        over = last or not self._left
+        over = last or not self.left
         least = _FEWEST if over else _ENOUGH
         known = [name for name, own in self._means.items() if len(own) >= least]
         made = [  # sorted, as an unpaired low has nothing in common with the normal beside it
@@ -60,5 +56,5 @@ class BrightnessWatch:
         ]
         self._said |= set(known)
         if over or len(self._said) >= self._sources:
-            self._left = 0
+            self.left = 0
         return [said for said in made if said]

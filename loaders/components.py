@@ -14,13 +14,11 @@ import numpy.typing as npt
 from ..errors import GloamError, LoaderError
 from ..manifests.images.png import SIGNATURE
 from ..manifests.sets.pair_set import PairSet
-from ..synth.kernels.arrays import Pixels, Window
-from ..synth.models import LowMaker
-from ..synth.recipes.load import DEFAULT, load_recipe
 from .index import Contents, cached_in, contents_of, open_data
-from .labels import LabelColumns, label_columns
+from .labels import LabelColumns, StepLabels, label_columns
 from .lows import LiveLows, is_live, live_lows, stored_draws
 from .mixture import Component, Mixture, at, source_of
+from .order import Step
 from .stored_pairs import read_extent
 
 
@@ -30,6 +28,7 @@ class OpenComponent:
 
     contents, bright: those of unpaired ones are the dark and the bright pictures.
     live: dict of step to LiveLows; empty where lows are stored.
+    identity: whether lows are their normals.
     drawn: how stored ones were drawn, where something of that is asked for.
     labels: of a set, where they are asked for.
     classes: int64 array (N); of single images, which are no pairs: the number of each one's class.
@@ -39,6 +38,7 @@ class OpenComponent:
     contents: Contents
     bright: Contents | None = None
     live: Mapping[int, LiveLows] = field(default_factory=dict)
+    identity: bool = False
     drawn: LiveLows | None = None
     labels: LabelColumns | None = None
     classes: npt.NDArray[np.int64] | None = None
@@ -65,22 +65,29 @@ class OpenComponent:
         """True if a sample is one image, not a pair."""
         return self.classes is not None
 
-    @property
-    def of_set(self) -> bool:
-        """True if images are a set's, not files as they come."""
-        return self.contents.layout is not None
-
     @cached_property
     def png_lows(self) -> bool:
         """True if lows are PNGs that lie in a set on this machine, as gloam writes them."""
-        if self.live or self.single or self.bright is not None or not self.of_set:
+        if self.contents.live or self.contents.layout is None:
             return False
-        low, *_ = self.contents.images(0, normal_alone=False)
+        low = self.contents.pair(0).low
         return not self.contents.remote and read_extent(low).startswith(SIGNATURE)
 
     def lows(self, step: int) -> LiveLows | None:
         """Return how lows are made at a step; None where they are stored."""
         return at(self.live, step) if self.live else None
+
+    def labels_of(self, step: Step) -> StepLabels | None:
+        """Return the labels of a step's samples, where they are asked for."""
+        if self.labels is None:
+            return None
+        return self.labels.of_step(step.positions.number, self.contents.nearest)
+
+    def lows_fingerprint(self) -> dict[str, Any]:
+        """Return what decides the lows besides normals, by step; nothing where they are stored."""
+        if self.identity:
+            return {"0": {"identity": True}}
+        return {str(step): lows.fingerprint() for step, lows in self.live.items()}
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what decides the component's samples."""
@@ -88,7 +95,7 @@ class OpenComponent:
             "data": [one.identity for one in (self.contents, self.bright) if one is not None],
             "pairs": self.count,
             "weight": {str(step): weight for step, weight in self.weight.items()},
-            "live": {str(step): lows.fingerprint() for step, lows in self.live.items()},
+            "live": self.lows_fingerprint(),
         }
 
 
@@ -113,13 +120,19 @@ def open_single(
 
 
 def _opened(
-    name: str, held: Any, split: str, given: Mapping[str, Any], lows: Mapping[int, LiveLows]
+    name: str,
+    held: Any,
+    split: str,
+    given: Mapping[str, Any],
+    lows: Mapping[int, LiveLows],
+    identity: bool = False,
 ) -> OpenComponent:
     """Find the pairs of a set or a list, and how they were drawn."""
-    contents = contents_of(held, split, live=bool(lows))
+    live = bool(lows) or identity
+    contents = contents_of(held, split, live=live)
     contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
-    drawn = stored_draws(held) if given.get("extras") and not lows else None
-    return OpenComponent(name, contents, None, lows, drawn)
+    drawn = stored_draws(held) if given.get("extras") and not live else None
+    return OpenComponent(name, contents, None, lows, identity, drawn)
 
 
 def open_mixture(
@@ -153,11 +166,10 @@ def _open(
         dark, bright = (contents_of(_list_of(one), own_split, live=True) for one in source)
         return OpenComponent(name, dark, bright, weight=component.weight)
     held = open_data(source, component.normals)
-    lit = {0: IdentityLows(load_recipe(DEFAULT), "set", 0)} if component.identity else {}
-    lows: Mapping[int, LiveLows] = lit
-    if not component.identity:
-        lows = _live(component, held, given, own_split, seed)
-    return replace(_opened(name, held, own_split, given, lows), weight=component.weight)
+    identity = component.identity
+    lows = {} if identity else _live(component, held, given, own_split, seed)
+    opened = _opened(name, held, own_split, given, lows, identity)
+    return replace(opened, weight=component.weight)
 
 
 def _live(
@@ -188,36 +200,3 @@ def _list_of(pictures: Any) -> Sequence[Any]:
     if isinstance(pictures, str | bytes) or not isinstance(pictures, Sequence):
         raise LoaderError("unpaired pictures are lists of paths or bytes, or folders: {dark: DIR}")
     return pictures
-
-
-class IdentityLows(LiveLows):
-    """Lows that are their normals."""
-
-    identity = True
-
-    def maker(self, keys: Sequence[str], epoch: int, frames: int = 1) -> LowMaker:
-        """Return what gives normals for lows."""
-        return _IdentityMaker(())
-
-    def columns_of(self, keys: Sequence[str], epoch: int) -> list[Any]:
-        """Return that nothing is drawn."""
-        return []
-
-    def fingerprint(self) -> dict[str, Any]:
-        """Return that lows are none."""
-        return {"identity": True}
-
-
-class _IdentityMaker(LowMaker):
-    def low(
-        self, number: int, normal: Pixels, window: Window | None = None, lit_as: Any = None
-    ) -> Pixels:
-        if window is None:
-            return normal
-        top, left, height, width = window
-        return normal[top : top + height, left : left + width]
-
-    def maps(
-        self, number: int, normal: Pixels, names: Sequence[str], window: Window | None = None
-    ) -> dict[str, Any]:
-        return {}

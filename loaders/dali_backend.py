@@ -5,19 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain, repeat
 from typing import Any
+
+import numpy as np
 
 from ..errors import LoaderError
 from .backend import Choice, Device
 from .dali.failures import explained
 from .epoch_loader import Backend, EpochLoader
-from .order import EpochOrder, Position, Positions, Step
+from .options import MOST
+from .order import Positions, Step
 from .read import EncodedSteps
-from .render.host import HostRenderer
+from .render.host import HostRenderer, sized
 from .resident import CudaPool, CudaResident, DoesNotFit, HostResident, decode_all, shrunk
-from .samples import sized
 from .steps import Decoder, Fit, Renderer
-from .stored_pairs import decoded_pair, normal_of
 
 _FEW = 64  # batches, which a GPU makes in a second
 _OTHER_ORDER = (
@@ -38,6 +40,9 @@ class DaliBackend(Backend):
     by_dali: let DALI resize stored pairs there.
     """
 
+    _most_ahead = MOST  # batches that are prefetched
+    _explained = staticmethod(explained)  # what is raised in place of DALI's errors
+
     def __init__(
         self,
         choice: Choice,
@@ -49,7 +54,7 @@ class DaliBackend(Backend):
         super().__init__(choice, wanted)
         self._resident = resident
         self._fit, self._by_dali = fit, by_dali
-        self._pools: dict[str, Any] = {}  # what is in memory, decoded
+        self._pool: Any = None  # what is in memory, decoded
         self._renderer: Renderer | None = None
         self._next: tuple[int, int] | None = None  # place of its next batch; none while one is made
         self._skipped = 0  # batches of an epoch that was left
@@ -71,7 +76,7 @@ class DaliBackend(Backend):
         self._skipped = 0
         for batch in range(first, len(loader)):
             self._next = None
-            made = loader.as_batch(self._run(self._renderer))
+            made = self._run(self._renderer).as_batch()
             over = batch + 1 == len(loader)
             self._next = (epoch + 1, 0) if over else (epoch, batch + 1)
             yield made
@@ -100,7 +105,7 @@ class DaliBackend(Backend):
         self.moved()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_pools": {}, "_renderer": None, "_next": None, "_skipped": 0}
+        return self.__dict__ | {"_pool": None, "_renderer": None, "_next": None, "_skipped": 0}
 
     def _run(self, renderer: Renderer) -> Any:
         try:
@@ -143,7 +148,6 @@ class DaliBackend(Backend):
                 if loader.rank.world > 1 and loader.place != (0, 0):
                     raise LoaderError.at(loader.name, _OTHER_ORDER) from error
                 self._resident = False
-                assert isinstance(loader.order, EpochOrder)
                 loader.order.own = False
         return self._reader(loader, device_id, loader.steps_ahead())
 
@@ -155,12 +159,16 @@ class DaliBackend(Backend):
         most: int = 0,
         side: int | None = None,
     ) -> Decoder:
+        """Return what reads and decodes steps, of at most so many samples or frames."""
         from .dali.decoder import DaliDecoder
 
         components, options = loader.components, loader.options
-        source = EncodedSteps(components, steps, options.workers, device_id is None)
+        prefetch = min(options.prefetch, self._most_ahead)
+        options = options.model_copy(update={"prefetch": prefetch})
+        kernels = device_id is None or loader.contents.of_clips
+        source = EncodedSteps(components, steps, options.workers, kernels)
         images = 2 * (most or options.batch_size)
-        explain = partial(explained, loader.name, options, components)
+        explain = partial(self._explained, loader.name, options, components)
         return DaliDecoder(source, explain, options, images, device_id, loader.name, side)
 
     def _span(self, loader: EpochLoader) -> tuple[int, int]:
@@ -179,20 +187,20 @@ class DaliBackend(Backend):
         (component,), options = loader.components, loader.options
         first, last = self._span(loader)
         if device_id is not None:
-            if "gpu" not in self._pools:
-                self._pools["gpu"] = self._filled(loader, device_id, first, last)
-            return CudaResident(self._pools["gpu"], first, loader.steps_ahead())
-        of_set, side = component.of_set, options.resident_side
+            if self._pool is None:
+                self._pool = self._filled(loader, device_id, first, last)
+            return CudaResident(self._pool, first, loader.steps_ahead())
+        contents, side = component.contents, options.resident_side
 
         def decoded(pair: Any) -> tuple[Any, ...]:
-            if component.live:
-                return (shrunk(normal_of(pair, of_set), side),)
-            return tuple(shrunk(one, side) for one in decoded_pair(pair, "opencv", of_set))
+            alone = bool(component.live)
+            members = [contents.normals_of(pair)] if alone else contents.images_of(pair, "opencv")
+            return tuple(shrunk(one, side) for (one,) in members)
 
-        if "host" not in self._pools:
-            own, pairs = range(first, last), component.contents.pairs
-            self._pools["host"] = decode_all(pairs, own, decoded, options.workers, loader.name)
-        return HostResident(self._pools["host"], loader.steps_ahead())
+        if self._pool is None:
+            own, pairs = range(first, last), contents.pairs
+            self._pool = decode_all(pairs, own, decoded, options.workers, loader.name)
+        return HostResident(self._pool, loader.steps_ahead())
 
     def _filled(self, loader: EpochLoader, device_id: int, first: int, last: int) -> Any:
         """Decode this rank's samples into the GPU's memory."""
@@ -201,13 +209,13 @@ class DaliBackend(Backend):
         from .dali.pipelines import release_memory
 
         (component,) = loader.components
-        count = last - first
-        steps = (
-            Step(0, Positions.of(Position(0, n, 0) for n in range(i, min(i + _FILLING, last))))
-            for i in range(first, last, _FILLING)
-        )
+        count, steps = last - first, []
+        for i in range(first, last, _FILLING):
+            numbers = np.arange(i, min(i + _FILLING, last))
+            steps.append(Step(0, Positions(0 * numbers, numbers, 0 * numbers)))
+        endless = chain(steps, repeat(steps[-1]))  # DALI asks ahead
         side = loader.options.resident_side
-        decoder = self._reader(loader, device_id, _endless(steps), _FILLING, side)
+        decoder = self._reader(loader, device_id, endless, _FILLING, side)
         kinds = ("normal",) if component.live else ("low", "normal")
         with torch.cuda.device(device_id):
             decoded = (decoder.next(torch.cuda.current_stream()) for _ in range(0, count, _FILLING))
@@ -216,14 +224,3 @@ class DaliBackend(Backend):
         del decoder, decoded
         release_memory()
         return pool
-
-
-def _endless(steps: Iterator[Step]) -> Iterator[Step]:
-    """Yield steps, and the last one for ever: DALI asks ahead."""
-    step = next(steps)
-    yield step
-    for following in steps:
-        step = following
-        yield step
-    while True:
-        yield step

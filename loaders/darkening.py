@@ -98,7 +98,7 @@ class Darken:
         key = self.next_key() if key is None else key
         numbers, maker = self._ahead
         if maker is None or key not in numbers:
-            numbers, maker = {key: 0}, self._maker([key])
+            numbers, maker = {key: 0}, low_maker(self.recipe, self.seed, [key])
         return given.back(maker.low(numbers[key], given.pixels))
 
     def next_key(self) -> str:
@@ -108,11 +108,11 @@ class Darken:
         key = f"{mine}-{self._calls}"
         if key not in self._ahead[0]:
             keys = [f"{mine}-{self._calls + i}" for i in range(_AHEAD)]
-            self._ahead = {k: i for i, k in enumerate(keys)}, self._maker(keys)
+            self._ahead = (
+                {k: i for i, k in enumerate(keys)},
+                low_maker(self.recipe, self.seed, keys),
+            )
         return key
-
-    def _maker(self, keys: Sequence[str]) -> LowMaker:
-        return low_maker(self.recipe, self.seed, keys)
 
 
 def _worker() -> str:

@@ -12,6 +12,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
+from operator import attrgetter
 from typing import Any, NoReturn, Self
 
 from ..errors import GloamWarning, LoaderError
@@ -21,10 +22,9 @@ from .components import OpenComponent
 from .index import Contents
 from .lows import LiveLows
 from .options import Options
-from .order import Order, Share, Step
+from .order import Order, Share, Step, endless_steps
 from .ranks import Rank, find_rank, has_ranks, in_process_group, set_running
 from .states import MOST_EPOCHS, STATE_VERSION, checked_epoch
-from .steps import groups_of
 from .stored_pairs import ReadyBatch, first_batch
 
 
@@ -32,25 +32,19 @@ class Backend:
     """Makes the batches of a loader: DALI in this process, or worker processes.
 
     name: who does, and why it was chosen, in words.
+    num_workers: processes that read beside this one.
+    prefetch_factor: batches that each of them makes ahead.
+    worker_init_fn: function that each of them calls before its first sample.
+    collate_fn: makes a batch of an item of `batch_sampler`.
     """
+
+    num_workers: int = 0
+    prefetch_factor: int | None = None
+    worker_init_fn: Any = None
+    collate_fn = staticmethod(first_batch)
 
     def __init__(self, choice: Choice, wanted: Device) -> None:
         self.name, self._wanted = str(choice), wanted
-
-    @property
-    def num_workers(self) -> int:
-        """Processes that read beside this one."""
-        return 0
-
-    @property
-    def prefetch_factor(self) -> int | None:
-        """Batches that each of them makes ahead."""
-        return None
-
-    @property
-    def worker_init_fn(self) -> Any:
-        """The function that each of them calls before its first sample."""
-        return None
 
     @property
     def device(self) -> Any:
@@ -65,10 +59,6 @@ class Backend:
         """Return an iterable that begins an epoch, for tools that skip batches."""
         return ReadyBatches(loader)
 
-    def collate_fn(self, loader: EpochLoader) -> Any:
-        """Return what makes a batch of an item of that."""
-        return first_batch
-
     def moved(self) -> None:
         """Drop what was made ahead: the place has changed."""
 
@@ -77,6 +67,11 @@ class Backend:
 
     def close(self) -> None:
         """End threads and processes."""
+
+
+def _of_backend(name: str, doc: str) -> Any:
+    """Return a property that the backend of a loader has."""
+    return property(attrgetter(f"backend.{name}"), doc=doc)
 
 
 class EpochLoader:
@@ -197,25 +192,15 @@ class EpochLoader:
 
         return SequentialSampler(self.dataset)
 
-    @property
-    def num_workers(self) -> int:
-        """Processes that read beside this one."""
-        return self.backend.num_workers
-
-    @property
-    def prefetch_factor(self) -> int | None:
-        """Batches that each process makes ahead."""
-        return self.backend.prefetch_factor
-
-    @property
-    def worker_init_fn(self) -> Any:
-        """The function that each process calls before its first sample."""
-        return self.backend.worker_init_fn
-
-    @property
-    def device(self) -> Any:
-        """The device of batches, as torch has it."""
-        return self.backend.device
+    num_workers = _of_backend("num_workers", "Processes that read beside this one.")
+    prefetch_factor = _of_backend("prefetch_factor", "Batches that each process makes ahead.")
+    worker_init_fn = _of_backend(
+        "worker_init_fn", "The function that each process calls before its first sample."
+    )
+    collate_fn = _of_backend(
+        "collate_fn", "The function that makes a batch of an item of `batch_sampler`."
+    )
+    device = _of_backend("device", "The device of batches, as torch has it.")
 
     @property
     def batch_sampler(self) -> Any:
@@ -224,11 +209,6 @@ class EpochLoader:
         It begins the epoch, and gives what `dataset` and `collate_fn` make the batches of.
         """
         return self.backend.batch_sampler(self)
-
-    @property
-    def collate_fn(self) -> Any:
-        """The function that makes a batch of an item of `batch_sampler`."""
-        return self.backend.collate_fn(self)
 
     def __len__(self) -> int:
         """Return the number of batches in an epoch of this rank."""
@@ -325,35 +305,12 @@ class EpochLoader:
 
     _what = "pairs"
 
-    def as_batch(self, rendered: Any) -> tuple[Any, ...]:
-        """Return a `RenderedStep` as it is handed out: images, classes, keys, labels, extras."""
-        made, positions = tuple(rendered.images), rendered.step.positions
-        if self.contents.of_clips:
-            made = tuple(one.reshape(len(positions), -1, *one.shape[1:]) for one in made)
-        if (classes := self.components[0].classes) is not None:
-            import torch
-
-            numbers = torch.from_numpy(classes[positions.number])
-            made = *made, numbers.to(made[0].device, non_blocking=True)
-        if self.options.keys:
-            made = *made, self.keys_of(rendered.step)
-        return *made, *(one for one in (rendered.labels, rendered.extras) if one is not None)
-
-    def keys_of(self, step: Step) -> list[str]:
-        """Return the keys of a step's samples."""
-        keys = [""] * len(step.positions)
-        for group in groups_of(step):
-            own = self.components[group.component].contents.keys_of(group.numbers)
-            for row, key in zip(group.rows.tolist(), own, strict=True):
-                keys[row] = key
-        return keys
-
-    def steps_ahead(self) -> Iterator[Step]:
-        """Return all steps from this place on, epoch after epoch.
+    def steps_ahead(self, at_once: int = 1) -> Iterator[Step]:
+        """Return all steps from this place on, epoch after epoch; see `order.endless_steps`.
 
         Whoever takes them may be ahead of this loader, in another thread, and outlive it.
         """
-        return _endless(self.order.ahead(), self.epoch, self._batch, self.share)
+        return endless_steps(self.order.ahead(), *self.place, self.share, at_once)
 
     def copy_ahead(self) -> None:
         """Start copying shards out of a store if there is a cache folder."""
@@ -375,7 +332,7 @@ class EpochLoader:
         step = self.order.step(self.epoch, self._batch - 1, self.share)
         sources = [self.components[i].shown_source for i in step.positions.component]
         said = self._watch.look(batch[:2], sources, last)
-        if self._watch.over:
+        if not self._watch.left:
             self._watch = None
         for line in said:
             warnings.warn(line, GloamWarning, stacklevel=3)
@@ -394,7 +351,8 @@ class EpochLoader:
             "size": {str(step): one.fingerprint()["size"] for step, one in self.sizes.items()},
             **self.order.fingerprint(self.share),
         }
-        return own | ({"live": self.live.fingerprint()} if self.live else {})
+        live = self.components[0].lows_fingerprint()
+        return own | ({"live": live["0"]} if live else {})
 
     def _check_share(self, share: Share) -> None:
         """Check that each rank has a batch."""
@@ -454,13 +412,6 @@ class EpochLoader:
         self._batch += 1
         self.end_of_dataloader = self._batch == len(self)
         return self.end_of_dataloader
-
-
-def _endless(order: Order, epoch: int, batch: int, share: Share) -> Iterator[Step]:
-    while True:
-        for number in range(batch, order.batches(epoch, share)):
-            yield order.step(epoch, number, share)
-        epoch, batch = epoch + 1, 0
 
 
 class _Pass:

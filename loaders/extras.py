@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,95 +14,60 @@ import torch
 from ..synth.kernels.arrays import Pixels
 from ..synth.models import DrawColumns, LowMaker
 from ..synth.parameters.drawing import records_of
-from ..synth.parameters.keyed_columns import Ragged
 from .augment import CropFlip
 from .lows import LiveLows
 from .options import Options
 
-Maps = dict[str, npt.NDArray[np.float32]]
 _CHANNELS = {"light": 1, "mask": 1}
 
 
-class SampleInfo(NamedTuple):
-    """Facts of a sample that its draw knows.
+class SampleMaps(NamedTuple):
+    """Maps of a sample, as its draw knows them.
 
-    drawn: columns of this one sample; none where nothing was drawn, as of lists and of real pairs,
-      or nobody asks.
     maps: dict of name to float32 array (h, w, 3 or 1); those that were asked for and are there.
     shape: (h, w); of the sample's images.
-    component: name, in a mixture.
     """
 
-    drawn: DrawColumns | None
-    maps: Maps
+    maps: dict[str, npt.NDArray[np.float32]]
     shape: tuple[int, int]
-    component: str = ""
 
 
-InfoFunction = Callable[[Pixels, CropFlip], SampleInfo]
-"""Tells what is known of a sample, by its decoded normal and its crop."""
+MapFunction = Callable[[Pixels, CropFlip], SampleMaps]
+"""Makes the maps of a sample of its decoded normal, by its crop."""
 
 
-def info_functions(
+def map_functions(
     options: Options,
     drawn: LiveLows | None,
     keys: Sequence[str],
     epoch: int,
     maker: LowMaker | None = None,
-) -> list[InfoFunction]:
-    """Return what tells of each sample of a batch what its draw knows; none where nobody asks.
+) -> list[MapFunction]:
+    """Return what makes the maps of each sample of a batch; none where nobody asks.
 
     drawn: how the lows were drawn; None where nothing was.
     maker: maker of the lows, where there is one already.
     """
-    if not options.extras:
+    if not options.maps:
         return []
-    draws: list[DrawColumns | None] = [None] * len(keys)
     if drawn is not None:
         maker = maker or drawn.maker(keys, epoch)
-        if {"draw", "ev"} & set(options.extras):
-            draws = _apart(drawn.columns_of(keys, epoch), len(keys))
-    return [partial(sample_info, maker, i, one, options) for i, one in enumerate(draws)]
+    return [partial(sample_maps, maker, i, options) for i in range(len(keys))]
 
 
-def _apart(parts: Sequence[DrawColumns], count: int) -> list[DrawColumns | None]:
-    """Return the columns of each sample of a batch."""
-    found: list[DrawColumns | None] = [None] * count
-    for kind, places, columns in parts:
-        for row, place in enumerate(places.tolist()):
-            own = {
-                path: Ragged(*(one[row : row + 1] for one in column))
-                if isinstance(column, Ragged)
-                else column[row : row + 1]
-                for path, column in columns.items()
-            }
-            found[place] = DrawColumns(kind, places[row : row + 1], own)
-    return found
-
-
-def sample_info(
-    maker: LowMaker | None,
-    number: int,
-    drawn: DrawColumns | None,
-    options: Options,
-    normal: Pixels,
-    crop: CropFlip,
-) -> SampleInfo:
-    """Find out what is known of a sample.
+def sample_maps(
+    maker: LowMaker | None, number: int, options: Options, normal: Pixels, crop: CropFlip
+) -> SampleMaps:
+    """Make the maps of a sample.
 
     maker: maker of its batch's lows; None where it has none.
     number: its draw among the maker's.
-    drawn: columns of this one sample.
     normal: uint8 array (H, W, 3).
     """
     shape = options.size or (crop.height, crop.width)
-    maps: Maps = {}
-    if maker is not None and options.maps:
-        made = maker.maps(number, normal, options.maps, crop.window)
-        maps = {name: transformed(one, crop, shape) for name, one in made.items()}
-    if crop.turned:
-        shape = shape[::-1]
-    return SampleInfo(drawn, maps, shape)
+    made = {} if maker is None else maker.maps(number, normal, options.maps, crop.window)
+    maps = {name: transformed(one, crop, shape) for name, one in made.items()}
+    return SampleMaps(maps, shape[::-1] if crop.turned else shape)
 
 
 def transformed(
@@ -120,49 +85,40 @@ def transformed(
     return image.transpose(1, 0, 2) if crop.turned else image
 
 
-def batch_extras(infos: Sequence[SampleInfo], options: Options) -> dict[str, Any]:
-    """Return what is known of a batch; see `options.PairOptions.extras`."""
-    parts = [
-        one.drawn._replace(places=np.array([i]))
-        for i, one in enumerate(infos)
-        if one.drawn is not None
-    ]
-    made = draw_extras(options, parts, len(infos))
-    if "component" in made:
-        made["component"] = [one.component for one in infos]
-    if "draw" in made:
-        made["draw"]["records"] = list(made["draw"]["records"])
-    maps = {name: _joint_maps(name, infos, options) for name in options.maps}
-    return {name: (made | maps)[name] for name in options.extras}
+def batch_maps(maps: Sequence[SampleMaps], options: Options) -> dict[str, torch.Tensor]:
+    """Return the maps of a batch by their names."""
+    return {name: _joint_maps(name, maps, options) for name in options.maps}
 
 
-def drawn_columns(
-    options: Options, drawn: LiveLows | None, keys: Sequence[str], epoch: int
-) -> list[DrawColumns]:
-    """Return the draws of a batch as columns; none where nobody asks for them."""
-    wanted = {"draw", "ev"} & set(options.extras) and drawn is not None
-    return drawn.columns_of(keys, epoch) if drawn is not None and wanted else []
+class StepDraws(NamedTuple):
+    """Draws of a step's samples.
 
-
-def draw_extras(
-    options: Options, parts: Sequence[DrawColumns], count: int, device: str = "cpu"
-) -> dict[str, Any]:
-    """Return what is known of a batch without its pixels: a twentieth of `batch_extras`'s time.
-
-    parts: its draws, see `drawn_columns`.
+    parts: as columns, where somebody asks for them.
+    names: those of the samples' components.
     """
-    made, table = dict[str, Any](), _table(parts, count)
-    for name in options.extras:
-        if name == "component":
-            made[name] = [""] * count
-        elif name == "ev":
-            ev = table.get("exposure.ev", np.full(count, np.nan))
-            made[name] = _on_device(ev.astype(np.float32), device)
-        elif name == "draw":
-            rows = _on_device(np.array([*table.values()]).reshape(-1, count), device)
-            columns = dict(zip(table, rows, strict=True))
-            made[name] = {"records": Records(parts, count), "table": columns}
-    return made
+
+    parts: list[DrawColumns]
+    names: list[str]
+
+    def extras(
+        self, options: Options, maps: Mapping[str, Any], device: str = "cpu"
+    ) -> dict[str, Any]:
+        """Return what is known of a batch; see `options.PairOptions.extras`."""
+        made, count = dict[str, Any](), len(self.names)
+        table = _table(self.parts, count)
+        for name in options.extras:
+            if name == "component":
+                made[name] = self.names
+            elif name == "ev":
+                ev = table.get("exposure.ev", np.full(count, np.nan))
+                made[name] = _on_device(ev.astype(np.float32), device)
+            elif name == "draw":
+                rows = _on_device(np.array([*table.values()]).reshape(-1, count), device)
+                columns = dict(zip(table, rows, strict=True))
+                made[name] = {"records": Records(self.parts, count), "table": columns}
+            else:
+                made[name] = maps[name]
+        return made
 
 
 def _on_device(array: npt.NDArray[Any], device: str) -> torch.Tensor:
@@ -208,13 +164,13 @@ class Records(Sequence[dict[str, Any] | None]):
     __hash__ = None  # type: ignore[assignment]
 
 
-def _joint_maps(name: str, infos: Sequence[SampleInfo], options: Options) -> torch.Tensor:
+def _joint_maps(name: str, maps: Sequence[SampleMaps], options: Options) -> torch.Tensor:
     """Return maps of a batch as a tensor, in the images' layout, units and kind of float."""
-    height, width = (max(sides) for sides in zip(*(one.shape for one in infos), strict=True))
+    height, width = (max(sides) for sides in zip(*(one.shape for one in maps), strict=True))
     channels = _CHANNELS.get(name, 3)
     shift, scale = options.levels_to_values
-    made = np.zeros((len(infos), height, width, channels), np.float32)
-    for into, one in zip(made, infos, strict=True):
+    made = np.zeros((len(maps), height, width, channels), np.float32)
+    for into, one in zip(made, maps, strict=True):
         h, w = one.shape
         into[:h, :w] = one.maps.get(name, np.float32(np.nan))
         if name == "clean":

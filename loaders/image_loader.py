@@ -24,7 +24,7 @@ from .epoch_loader import EpochLoader
 from .index import Contents, cached_in, contents_of, refuse_clips, warn_enlarged
 from .labels import label_columns
 from .options import ImageOptions, named_options
-from .order import EpochOrder
+from .order import Order
 from .render.host import enlarged
 from .workers import set_up
 
@@ -105,7 +105,7 @@ class ImageLoader(EpochLoader):
                     self.classes = columns.names
                     numbers = columns.numbers.astype(np.int64)
         component = OpenComponent("", contents, classes=numbers)
-        order = EpochOrder(contents.count, chosen.seed, chosen.shuffle)
+        order = Order(contents.count, chosen.seed, chosen.shuffle)
         super().__init__((component,), order, {0: chosen}, given, split)
         set_up(self, choice, wanted, fit=enlarged)
 
@@ -114,19 +114,15 @@ def _found(
     data: PairSet | str | Path | Sequence[str | Path], split: str
 ) -> tuple[ImageFiles | None, Contents]:
     """Find out what was given: files, or None of a set."""
+    images = None
     if not isinstance(data, PairSet | str | Path):
         images = images_given(data)
-        return images, contents_of(images.paths, split, live=True)
-    if isinstance(data, PairSet) or (as_path(data) / SET_FILE).is_file():
-        return None, contents_of(data, split, live=True)
-    path = as_path(data)
-    if path.is_dir():
-        images = images_in(path)
-    elif path.is_file():
-        images = images_listed(path)
-    else:
-        raise LoaderError(f"{data}: no such folder, list or set")
-    return images, contents_of(images.paths, split, live=True)
+    elif not isinstance(data, PairSet) and not (as_path(data) / SET_FILE).is_file():
+        path = as_path(data)
+        if not path.is_dir() and not path.is_file():
+            raise LoaderError(f"{data}: no such folder, list or set")
+        images = images_in(path) if path.is_dir() else images_listed(path)
+    return images, contents_of(data if images is None else images.paths, split, live=True)
 
 
 class ImageFiles(NamedTuple):

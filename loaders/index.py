@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, overload
 
@@ -33,21 +33,22 @@ from ..manifests.sources.folders import check_partners, image_files, list_images
 from ..manifests.sources.matching import normalize_name
 from ..storage.stores import as_path, in_store
 from ..storage.untrusted import read_regular
+from ..synth.clips import frame_name
 from ..synth.kernels.arrays import Pixels
 from ..synth.measures.wrong_pairs import are_swapped, brightness, swapped_warning
 from .brightness import SaidSwapped
 from .stored_pairs import (
-    GivenNormals,
     GivenPairs,
     Pairs,
     Ranges,
     SetPairs,
-    StoredPair,
-    decoded_member,
-    decoded_pair,
+    StoredSample,
+    check_one_shape,
+    exact_pixels,
     list_keys,
-    normal_of,
+    pixels_by,
     read_extent,
+    undecodable,
 )
 
 _ENLARGED = 3  # times; beyond it is said
@@ -66,8 +67,7 @@ class Contents:
     root: folder of a set.
     normal_root: folder of the set that holds its normals: the same one, but for a set of lows only.
     units: of a set: those of the split that hold pairs.
-    counts: their pairs.
-    given: sequence of (low, normal), or of normals; of lists: paths or bytes.
+    given: sequence of (low, normal), or of normals; of lists: paths or bytes; or of clips.
     live: whether lows are made when a pair is read: there are normals only then, and `root` and
       `layout` are those of the set that holds them.
     cache: of a set in a store: copies of its shards.
@@ -83,7 +83,6 @@ class Contents:
     normal_root: Path = Path()
     normal_layout: Layout | None = None
     units: tuple[str, ...] = ()
-    counts: tuple[int, ...] = ()
     given: Sequence[Any] = ()
     live: bool = False
     cache: ShardCache | None = None
@@ -105,7 +104,14 @@ class Contents:
         if self.layout is not None:
             record = next(open_set(self.root).records(self.split))
             return int(record["height"]), int(record["width"])
-        header = read_header(read_extent(self.pair(0).normal))
+        return self.size_of(self.pair(0))
+
+    def size_of(self, sample: StoredSample) -> tuple[int, int]:
+        """Return height and width of a sample's images, by its first normal.
+
+        Raises ImageRefused, LoaderError when it cannot be read.
+        """
+        header = read_header(read_extent(sample.normals[0]))
         return header.height, header.width
 
     @property
@@ -123,18 +129,13 @@ class Contents:
         unit = Path(extent.path).stem
         return replace(extent, path=str(shard_path(self.cache.root_of(unit), unit)))
 
-    def images(self, number: int, *, normal_alone: bool) -> tuple[Extent, ...]:
-        """Return where a pair's low and normal are nearest, or the normal alone."""
-        found = self.pairs.images(number, normal_alone=normal_alone)
-        return found if self.cache is None else tuple(map(self.nearest, found))
-
     def ranges(self, numbers: npt.NDArray[np.int64], *, normal_alone: bool) -> Ranges | None:
-        """Return the same of many pairs as columns; None where they are not in tars here."""
+        """Return where many pairs are, as columns; None where they are not in tars here."""
         if self.remote or self.cache is not None or not isinstance(self.pairs, SetPairs):
             return None
         return self.pairs.ranges(numbers, normal_alone=normal_alone)
 
-    def pair(self, number: int) -> StoredPair:
+    def pair(self, number: int) -> StoredSample:
         """Return a pair, whose images are where they are nearest."""
         pair = self.pairs[number]
         return pair if self.cache is None else pair.moved(self.nearest)
@@ -146,17 +147,18 @@ class Contents:
         Raises SetError when an index or list cannot be read.
         """
         if self.layout is None:
-            if self.live:
-                return GivenNormals(self.given, list_keys(self.given))
-            return GivenPairs(self.given, list_keys([low for low, _ in self.given]))
+            if self.of_clips:
+                return GivenPairs(self.given, [one.key for one in self.given])
+            named = self.given if self.live else [low for low, _ in self.given]
+            return GivenPairs(self.given, list_keys(named))
         if self.live:
-            keys, (normals,) = self._extents(self.root, self.layout, ("normal",))
-            return SetPairs(keys, None, normals)
+            keys, normals = self._columns(self.root, self.layout, "normal")
+            return SetPairs(keys, (), normals)
         if not self.two_sets:
-            keys, (lows, normals) = self._extents(self.root, self.layout, ("low", "normal"))
-            return SetPairs(keys, lows, normals)
-        low_keys, (lows,) = self._extents(self.root, self.layout, ("low",))
-        normal_keys, (normals,) = self._extents(self.normal_root, self.normal_layout, ("normal",))
+            keys, both = self._columns(self.root, self.layout, "low", "normal")
+            return SetPairs(keys, both[: self.frames], both[self.frames :])
+        low_keys, lows = self._columns(self.root, self.layout, "low")
+        normal_keys, normals = self._columns(self.normal_root, self.normal_layout, "normal")
         for number in range(self.count):
             if low_keys[number] != normal_keys[number]:
                 where = (
@@ -166,37 +168,67 @@ class Contents:
                 raise SetError(f"{where}; gloam verify both", path=self.normal_root)
         return SetPairs(low_keys, lows, normals)
 
-    def normals_of(self, sample: Any) -> list[Pixels]:
+    def normals_of(self, sample: StoredSample) -> list[Pixels]:
         """Decode the normal of a sample, or those of all its frames, as lows are made of them.
 
         Raises LoaderError naming the image that cannot be read or decoded.
         """
-        return [normal_of(sample, self.layout is not None)]
+        return self._decoded(sample, "normal", self._exact)
 
-    def images_of(self, sample: Any, decoder: str) -> tuple[list[Pixels], list[Pixels]]:
+    def images_of(self, sample: StoredSample, decoder: str) -> tuple[list[Pixels], list[Pixels]]:
         """Decode the lows and the normals of a sample, which are stored.
 
-        Raises LoaderError as `decoded_pair`.
-        """
-        low, normal = decoded_pair(sample, decoder, self.layout is not None)
-        return [low], [normal]
+        decoder: "opencv" or "pillow"; of clips each frame is decoded as lows are made of it.
 
-    def lows_of(self, sample: Any, by_kernels: bool) -> list[Pixels]:
+        Raises LoaderError naming the image that cannot be read or decoded, or the pair whose images
+        differ in size.
+        """
+        by = self._exact if self.of_clips else partial(pixels_by, decoder)
+        lows, normals = (self._decoded(sample, role, by) for role in ("low", "normal"))
+        check_one_shape(sample, lows[0].shape[:2], normals[0].shape[:2])
+        return lows, normals
+
+    def lows_of(self, sample: StoredSample, by_kernels: bool) -> list[Pixels]:
         """Decode the lows of a sample that gloam wrote as PNGs, by its own kernels or OpenCV."""
-        return [decoded_member(sample, "low", "opencv", True, by_kernels)]
+        return self._decoded(sample, "low", partial(pixels_by, "opencv", by_kernels=by_kernels))
 
     def keys_of(self, numbers: Iterable[int]) -> list[str]:
         """Return the keys of samples, by their numbers."""
         keys, own = self.pairs.keys, [int(number) for number in numbers]
         return keys.of(own) if isinstance(keys, TarKeys) else [keys[number] for number in own]
 
-    def _extents(
-        self, root: Path, layout: Layout | None, names: tuple[str, ...]
-    ) -> tuple[Keys, list[Extents]]:
+    def _exact(self, extent: Extent) -> Pixels:
+        return exact_pixels(extent, self.layout is not None)
+
+    def _decoded(
+        self, sample: StoredSample, role: str, decode: Callable[[Extent], Pixels]
+    ) -> list[Pixels]:
+        """Decode the lows or the normals of a sample's frames."""
+        frames = []
+        extents = sample.lows if role == "low" else sample.normals
+        for extent, name in zip(extents, self._members(role), strict=True):
+            try:
+                frames.append(decode(extent))
+            except ImageRefused as refusal:
+                why, of_set = refusal.detail, self.layout is not None
+                raise undecodable(sample.key, name, extent, why, of_set) from None
+        if len({frame.shape for frame in frames}) > 1:
+            raise LoaderError(f"{sample.key}: its frames differ in size", key=sample.key)
+        return frames
+
+    def _members(self, role: str) -> list[str]:
+        """Return the names of a sample's lows or normals in a set."""
+        return [frame_name(role, i) for i in range(self.frames)] if self.of_clips else [role]
+
+    def _columns(
+        self, root: Path, layout: Layout | None, *roles: str
+    ) -> tuple[Keys, tuple[Extents, ...]]:
         assert layout is not None
         # Reading a key where it stands costs nothing locally, and a request in a store.
         held = self.two_sets or in_store(root)
-        return layout.extents(root, self.split, self.units, names, held=held)
+        names = tuple(name for role in roles for name in self._members(role))
+        keys, members = layout.extents(root, self.split, self.units, names, held=held)
+        return keys, tuple(members)
 
 
 def open_data(
@@ -298,7 +330,6 @@ def contents_of_set(pairs: PairSet, split: str, live: bool) -> Contents:
         normal_root,
         normal_layout,
         units,
-        tuple(info.units[unit] for unit in units),
         live=live,
     )
 

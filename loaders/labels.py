@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import cv2
@@ -15,12 +16,11 @@ from ..errors import ImageRefused, LoaderError, SetError
 from ..manifests.images.header import check_size
 from ..manifests.labels.label_table import read_about
 from ..manifests.labels.photo_labels import BOXES, CLASS, MASK
-from ..manifests.labels.placement import nearest
+from ..manifests.labels.placement import nearest as nearest_pixels
 from ..manifests.sets.info import PAIRS
 from ..manifests.sets.layouts.extents import Extent, Extents
 from ..manifests.sets.pair_set import PairSet
 from ..manifests.sets.stored_labels import LabelRows, read_label_arrays
-from .augment import CropFlip
 from .index import Contents
 from .options import Options
 from .stored_pairs import read_extent
@@ -57,9 +57,13 @@ class LabelColumns:
         places = first + np.arange(int(counts.sum()))
         return LabelRows(self.numbers[at], counts, *(column[places] for column in self._of_objects))
 
-    def mask(self, number: int) -> Extent | None:
-        """Return the extent of a pair's mask."""
-        return None if self.masks is None else self.masks[number]
+    def of_step(self, numbers: Whole, nearest: Callable[[Extent], Extent]) -> StepLabels:
+        """Return the labels of a step's pairs.
+
+        nearest: says where a mask is read.
+        """
+        places = [] if self.masks is None else map(self.masks.__getitem__, numbers.tolist())
+        return StepLabels(self.take(numbers), self.roles, [nearest(one) for one in places])
 
 
 def label_columns(pairs: Any, contents: Contents) -> LabelColumns:
@@ -174,33 +178,33 @@ def move_mask(extent: Extent, crop: npt.NDArray[Any], options: Options) -> Any:
     top, left, height, width, across, down, turned = (int(value) for value in crop)
     mask = mask[top : top + height, left : left + width]
     if options.size is not None and options.size != (height, width):
-        mask = nearest(mask, options.size)
+        mask = nearest_pixels(mask, options.size)
     mask = mask[:: -1 if down else 1, :: -1 if across else 1]
     return mask.T if turned else mask
 
 
-class PairLabels(NamedTuple):
-    """The labels of one pair, to be moved where its images are decoded.
+class StepLabels(NamedTuple):
+    """The labels of some pairs, to be moved where their images are decoded.
 
-    row: of this pair alone.
-    mask: where it lies; once it is moved, uint8 array (H, W).
+    masks: where they lie; none of a set without.
     """
 
-    row: LabelRows
+    rows: LabelRows
     roles: tuple[str, ...]
-    mask: Extent | npt.NDArray[np.uint8] | None
-
-    def transformed(self, crop: CropFlip, options: Options) -> PairLabels:
-        """Read and move the mask, if there is one; boxes are moved with those of the batch."""
-        if not isinstance(self.mask, Extent):
-            return self
-        return self._replace(mask=move_mask(self.mask, np.array(crop, np.int64), options))
+    masks: list[Extent]
 
 
-def joint_labels(
-    labels: Sequence[PairLabels], crops: Sequence[CropFlip], options: Options
-) -> dict[str, Any]:
-    """Return the labels of a batch of pairs; see `batch_labels`."""
-    rows = LabelRows(*map(np.concatenate, zip(*(one.row for one in labels), strict=True)))
-    masks = [one.mask for one in labels if isinstance(one.mask, np.ndarray)]
-    return batch_labels(rows, np.array(crops, np.int64), masks, labels[0].roles, options)
+def begin_labels(
+    labels: StepLabels | None,
+    crops: npt.NDArray[Any],
+    options: Options,
+    each: Callable[..., Iterable[Any]] = map,
+) -> Callable[[], dict[str, Any] | None]:
+    """Begin to move the labels of a step; return what waits for them, see `batch_labels`.
+
+    each: calls a function on each mask.
+    """
+    if labels is None:
+        return lambda: None
+    masks = each(partial(move_mask, options=options), labels.masks, crops)
+    return lambda: batch_labels(labels.rows, crops, list(masks), labels.roles, options)

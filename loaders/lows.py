@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from ..errors import LoaderError
 from ..manifests.sets.pair_set import PairSet
@@ -29,7 +29,6 @@ class LiveLows:
     recipe: Recipe
     draws: Draws
     seed: int
-    identity: ClassVar[bool] = False  # whether they are their normals
 
     def seed_of(self, epoch: int) -> int:
         """Return the seed that an epoch's draws have."""

@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import LoaderError
 from .mixture import MOST_SAMPLES, at
 from .options import Options
-from .order import Position, Positions, Share, Step, Whole, epoch_order, epoch_seed
+from .order import Order, Position, Positions, Share, Step, Whole, epoch_order, epoch_seed
 from .ranks import Rank
 from .states import MixtureState, damaged, read_state
 
@@ -207,7 +207,7 @@ class EpochStart(NamedTuple):
     offset: int = 0
 
 
-class MixedOrder:
+class MixedOrder(Order):
     """The order of a mixture; any rank's state goes on on any number of ranks.
 
     count: samples of an epoch.

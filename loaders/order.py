@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import partial
-from typing import Any, NamedTuple, Protocol, overload
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +50,7 @@ class Position(NamedTuple):
     bright: tuple[int, int] | None = None
 
 
-class Positions(Sequence[Position]):
+class Positions:
     """Samples of an order, as columns: a batch is made without a Python object a sample.
 
     component, number, epoch: int64 arrays (N); see `Position`.
@@ -80,15 +80,8 @@ class Positions(Sequence[Position]):
             other = None if bright is None or bright[0] < 0 else (bright[0], bright[1])
             yield Position(component, number, epoch, other)
 
-    @overload
-    def __getitem__(self, which: int) -> Position: ...
-    @overload
-    def __getitem__(self, which: slice) -> Positions: ...
-    def __getitem__(self, which: int | slice) -> Position | Positions:
-        if not isinstance(which, slice):
-            return next(iter(self[which : which + 1 or None]))
-        bright = None if self.bright is None else self.bright[which]
-        return Positions(self.component[which], self.number[which], self.epoch[which], bright)
+    def __getitem__(self, row: int) -> Position:
+        return list(self)[row]
 
 
 class Step(NamedTuple):
@@ -110,49 +103,12 @@ class Share(NamedTuple):
     options: Options
 
 
-class Order(Protocol):
-    """Says which samples come when.
-
-    count: samples of an epoch, of all ranks.
-    """
-
-    count: int
-
-    def batches(self, epoch: int, share: Share) -> int:
-        """Return how many batches an epoch has."""
-
-    def places(self, epoch: int, batch: int, share: Share) -> Whole:
-        """Return the places of a batch's samples in the epoch; beyond `count` of repetitions."""
-
-    def step(self, epoch: int, batch: int, share: Share) -> Step:
-        """Return a batch's samples."""
-
-    def state(self, epoch: int, batch: int, share: Share) -> dict[str, Any]:
-        """Return where a loader is that has given `batch` batches of an epoch: JSON values."""
-
-    def load(self, state: Any, own: dict[str, Any], share: Share) -> tuple[int, int]:
-        """Return the epoch and batch to go on from.
-
-        own: fingerprint of the loader.
-
-        Raises LoaderError when the state is of another loader, or damaged.
-        """
-
-    def fingerprint(self, share: Share) -> dict[str, Any]:
-        """Return what two loaders must have in common for their states to be exchanged."""
-
-    def begin(self, epoch: int) -> None:
-        """Let an epoch begin at its first sample, whatever state was loaded before."""
-
-    def ahead(self) -> Order:
-        """Return the same for whoever asks ahead of the loader, from another thread."""
-
-
-class EpochOrder:
-    """An order in which all samples come once an epoch; ranks have parts of it.
+class Order:
+    """Says which samples come when: here all of them once an epoch; ranks have parts of it.
 
     Its state is the number of batches that were given.
 
+    count: samples of an epoch, of all ranks.
     own: each rank has samples of its own, shuffled by themselves.
     """
 
@@ -172,7 +128,10 @@ class EpochOrder:
         return share.rank.batches(self.count, share.options)
 
     def places(self, epoch: int, batch: int, share: Share) -> Whole:
-        """Return the places of a batch's samples in the epoch; see `Rank.places`."""
+        """Return the places of a batch's samples in the epoch; beyond `count` of repetitions.
+
+        See `Rank.places`.
+        """
         return share.rank.places(self.count, share.options, batch)
 
     def step(self, epoch: int, batch: int, share: Share) -> Step:
@@ -190,17 +149,25 @@ class EpochOrder:
         return Step(number, Positions(component, numbers, np.full_like(numbers, epoch)))
 
     def state(self, epoch: int, batch: int, share: Share) -> dict[str, Any]:
-        """Return where a loader is."""
+        """Return where a loader is that has given `batch` batches of an epoch: JSON values."""
         return {"epoch": epoch, "batch": batch}
 
     def load(self, state: Any, own: dict[str, Any], share: Share) -> tuple[int, int]:
-        """Return the epoch and batch to go on from."""
+        """Return the epoch and batch to go on from.
+
+        own: fingerprint of the loader.
+
+        Raises LoaderError when the state is of another loader, or damaged.
+        """
         found = read_state(LoaderState, state, own)
         found.within(self.batches(found.epoch, share))
         return found.epoch, found.batch
 
     def fingerprint(self, share: Share) -> dict[str, Any]:
-        """Return what two loaders must have in common: the rank and its batches, too."""
+        """Return what two loaders must have in common for their states to be exchanged.
+
+        Here the rank and its batches, too.
+        """
         return {
             "order": "each rank's own" if self.own and share.rank.world > 1 else self.kind,
             "rank": share.rank.rank,
@@ -209,11 +176,33 @@ class EpochOrder:
         }
 
     def begin(self, epoch: int) -> None:
-        """Let an epoch begin at its first sample."""
+        """Let an epoch begin at its first sample, whatever state was loaded before."""
 
-    def ahead(self) -> EpochOrder:
-        """Return the same order."""
+    def ahead(self) -> Self:
+        """Return the same for whoever asks ahead of the loader, from another thread."""
         return copy(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_orders": {}}
+
+
+def endless_steps(
+    order: Order, epoch: int, batch: int, share: Share, at_once: int = 1
+) -> Iterator[Step]:
+    """Yield steps from a batch on, epoch after epoch.
+
+    at_once: batches of a step; none goes on in the next epoch.
+    """
+    while True:
+        count = order.batches(epoch, share)
+        while batch < count:
+            end = min((batch // at_once + 1) * at_once, count)
+            steps = [order.step(epoch, number, share) for number in range(batch, end)]
+            yield steps[0] if at_once == 1 else _joint(steps)
+            batch = end
+        epoch, batch = epoch + 1, 0
+
+
+def _joint(steps: Sequence[Step]) -> Step:
+    positions = Positions.of(one for step in steps for one in step.positions)
+    return Step(steps[0].number, positions, tuple(len(step.positions) for step in steps))

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ..errors import LoaderError
-from .backend import Device, check_backend, choose_backend, options_for
+from .backend import Device, choose_backend, options_for
 from .components import OpenComponent, open_mixture, open_single
 from .epoch_loader import EpochLoader
 from .index import warn_enlarged
 from .mixed_order import MixedOrder, MixedSampler
 from .mixture import Mixture, as_mixture, schedule
 from .options import Options, PairOptions, named_options
-from .order import EpochOrder, Order
+from .order import Order
 from .stored_pairs import DECODERS
 
 if TYPE_CHECKING:
@@ -82,18 +82,21 @@ class PairLoader(EpochLoader):
     ) -> None:
         given = named_options(options, PairOptions)
         if self._only is not None:
-            check_backend(given, self._only)
+            asked = given.get("backend", "auto")
+            if asked not in ("auto", self._only):
+                raise LoaderError(
+                    f"backend {asked!r}: this loader's is {self._only!r}; take PairLoader"
+                )
             given = {**given, "backend": self._only}
         mixture = as_mixture(data, given)
         choice = choose_backend(given, mixture is not None)
         _check_options(given, choice.backend, mixture)
         sizes, wanted = _checked(given, split, choice.backend, mixture, data)
         seed, resident = sizes[0].seed, given.get("resident", False)
-        order: Order
         name = identity = ""  # those of the set or list
         if mixture is None:
             components = (single,) = open_single(data, given, split, seed)
-            order = EpochOrder(single.count, seed, sizes[0].shuffle, own=bool(resident))
+            order = Order(single.count, seed, sizes[0].shuffle, own=bool(resident))
         else:
             first = {**given, "size": sizes[0].size}
             components, name = open_mixture(mixture, first, split, seed), repr(mixture)

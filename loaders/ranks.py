@@ -19,7 +19,6 @@ from .options import Options
 _LOCAL = ["LOCAL_WORLD_SIZE"]
 _LOCAL += [f"SLURM_{name}_PER_NODE" for name in ("STEP_TASKS", "TASKS", "NTASKS")]
 _VARIABLES = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
-_MANY_GPUS = 4  # of a host: see `options.ImageOptions.hw_decoder_load`
 
 
 @dataclass(frozen=True)
@@ -128,15 +127,6 @@ def local_ranks() -> int:
 def usable_cores() -> int:
     """Return this process's share of the cores, when several of one host train together."""
     return max(1, available_cores() // local_ranks())
-
-
-def decoder_load(live: bool) -> float:
-    """Return which share of JPEGs a GPU's decoding hardware gets by default, cores the rest.
-
-    Cores decode a little differently from the hardware: a live low is to be a function
-    of its key.
-    """
-    return 1.0 if live or local_ranks() >= _MANY_GPUS else 0.9
 
 
 def has_ranks() -> bool:

@@ -333,10 +333,10 @@ class EncodedSteps:
 
     def _extents(self, one: Position) -> tuple[Extent, ...]:
         component, alone = self._components[one.component], self._normal_alone(one.component)
-        images = component.contents.images(one.number, normal_alone=alone)
+        images = component.contents.pair(one.number).extents(alone)
         if component.bright is None or one.bright is None:
             return images
-        return *images, *component.bright.images(one.bright[0], normal_alone=True)
+        return *images, *component.bright.pair(one.bright[0]).extents(True)
 
 
 class Source(Protocol):

@@ -20,7 +20,7 @@ from ..synth.kernels.arrays import Pixels
 from .order import Step, Whole
 from .render.cuda_tensors import addresses
 from .steps import DecodedStep
-from .stored_pairs import Pairs, StoredPair
+from .stored_pairs import Pairs, StoredSample
 
 _KEPT_FREE = 0.9  # of the memory that is free, what a pool may take
 _AHEAD = 4  # batches that are made while one is used
@@ -34,14 +34,14 @@ class DoesNotFit(LoaderError):
 def decode_all(
     pairs: Pairs,
     numbers: Sequence[int],
-    decoded: Callable[[StoredPair], tuple[Pixels, ...]],
+    decoded: Callable[[StoredSample], tuple[Pixels, ...]],
     threads: int,
     name: str,
 ) -> dict[int, tuple[Pixels, ...]]:
     """Return the decoded pairs of one rank, by their numbers.
 
     numbers: those of the pairs that are kept.
-    decoded: function of a StoredPair; returns its images, uint8 (H, W, 3): (low, normal), or the
+    decoded: function of a StoredSample; returns its images, uint8 (H, W, 3): (low, normal), or the
       normal alone where lows are live.
     name: name of the data, for messages.
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from ..errors import LoaderError
 from .augment import Floats, crop_numbers, crops_of
@@ -42,18 +43,33 @@ class DecodedStep(NamedTuple):
         """Frames of each sample."""
         return len(self.normal) // len(self.step.positions)
 
+    def frames_of(self, group: Group) -> Whole:
+        """Return the numbers of a group's frames in the step."""
+        return (group.rows[:, None] * self.frames + np.arange(self.frames)).ravel()
+
 
 class RenderedStep(NamedTuple):
     """A finished batch.
 
-    images: tensors; low and normal, or images alone.
-    labels, extras: dicts; those of a set, and what draws know; None where nobody asks.
+    images: tensors; low and normal, or images alone; those of clips are (N, T, ...).
+    classes: int64 array (N); of single images.
+    keys, labels, extras: of the samples, of a set, and what draws know; None where nobody asks.
+    counts: samples of each batch, where it is several at once.
     """
 
-    step: Step
     images: tuple[Any, ...]
+    classes: Any = None
+    keys: list[str] | None = None
     labels: dict[str, Any] | None = None
     extras: dict[str, Any] | None = None
+    counts: tuple[int, ...] = ()
+
+    def as_batch(self) -> tuple[Any, ...]:
+        """Return it as a loader hands it out: images, classes, keys, labels, extras."""
+        made: list[Any] = [*self.images]
+        if self.classes is not None:
+            made.append(torch.as_tensor(self.classes).to(made[0].device, non_blocking=True))
+        return *made, *(one for one in (self.keys, self.labels, self.extras) if one is not None)
 
 
 class Decoder(Protocol):
@@ -85,13 +101,14 @@ class Group(NamedTuple):
     """Samples of a step that are of one component and pass.
 
     rows: where they are in the step.
-    numbers: those of the samples in the component.
+    numbers, keys: those of the samples in the component; keys where somebody reads them.
     """
 
     component: int
     epoch: int
     rows: Whole
     numbers: Whole
+    keys: Sequence[str] = ()
 
 
 def groups_of(step: Step) -> list[Group]:
@@ -107,10 +124,48 @@ def groups_of(step: Step) -> list[Group]:
     return groups
 
 
+def keyed(groups: Sequence[Group], components: Sequence[OpenComponent]) -> list[Group]:
+    """Return groups with the keys of their samples."""
+    return [
+        one._replace(keys=components[one.component].contents.keys_of(one.numbers)) for one in groups
+    ]
+
+
+def joint_numbers(groups: Sequence[Group], draw: Callable[[Group], Floats]) -> Floats:
+    """Return random numbers (N, 7) of a step's samples, of a function that draws a group's."""
+    made = np.empty((sum(len(group.rows) for group in groups), 7))
+    for group in groups:
+        made[group.rows] = draw(group)
+    return made
+
+
+def rendered_step(
+    components: Sequence[OpenComponent],
+    step: Step,
+    images: Sequence[Any],
+    groups: Sequence[Group] | None,
+    labels: dict[str, Any] | None,
+    extras: dict[str, Any] | None,
+) -> RenderedStep:
+    """Return a step whose images, or frames of clips one after the other, are made.
+
+    groups: its samples, with keys, where these are handed out.
+    """
+    (one, *_), count, keys = components, len(step.positions), None
+    if one.contents.of_clips:
+        images = [part.reshape(count, -1, *part.shape[1:]) for part in images]
+    if groups is not None:
+        of_row = dict[int, str]()
+        for group in groups:
+            of_row |= zip(group.rows.tolist(), group.keys, strict=True)
+        keys = [of_row[row] for row in range(count)]
+    classes = None if one.classes is None else one.classes[step.positions.number]
+    return RenderedStep(tuple(images), classes, keys, labels, extras, step.counts)
+
+
 def draw_crops_of(
     decoded: DecodedStep,
-    groups: Sequence[Group],
-    numbers: Sequence[Floats],
+    random: Floats,
     components: Sequence[OpenComponent],
     options: Options,
 ) -> tuple[Crops, Crops]:
@@ -118,15 +173,12 @@ def draw_crops_of(
 
     The frames of a sample have the same.
 
-    numbers: those that `augment.crop_numbers` draws for each group's samples.
+    random: numbers that `augment.crop_numbers` draws for the samples.
 
     Raises LoaderError when the images of a sample differ in size.
     """
     check_sizes(decoded, components)
     frames = decoded.frames
-    random = np.empty((len(decoded.step.positions), 7))
-    for group, own in zip(groups, numbers, strict=True):
-        random[group.rows] = own
     lows = crops_of(random, options, decoded.sizes[decoded.low[::frames]])
     normals = lows.copy()
     if decoded.step.positions.bright is not None:

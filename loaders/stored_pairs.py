@@ -14,55 +14,87 @@ import cv2
 import numpy as np
 
 from ..errors import ImageRefused, LoaderError, SetError
-from ..manifests.images.decode import decode, decode_as_rgb, is_deep
+from ..manifests.clips.listing import frame_files, video_and_times
+from ..manifests.images.decode import decode_as_rgb, is_deep
 from ..manifests.images.header import check_size, read_header
 from ..manifests.images.normals import encode
 from ..manifests.images.npy import MAGIC, npy_as_png
 from ..manifests.images.png import SIGNATURE
 from ..manifests.images.tiff import MARKS
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys, TarKeys, Tarred, key_in
+from ..manifests.sources import Location
+from ..manifests.sources.containers import read
 from ..storage.stores import in_store
+from ..synth.input_images import decode_image
 from ..synth.kernels.arrays import Pixels
 from ..synth.kernels.png.file import decode_png
 from .order import Whole
 
-NOTHING = Extent(data=b"")
 _NEAR = 4096  # bytes between two members that are read at once
 DECODERS = ("opencv", "pillow")
 
 
-class StoredPair:
-    """One pair: where its two images are; the low is nothing where it is made live.
+@dataclass(slots=True)
+class StoredSample:
+    """One pair or clip: where its images are, one of each frame; no lows where they are made live.
 
-    key: or where it stands: it is read when it is wanted.
+    where: its key, or where that stands: it is read when it is wanted.
+    place: of a clip of files or of a video: where its frames are instead.
     """
 
-    __slots__ = ("_key", "low", "normal")
-
-    def __init__(self, key: str | Extent, low: Extent, normal: Extent) -> None:
-        self._key, self.low, self.normal = key, low, normal
+    where: str | Extent
+    lows: tuple[Extent, ...]
+    normals: tuple[Extent, ...]
+    place: Location | None = None
 
     @property
     def key(self) -> str:
-        """Key of the pair."""
-        if isinstance(self._key, Extent):
-            self._key = key_in(self._key)
-        return self._key
+        """Its key."""
+        if isinstance(self.where, Extent):
+            self.where = key_in(self.where)
+        return self.where
 
-    def moved(self, nearest: Callable[[Extent], Extent]) -> StoredPair:
-        """Return the pair with the location of its images mapped by a function."""
-        return StoredPair(self._key, nearest(self.low), nearest(self.normal))
+    @property
+    def low(self) -> Extent:
+        """The low of a pair."""
+        return self.lows[0]
+
+    @property
+    def normal(self) -> Extent:
+        """The normal of a pair."""
+        return self.normals[0]
+
+    @property
+    def video(self) -> tuple[Location, list[int]]:
+        """The file of a clip of a video, and the presentation times of its frames."""
+        assert self.place is not None
+        return video_and_times(self.place)
+
+    def extents(self, normal_alone: bool) -> tuple[Extent, ...]:
+        """Return where its lows and normals are, or the latter alone; other files are read."""
+        if self.place is not None:
+            files = frame_files(self.place) or ()
+            return tuple(Extent(f"{one.container}/{one.member}", data=read(one)) for one in files)
+        return self.normals if normal_alone else (*self.lows, *self.normals)
+
+    def moved(self, nearest: Callable[[Extent], Extent]) -> StoredSample:
+        """Return the sample with the location of its images mapped by a function."""
+        lows, normals = (tuple(map(nearest, one)) for one in (self.lows, self.normals))
+        return replace(self, lows=lows, normals=normals)
 
     @property
     def remote(self) -> bool:
-        """True if an image is in an object store, and in no copy here."""
-        return in_store(self.low.path) or in_store(self.normal.path)
+        """True if an image of a pair is in an object store, and in no copy here.
 
-    def fetched(self) -> StoredPair:
+        Processes read a clip's frames as they decode them.
+        """
+        return len(self.normals) == 1 and any(in_store(one.path) for one in self.extents(False))
+
+    def fetched(self) -> StoredSample:
         """Return the pair with its images read, as by `read_together`."""
-        both = self.low, self.normal
-        read = zip(both, read_together(both), strict=True)
-        return StoredPair(self._key, *(replace(one, data=data) for one, data in read))
+        every = self.extents(False)
+        data = dict(zip(every, read_together(every), strict=True))
+        return self.moved(lambda one: replace(one, data=data[one]))
 
 
 class Ranges(NamedTuple):
@@ -80,29 +112,25 @@ class Ranges(NamedTuple):
 
 @dataclass(frozen=True)
 class SetPairs:
-    """Pairs of a set; without lows if these are made live.
+    """Pairs or clips of a set; without lows if these are made live.
 
     A set in tars takes 16 bytes a pair, whatever its size.
+
+    lows, normals: of each frame.
     """
 
     keys: Keys
-    lows: Extents | None
-    normals: Extents
+    lows: tuple[Extents, ...]
+    normals: tuple[Extents, ...]
 
     def __len__(self) -> int:
         return len(self.keys)
 
-    def images(self, number: int, *, normal_alone: bool) -> tuple[Extent, ...]:
-        """Return where a pair's images are, without its key: that takes half as long."""
-        normal = self.normals[number]
-        return (normal,) if normal_alone or self.lows is None else (self.lows[number], normal)
-
     def ranges(self, numbers: Whole, *, normal_alone: bool) -> Ranges | None:
         """Return where the images of pairs are, as columns; None of a set that is not in tars."""
-        alone = normal_alone or self.lows is None
         paths: list[str] = []
         columns = []
-        for members in (self.normals,) if alone else (self.lows, self.normals):
+        for members in self.normals if normal_alone else (*self.lows, *self.normals):
             if not isinstance(members, Tarred):
                 return None
             tar, begin, size = members.ranges(numbers)
@@ -110,15 +138,15 @@ class SetPairs:
             paths += members.paths
         return Ranges(paths, *np.stack(columns, axis=-1))
 
-    def __getitem__(self, number: int) -> StoredPair:
-        low = NOTHING if self.lows is None else self.lows[number]
+    def __getitem__(self, number: int) -> StoredSample:
         key = self.keys.extent(number) if isinstance(self.keys, TarKeys) else self.keys[number]
-        return StoredPair(key, low, self.normals[number])
+        lows, normals = (tuple(one[number] for one in own) for own in (self.lows, self.normals))
+        return StoredSample(key, lows, normals)
 
 
 @dataclass(frozen=True)
 class GivenPairs:
-    """Pairs of a list: paths or bytes, and their keys."""
+    """Pairs of a list, or normals, for live lows: paths or bytes, and their keys; or clips."""
 
     given: Sequence[Any]
     keys: Sequence[str]
@@ -126,21 +154,12 @@ class GivenPairs:
     def __len__(self) -> int:
         return len(self.given)
 
-    def images(self, number: int, *, normal_alone: bool) -> tuple[Extent, ...]:
-        """Return where a pair's images are."""
-        pair = self[number]
-        return (pair.normal,) if normal_alone else (pair.low, pair.normal)
-
-    def __getitem__(self, number: int) -> StoredPair:
-        low, normal = map(_extent, self.given[number])
-        return StoredPair(self.keys[number], low, normal)
-
-
-class GivenNormals(GivenPairs):
-    """Normals of a list, for live lows: paths or bytes, and their keys."""
-
-    def __getitem__(self, number: int) -> StoredPair:
-        return StoredPair(self.keys[number], NOTHING, _extent(self.given[number]))
+    def __getitem__(self, number: int) -> StoredSample:
+        item = self.given[number]
+        if isinstance(item, StoredSample):
+            return item
+        *lows, normal = map(_extent, item if isinstance(item, tuple | list) else [item])
+        return StoredSample(self.keys[number], tuple(lows), (normal,))
 
 
 Pairs = SetPairs | GivenPairs
@@ -192,12 +211,10 @@ def encoded_alike(extent: Extent, data: bytes) -> bytes:
         raise LoaderError(f"{extent.path}: cannot be decoded: {refusal.detail}") from None
 
 
-def undecodable(pair: StoredPair, member: str, why: str, of_set: bool) -> LoaderError:
+def undecodable(key: str, member: str, extent: Extent, why: str, of_set: bool) -> LoaderError:
     """Return the error for an image that cannot be decoded, naming it and a remedy."""
-    piece = pair.low if member == "low" else pair.normal
     mend = "gloam verify the set, gloam build mends it" if of_set else "leave it out"
-    where = piece.named(pair.key, member)
-    return LoaderError(f"{where} cannot be decoded: {why}; {mend}", key=pair.key)
+    return LoaderError(f"{extent.named(key, member)} cannot be decoded: {why}; {mend}", key=key)
 
 
 def read_together(extents: Sequence[Extent]) -> tuple[bytes, ...]:
@@ -230,51 +247,21 @@ def first_batch(samples: list[ReadyBatch]) -> tuple[Any, ...]:
     return samples[0].batch
 
 
-def decoded_pair(pair: StoredPair, decoder: str, of_set: bool) -> tuple[Pixels, Pixels]:
-    """Decode both images of a pair.
+def exact_pixels(extent: Extent, of_set: bool) -> Pixels:
+    """Decode an image as lows are made from it: with libjpeg-turbo, exactly.
 
-    decoder: "opencv" or "pillow".
-    of_set: whether it is a set's pair, or two files as they come.
+    of_set: whether it is a set's image, or a photograph as it comes.
 
-    Raises LoaderError naming the image that cannot be read or decoded, or the pair whose images
-    differ in size.
+    Raises ImageRefused when it cannot be decoded; LoaderError when it cannot be read.
     """
-    low, normal = (decoded_member(pair, name, decoder, of_set) for name in ("low", "normal"))
-    check_one_shape(pair, low.shape[:2], normal.shape[:2])
-    return low, normal
+    data = read_extent(extent)
+    if of_set:
+        return decode_image(data, "png" if data.startswith(SIGNATURE) else "jpg")
+    read_header(data)  # refuses what is too large
+    return decode_as_rgb(data, colours=False)  # as DALI does
 
 
-def normal_of(pair: StoredPair, of_set: bool) -> Pixels:
-    """Decode a pair's normal as lows are made from it: with libjpeg-turbo, exactly.
-
-    of_set: whether it is a set's normal, or a photograph as it comes.
-
-    Raises LoaderError naming the image that cannot be read or decoded.
-    """
-    data = read_extent(pair.normal)
-    try:
-        if of_set:
-            return decode(data, "png" if data.startswith(SIGNATURE) else "jpg")
-        read_header(data)  # refuses what is too large
-        return decode_as_rgb(data, colours=False)  # as DALI does
-    except ImageRefused as refusal:
-        raise undecodable(pair, "normal", refusal.detail, of_set) from None
-
-
-def decoded_member(
-    pair: StoredPair, member: str, decoder: str, of_set: bool, by_kernels: bool = True
-) -> Pixels:
-    """Decode the low or the normal of a pair; see `decoded_pair`.
-
-    by_kernels: whether gloam's own kernels may decode a PNG.
-    """
-    try:
-        return _decoded(read_extent(getattr(pair, member)), decoder, by_kernels)
-    except ImageRefused as refusal:
-        raise undecodable(pair, member, refusal.detail, of_set) from None
-
-
-def check_one_shape(pair: StoredPair, low: tuple[int, ...], normal: tuple[int, ...]) -> None:
+def check_one_shape(pair: StoredSample, low: tuple[int, ...], normal: tuple[int, ...]) -> None:
     """Check that both images of a pair have one height and width: they are cut alike.
 
     Raises LoaderError naming the pair.
@@ -301,7 +288,14 @@ def check_one_size(shapes: Sequence[Sequence[int]]) -> None:
         )
 
 
-def _decoded(data: bytes, decoder: str, by_kernels: bool) -> Pixels:
+def pixels_by(decoder: str, extent: Extent, by_kernels: bool = True) -> Pixels:
+    """Decode an image by "opencv" or "pillow", or by gloam's own kernels where they can.
+
+    by_kernels: whether these may decode a PNG.
+
+    Raises ImageRefused when it cannot be decoded; LoaderError when it cannot be read.
+    """
+    data = read_extent(extent)
     pixels = decode_png(np.frombuffer(data, np.uint8)) if by_kernels else None
     if pixels is not None:
         return pixels

@@ -15,21 +15,17 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
-from ..engines.process import (
-    begin_child,
-    main_left_alone,
-    may_have_children,
-    prepare_own_process,
-    prepare_workers,
-)
+from ..engines.process import begin_worker, main_left_alone, may_have_children, prepare_workers
 from ..errors import GloamError, GloamWarning, LoaderError
-from ..storage.store_requests import environment, take_environment
+from ..storage.store_requests import environment
 from .backend import Choice, Device, converted
 from .buffers import BufferHandle, ReusedMemory, SharedBufferPool
 from .dali_backend import DaliBackend
 from .epoch_loader import Backend, EpochLoader, ReadyBatches
 from .options import Options
-from .samples import ErrorsAsItems, Samples, batch_or_error, collate, places_of, values_of
+from .render.host import values_of
+from .samples import OwnSteps, Samples, as_it_is, stored_steps
+from .steps import RenderedStep
 
 
 class WorkerBackend(Backend):
@@ -45,7 +41,7 @@ class WorkerBackend(Backend):
         prepare_workers([__name__], self.num_workers + 1)
 
     @property
-    def num_workers(self) -> int:
+    def num_workers(self) -> int:  # type: ignore[override]
         """Processes that decode; none where this one is a daemon, which may have none."""
         return self._workers if may_have_children() else 0
 
@@ -55,17 +51,13 @@ class WorkerBackend(Backend):
         return partial(_prepare_worker, environment())
 
     @property
-    def prefetch_factor(self) -> int | None:
+    def prefetch_factor(self) -> int | None:  # type: ignore[override]
         """Batches that each process makes ahead."""
         return self._prefetch if self.num_workers else None
 
     def batch_sampler(self, loader: EpochLoader) -> Any:
         """Return an iterable of what the loader's dataset takes in place of numbers."""
         return _FreshEpochs(loader)
-
-    def collate_fn(self, loader: EpochLoader) -> Any:
-        """Return what makes a batch of the samples of the loader's dataset."""
-        return partial(collate, loader.options, None, loader.options)
 
     def batches(self, loader: EpochLoader) -> Iterator[tuple[Any, ...]]:
         """Yield the batches that are left of the running epoch, on their device."""
@@ -74,15 +66,16 @@ class WorkerBackend(Backend):
         stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         ahead: tuple[Any, ...] | None = None
         memory = ReusedMemory()
-        for batch in self._made(loader, device):
-            buffer = batch[0] if isinstance(batch[0], BufferHandle) else None
+        for made in self._made(loader, device):
+            images: Any = made.images
+            buffer = images[0] if isinstance(images[0], BufferHandle) else None
             if self._buffers is not None and buffer is not None:
-                batch = (*self._buffers.open(buffer), *batch[1:])
+                images = self._buffers.open(buffer)
             with torch.cuda.stream(stream):
-                images = (one.to(device, non_blocking=True) for one in batch[:2])
-                copied = (*(values_of(one, options, memory) for one in images), *batch[2:])
-                if options.extras:
-                    copied = (*copied[:-1], converted(copied[-1], lambda one: one.to(device)))
+                there = [one.to(device, non_blocking=True) for one in images]
+                values = tuple(values_of(one, options, memory) for one in there)
+                extras = converted(made.extras, lambda one: one.to(device))
+                copied = made._replace(images=values, extras=extras).as_batch()
             if self._buffers is not None and buffer is not None:
                 self._buffers.give_back(buffer)
             if ahead is not None:
@@ -100,7 +93,7 @@ class WorkerBackend(Backend):
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_loader": None, "_buffers": None, "_ending": None}
 
-    def _made(self, loader: EpochLoader, device: torch.device) -> Iterator[Any]:
+    def _made(self, loader: EpochLoader, device: torch.device) -> Iterator[RenderedStep]:
         """Yield what processes make of the rest of the epoch.
 
         They are let go when one has ended, or when anything but a refusal came between: the next
@@ -115,9 +108,8 @@ class WorkerBackend(Backend):
             for batch in batches:
                 if isinstance(batch, GloamError):
                     raise batch
-                if isinstance(batch[0], np.ndarray):
-                    batch = converted(batch, torch.from_numpy)
-                yield batch
+                arrays = isinstance(batch.images[0], np.ndarray)
+                yield converted(batch, torch.from_numpy) if arrays else batch
         except (GloamError, GeneratorExit):
             raise
         except BaseException as error:
@@ -145,7 +137,7 @@ class WorkerBackend(Backend):
         if self._lost():
             self.close()
         if self._loader is None:
-            workers, join = self.num_workers, self.collate_fn(loader)
+            workers, levels = self.num_workers, None
             if workers < self._workers:
                 warnings.warn(
                     "this process is a daemon, such as a worker of another DataLoader, and may"
@@ -153,22 +145,18 @@ class WorkerBackend(Backend):
                     GloamWarning,
                     stacklevel=2,
                 )
-            dataset: Any = loader.dataset
             if workers:  # bytes on their way: a quarter of the shared memory, and of what is copied
                 loader.used()
-                options = loader.options
+                levels = loader.options.model_copy(update={"dtype": "uint8"})
                 self._buffers = self._shared_buffers(loader, device)
-                levels = options.model_copy(update={"dtype": "uint8"})
-                join = partial(collate, levels, self._buffers, options)
-                dataset, join = ErrorsAsItems(dataset), partial(batch_or_error, join)
             self._loader = DataLoader(
-                dataset,
+                OwnSteps(loader.dataset, levels, self._buffers),
                 batch_sampler=_RestOfEpoch(loader),
                 num_workers=workers,
                 pin_memory=device.type == "cuda",
                 persistent_workers=workers > 0,
                 prefetch_factor=self.prefetch_factor,
-                collate_fn=join,
+                collate_fn=as_it_is,
                 worker_init_fn=self.worker_init_fn,
                 multiprocessing_context=(
                     prepare_workers([__name__], workers + 1) if workers else None
@@ -205,9 +193,7 @@ def _prepare_worker(variables: dict[str, str], number: int) -> None:
     Processes give the parallelism. Destructors can abort in a worker that is stopped in mid-batch.
     The worker ignores Ctrl-C and ends with the loader's process.
     """
-    prepare_own_process()
-    begin_child()
-    take_environment(variables)
+    begin_worker(variables)
     multiprocessing.util.Finalize(None, os._exit, (0,), exitpriority=-100)
 
 
@@ -228,21 +214,21 @@ class _RestOfEpoch:
         self._loader: EpochLoader = weakref.proxy(loader)
 
     def __iter__(self) -> Iterator[list[Any]]:
-        return places_of(self._loader)  # not a method of what is kept then
+        return stored_steps(self._loader)  # not a method of what is kept then
 
     def __len__(self) -> int:
         return len(self._loader)
 
 
 class _FreshEpochs(ReadyBatches):
-    """The same of places, whose samples that DataLoader makes; each iteration is a pass."""
+    """The same of steps, which that DataLoader makes; each iteration is a pass."""
 
     def __iter__(self) -> Iterator[list[Any]]:
         self._loader._pass = None
         self._loader._begin_pass()  # which makes nothing before its first batch is taken
-        for places in places_of(self._loader):
+        for steps in stored_steps(self._loader):
             self._loader._count()
-            yield places
+            yield steps
         self._loader._end_epoch()
 
 

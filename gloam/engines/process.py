@@ -74,13 +74,8 @@ def begin_worker(variables: dict[str, str]) -> None:
 
 
 def begin_child() -> None:
-    """Begin a process: it ignores Ctrl-C, which is for the program, and ends with it."""
+    """Begin a process: it ignores Ctrl-C, which is for the program, and ends as that does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent()
-
-
-def end_with_parent() -> None:
-    """Let a process end when the one that started it does, however that ends."""
     threading.Thread(target=_wait_for_parent, daemon=True).start()
 
 

@@ -10,16 +10,17 @@ import math
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
-from functools import partial
+from itertools import islice
 from typing import Any
 
 from ...errors import GloamError, ImageRefused, LoaderError
 from ..backend import Choice, Device
-from ..dali.failures import last_words
+from ..components import OpenComponent
+from ..dali.failures import first_damaged, last_words, suspects_of
 from ..dali_backend import DaliBackend
 from ..epoch_loader import EpochLoader
-from ..order import Order, Positions, Share, Step
-from ..read import EncodedSteps
+from ..options import Options
+from ..order import Step
 from ..steps import Decoder, RenderedStep, Renderer
 from .stored_clips import ClipContents
 from .video_frames import DecodingFailed, decode_by_dali, decode_by_pyav
@@ -33,6 +34,18 @@ _BYTES = 1 << 29
 _LOOKS = 16  # clips whose frames are measured
 
 
+def _explained(
+    name: str,
+    options: Options,
+    components: Sequence[OpenComponent],
+    error: Exception,
+    steps: Sequence[Step],
+) -> LoaderError:
+    """Return what is wrong with a clip of some steps, or that DALI alone fails at them."""
+    found = first_damaged(suspects_of(components, steps), options)
+    return found or DecodingFailed(f"{name}: DALI: {last_words(error)}", path=name)
+
+
 class ClipBackend(DaliBackend):
     """The backend of clips that this process makes batches of.
 
@@ -40,11 +53,14 @@ class ClipBackend(DaliBackend):
     falls_back: let other decoders go on where this one fails.
     """
 
+    _most_ahead = 3
+    _explained = staticmethod(_explained)
+
     def __init__(
         self, choice: Choice, wanted: Device, *, groups: Groups | None, falls_back: bool
     ) -> None:
         super().__init__(choice, wanted, by_dali=True)
-        self.by_dali = choice.backend == "dali"
+        self._who = "DALI" if choice.backend == "dali" else "PyAV"
         self._groups, self._falls_back = groups, falls_back
         self._largest: int | None = None  # pixels of a frame
         self._ready: deque[RenderedStep] = deque()  # batches made at once that were not taken yet
@@ -63,12 +79,12 @@ class ClipBackend(DaliBackend):
         except failed as failure:
             if not self._falls_back:
                 raise
-            pyav = self.by_dali and self._groups is not None
+            pyav = self._who == "DALI" and self._groups is not None
             print(
                 f"{failure}; {'PyAV decodes' if pyav else 'processes decode'} from here on",
                 file=sys.stderr,
             )
-            why = f"{'DALI' if self.by_dali else 'PyAV'} failed"
+            why = f"{self._who} failed"
             loader.begin_with("pyav" if pyav else "workers", why)  # type: ignore[attr-defined]
             yield from loader.backend.batches(loader)
 
@@ -87,28 +103,20 @@ class ClipBackend(DaliBackend):
             except GloamError:
                 raise
             except Exception as error:  # of a GPU, say
-                words = f"{'DALI' if self.by_dali else 'PyAV'}: {last_words(error)}"
-                raise DecodingFailed(words) from error
+                raise DecodingFailed(f"{self._who}: {last_words(error)}") from error
         return self._ready.popleft()
 
     def _decoder(self, loader: EpochLoader, device_id: int | None) -> Decoder:
-        contents, options = loader.contents, loader.options
-        assert isinstance(contents, ClipContents)
+        contents = loader.contents
         try:
             if self._groups is not None:
-                decode = decode_by_dali if self.by_dali else decode_by_pyav
+                decode = decode_by_dali if self._who == "DALI" else decode_by_pyav
                 return decode(loader, self._groups, device_id)
-            from ..dali.decoder import DaliDecoder
-
-            own = options.batch_size * contents.frames
-            at_once = self._at_once(loader, own, device_id)
-            self._most = at_once * options.batch_size
-            steps = grouped(loader.order.ahead(), *loader.place, loader.share, at_once)
-            source = EncodedSteps(loader.components, steps, options.workers, decode_lows=True)
-            few = options.model_copy(update={"prefetch": min(options.prefetch, 3)})
-            explain = partial(_explained, loader.dataset, loader.name)
-            count = 2 * at_once * own
-            return DaliDecoder(source, explain, few, count, device_id, loader.name)
+            size, frames = loader.options.batch_size, contents.frames
+            at_once = self._at_once(loader, size * frames, device_id)
+            self._most = at_once * size
+            steps = loader.steps_ahead(at_once)
+            return self._reader(loader, device_id, steps, self._most * frames)
         except LoaderError as error:
             raise DecodingFailed(str(error), path=loader.name) from error
 
@@ -120,35 +128,11 @@ class ClipBackend(DaliBackend):
         assert isinstance(contents, ClipContents)
         if self._largest is None:  # looked for once, not for every pipeline
             try:
-                some = contents.clips[:: max(contents.count // _LOOKS, 1)]
+                some = map(contents.pair, range(0, contents.count, contents.count // _LOOKS or 1))
                 self._largest = max(math.prod(contents.size_of(clip)) for clip in some)
             except (LoaderError, ImageRefused):  # said when it comes
                 return 1
         return batches_at_once(frames, max(self._largest, math.prod(size)))
-
-
-def _explained(samples: Any, name: str, error: Exception, steps: Sequence[Step]) -> LoaderError:
-    """Return what is wrong with a clip of some steps, or that DALI alone fails at them."""
-    for one in (one for step in steps for one in step.positions):
-        try:
-            samples[one.number]
-        except LoaderError as found:
-            return found
-    return DecodingFailed(f"{name}: DALI: {last_words(error)}", path=name)
-
-
-def grouped(order: Order, epoch: int, batch: int, share: Share, at_once: int) -> Iterator[Step]:
-    """Yield steps of several batches each, epoch after epoch; none goes on in the next epoch."""
-    while True:
-        count = order.batches(epoch, share)
-        while batch < count:
-            end = min((batch // at_once + 1) * at_once, count)
-            steps = [order.step(epoch, number, share) for number in range(batch, end)]
-            positions = Positions.of(one for step in steps for one in step.positions)
-            counts = tuple(len(step.positions) for step in steps)
-            yield Step(steps[0].number, positions, counts)
-            batch = end
-        epoch, batch = epoch + 1, 0
 
 
 def split(rendered: RenderedStep) -> list[RenderedStep]:
@@ -156,18 +140,14 @@ def split(rendered: RenderedStep) -> list[RenderedStep]:
 
     They are copied, so that keeping one, or changing it in place, affects no other.
     """
-    step = rendered.step
-    if len(step.counts) < 2:
+    counts, keys = rendered.counts, iter(rendered.keys or ())
+    if len(counts) < 2:
         return [rendered]
-    frames = len(rendered.images[0]) // len(step.positions)
-    cuts = [frames * count for count in step.counts]
-    images = [[part.clone() for part in one.split(cuts)] for one in rendered.images]
-    made, begin = [], 0
-    for count, own in zip(step.counts, zip(*images, strict=True), strict=True):
-        positions = step.positions[begin : begin + count]
-        made.append(RenderedStep(Step(step.number, positions), own))
-        begin += count
-    return made
+    images = [[part.clone() for part in one.split(counts)] for one in rendered.images]
+    own = [list(islice(keys, count)) if rendered.keys else None for count in counts]
+    return [
+        RenderedStep(tuple(part), keys=named) for named, *part in zip(own, *images, strict=True)
+    ]
 
 
 def batches_at_once(frames: int, pixels: int) -> int:

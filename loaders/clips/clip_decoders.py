@@ -14,7 +14,8 @@ from ...synth.models import model_of
 from ..backend import is_installed
 from ..lows import LiveLows
 from ..options import Options
-from .stored_clips import ClipContents, StoredClip, by_video
+from ..stored_pairs import StoredSample
+from .stored_clips import ClipContents, by_video
 
 _PICTURES = (".jpg", ".jpeg", ".png")
 _LOOKING = 8  # threads that look into videos
@@ -24,7 +25,7 @@ cores beside an H200 gave 2.4 times as many frames of 848 x 480 as its decoders,
 many of 1280 x 720."""
 
 
-def of_pictures(clip: StoredClip) -> bool:
+def of_pictures(clip: StoredSample) -> bool:
     """Return whether the frames of a clip are JPEGs or PNGs."""
     if clip.place is None:
         return True
@@ -32,7 +33,7 @@ def of_pictures(clip: StoredClip) -> bool:
     return files is not None and all(file.member.lower().endswith(_PICTURES) for file in files)
 
 
-def is_of_video(clip: StoredClip) -> bool:
+def is_of_video(clip: StoredSample) -> bool:
     """Return whether a clip is one of a video."""
     return clip.place is not None and frame_files(clip.place) is None
 
@@ -42,7 +43,7 @@ def has_videos(contents: ClipContents) -> bool:
     return contents.layout is None and all(map(is_of_video, contents.clips))
 
 
-def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
+def beyond_dali(clips: Sequence[StoredSample], on_gpu: bool) -> str:
     """Return why DALI cannot decode all of some clips; "" where it can.
 
     The first frame of each video is decoded, and another one in its middle, to see what it is.
@@ -106,21 +107,19 @@ def choose_decoder(
         if decoder == "dali":
             raise LoaderError("decoder 'dali' goes with backend='dali'", key="decoder")
         return "workers"
-    if decoder == "pyav":
-        if why_not := not_by_pyav(contents, options, lows):
-            raise LoaderError(f"decoder 'pyav' {why_not}: leave decoder out", key="decoder")
-        return "pyav"
-    if backend == "dali" or decoder == "dali":
-        asked = "backend" if backend == "dali" else "decoder"
-        if not is_installed():
+    wanted = decoder or ("dali" if backend == "dali" else None)
+    if wanted is not None:
+        asked = "backend" if wanted == backend else "decoder"
+        if wanted == "dali" and not is_installed():
             raise LoaderError(
                 f"{asked} 'dali' needs NVIDIA DALI: pip install nvidia-dali-cuda120; or leave"
                 f" {asked} out",
                 key=asked,
             )
-        if why_not := not_by_dali(contents, options, lows):
-            raise LoaderError(f"{asked} 'dali' {why_not}: leave {asked} out", key=asked)
-        return "dali"
+        refused = not_by_dali if wanted == "dali" else not_by_pyav
+        if why_not := refused(contents, options, lows):
+            raise LoaderError(f"{asked} {wanted!r} {why_not}: leave {asked} out", key=asked)
+        return wanted
     pyav = not not_by_pyav(contents, options, lows)
     if (
         options.device != "gpu"

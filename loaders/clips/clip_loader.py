@@ -17,7 +17,7 @@ from ..epoch_loader import EpochLoader
 from ..index import warn_enlarged
 from ..lows import is_live, live_lows
 from ..options import ClipOptions, named_options
-from ..order import EpochOrder
+from ..order import Order
 from ..workers import set_up
 from .clip_backend import ClipBackend
 from .clip_decoders import choose_decoder, has_videos
@@ -114,7 +114,7 @@ class ClipLoader(EpochLoader):
         self._groups = group_clips(contents.clips) if has_videos(contents) else None
         drawn = contents.count, chosen.seed, chosen.shuffle
         component = OpenComponent("", contents, live={} if lows is None else {0: lows})
-        order = EpochOrder(*drawn) if self._groups is None else VideoOrder(*drawn, self._groups)
+        order = Order(*drawn) if self._groups is None else VideoOrder(*drawn, self._groups)
         super().__init__((component,), order, {0: chosen}, given, split)
         self._wanted = wanted
         backend, decoder = given.get("backend", "auto"), given.get("decoder")

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,15 +42,6 @@ _MOST_AHEAD = 3 << 30  # bytes of more runs, where a run has fewer parts than th
 
 class DecodingFailed(LoaderError):
     """A decoder fails at clips that another one may decode."""
-
-
-class _At(NamedTuple):
-    """A frame on a GPU, by its address alone."""
-
-    address: int
-
-    def data_ptr(self) -> int:
-        return self.address
 
 
 class VideoDecoder:
@@ -90,32 +81,33 @@ class VideoDecoder:
         """
         step = next(self._steps)
         try:
-            images, sizes, held = self.frames(stream)
+            return self._decoded(step, stream)
         except Exception as error:  # RuntimeError of DALI, or whatever a source raised
             words = f"{self._name}: {self._by}: {last_words(error)}"
             raise self._damage() or DecodingFailed(words, path=self._name) from error
-        normal = np.arange(len(sizes))
-        return DecodedStep(step, images, sizes, normal, normal, held)
 
-    def frames(self, stream: Any = None) -> tuple[list[Any], npt.NDArray[np.int64], Any]:
-        """Return the frames of the next step, their height and width, and what keeps them."""
+    def _decoded(self, step: Step, stream: Any) -> DecodedStep:
         schedule, batch, before = self._runs.of_batch(self._done)
         while self._made < before + schedule.needed(batch):
             self._decode(stream)
         places = [schedule.place(clip) for clip in schedule.batches[batch]]
-        parts = [(self._held[before + run], number) for run, number, _ in places]
+        held = [self._held[before + run] for run, *_ in places]
+        parts = [own[number] for own, (_, number, _) in zip(held, places, strict=True)]
         self._done += 1
         for run in list(self._held):
             if run < before or schedule.last(run - before) <= batch:
                 del self._held[run]
-        if not self._on_gpu:
-            chosen = zip(parts, places, strict=True)
-            images: list[Any] = [run[n][i] for (run, n), (*_, own) in chosen for i in own]
-            return images, np.array([image.shape[:2] for image in images], np.int64), None
-        shapes = [_shape_of(run[number]) for run, number in parts]
-        begins = [int(run[number].data_ptr()) for run, number in parts]
-        sizes, at = frame_places(shapes, begins, [own for *_, own in places])
-        return [_At(int(one)) for one in at], sizes, [run for run, _ in parts]
+        numbers, at = [own for *_, own in places], None
+        images: list[Any] = []
+        if self._on_gpu:
+            shapes = map(_shape_of, parts)
+            begins = [int(part.data_ptr()) for part in parts]
+            sizes, at = frame_places(list(shapes), begins, numbers)
+        else:
+            images = [part[i] for part, own in zip(parts, numbers, strict=True) for i in own]
+            sizes = np.array([image.shape[:2] for image in images], np.int64)
+        normal = np.arange(len(sizes))
+        return DecodedStep(step, images, sizes, normal, normal, held, at)
 
     def close(self) -> None:
         """End the processes."""

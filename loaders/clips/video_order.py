@@ -22,8 +22,9 @@ import numpy.typing as npt
 from ...errors import ImageRefused
 from ...manifests.clips.video import list_key_frames
 from ...manifests.sources import Location
-from ..order import EpochOrder, epoch_order, epoch_seed
-from .stored_clips import StoredClip, by_video
+from ..order import Order, epoch_order, epoch_seed
+from ..stored_pairs import StoredSample
+from .stored_clips import by_video
 
 Numbers = npt.NDArray[np.int64]
 _WINDOW = 1 << 30  # bytes of decoded frames among which clips are shuffled
@@ -63,7 +64,7 @@ class Groups:
         return np.lexsort((drawn, window[self.of_clip]))
 
 
-class VideoOrder(EpochOrder):
+class VideoOrder(Order):
     """The order of clips of videos: shuffled by groups, and within windows of them."""
 
     kind = "shuffled by groups of videos"
@@ -77,7 +78,7 @@ class VideoOrder(EpochOrder):
         return self._of_groups(epoch)
 
 
-def group_clips(clips: Sequence[StoredClip]) -> Groups:
+def group_clips(clips: Sequence[StoredSample]) -> Groups:
     """Group clips of videos, whose packets are looked at; a damaged video is one group.
 
     The frames behind a key frame are several groups, if they are more than are decoded at once.
@@ -132,7 +133,7 @@ class Schedule:
         self,
         batches: Sequence[Sequence[int]],
         of_clip: Numbers,
-        clips: Sequence[StoredClip],
+        clips: Sequence[StoredSample],
         at_once: int,
     ) -> None:
         self.batches, self._at_once = batches, at_once

@@ -22,12 +22,12 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ...engines.process import begin_child, main_left_alone, may_have_children, prepare_workers
+from ...engines.process import begin_worker, main_left_alone, may_have_children, prepare_workers
 from ...errors import LoaderError
 from ...manifests.clips.segments import Segments, VideoSegment
 from ...manifests.clips.video import decode_sequence
 from ...manifests.sources import Location
-from ...storage.store_requests import environment, take_environment
+from ...storage.store_requests import environment
 from .video_order import VideoPart
 
 T = TypeVar("T")
@@ -113,15 +113,13 @@ class VideoProcesses:
             ) from error
 
 
-_filled: ArenaView | None = None
+_filled: SharedMemoryArena | None = None
 
 
-def _begin(buffers: Any, variables: dict[str, str]) -> None:
-    """Prepare a worker process; `buffers` arrives as an `ArenaView`."""
+def _begin(buffers: SharedMemoryArena, variables: dict[str, str]) -> None:
     global _filled
-    take_environment(variables)
+    begin_worker(variables)
     _filled = buffers
-    begin_child()
 
 
 def _decode(part: VideoPart, number: int) -> tuple[int, ...] | Memory:
@@ -147,25 +145,26 @@ def _cut(video: Location, times: Sequence[int], margins: bool) -> VideoSegment:
 class SharedMemoryArena:
     """Shared buffers that worker processes fill and that are reused once they are read.
 
-    The file takes memory as buffers are filled. A worker process gets an `ArenaView` (by pickle).
+    The file takes memory as buffers are filled. A worker process gets the same file (by pickle).
 
     size: bytes of a buffer.
+    handle: descriptor of the file, where there is one already.
 
     Raises OSError when the file cannot be made.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, handle: int | None = None) -> None:
         self.size = _pages(size)
-        self._handle = _nameless()
+        self._handle = _nameless() if handle is None else handle
         self._end = weakref.finalize(self, os.close, self._handle)
-        self._maps: list[mmap.mmap] = []
+        self._maps: dict[int, mmap.mmap] = {}
         self._used: list[int] = []  # bytes of each buffer that were filled
         self._free: deque[int] = deque()
         self._pinned: set[int] = set()
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ArenaView, (reduction.DupFd(self._handle), self.size)
+        return _received, (self.size, reduction.DupFd(self._handle))
 
     def take(self) -> int:
         """Return the number of a free buffer."""
@@ -174,11 +173,9 @@ class SharedMemoryArena:
             try:
                 return self._free.pop()
             except IndexError:
-                number = len(self._maps)
-                os.ftruncate(self._handle, (number + 1) * self.size)
-                self._maps.append(_mapped(self._handle, number, self.size))
+                os.ftruncate(self._handle, (len(self._used) + 1) * self.size)
                 self._used.append(0)
-                return number
+                return len(self._used) - 1
 
     def give(self, number: int) -> None:
         """Free a buffer."""
@@ -186,7 +183,7 @@ class SharedMemoryArena:
 
     def memory(self, number: int) -> Memory:
         """Return a buffer's memory."""
-        return np.frombuffer(self._maps[number], np.uint8)
+        return np.frombuffer(self._map(number), np.uint8)
 
     def pin(self, number: int) -> Memory:
         """Return a buffer's memory and never empty it: a GPU has its pages locked."""
@@ -196,7 +193,7 @@ class SharedMemoryArena:
     def view(self, number: int, size: int) -> Memory:
         """Return the first bytes of a buffer; it is free once no array refers to them."""
         self._used[number] = max(self._used[number], size)
-        memory = np.frombuffer(self._maps[number], np.uint8, size)
+        memory = np.frombuffer(self._map(number), np.uint8, size)
         weakref.finalize(memory, self.give, number).atexit = False
         return memory
 
@@ -209,34 +206,21 @@ class SharedMemoryArena:
         for number in sorted(free, key=self._used.__getitem__, reverse=True):
             if sum(self._used) <= _MOST:
                 return
-            self._maps[number].madvise(mmap.MADV_REMOVE)
+            self._map(number).madvise(mmap.MADV_REMOVE)
             self._used[number] = 0
 
-
-class ArenaView:
-    """The `SharedMemoryArena` of a parent process, as its worker process sees it.
-
-    handle: descriptor of the file.
-    size: bytes of a buffer.
-    """
-
-    def __init__(self, handle: Any, size: int) -> None:
-        self.size, self._handle = size, handle.detach()
-        self._maps: dict[int, mmap.mmap] = {}
-
-    def memory(self, number: int) -> Memory:
-        """Return a buffer's memory."""
+    def _map(self, number: int) -> mmap.mmap:
         if number not in self._maps:
-            self._maps[number] = _mapped(self._handle, number, self.size)
-        return np.frombuffer(self._maps[number], np.uint8)
+            self._maps[number] = mmap.mmap(self._handle, self.size, offset=number * self.size)
+        return self._maps[number]
+
+
+def _received(size: int, handle: Any) -> SharedMemoryArena:
+    return SharedMemoryArena(size, handle.detach())
 
 
 def _pages(size: int) -> int:
     return -(-max(size, 1) // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
-
-
-def _mapped(handle: int, number: int, size: int) -> mmap.mmap:
-    return mmap.mmap(handle, size, offset=number * size)
 
 
 def _nameless() -> int:

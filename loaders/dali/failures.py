@@ -5,17 +5,18 @@ It does not say, so the samples of the steps that it was at are decoded here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from ...errors import LoaderError
 from ..components import OpenComponent
+from ..index import Contents
 from ..options import Options
 from ..order import Step
-from ..stored_pairs import StoredPair, decoded_pair, normal_of, read_extent
+from ..stored_pairs import read_extent
 
-Suspect = tuple[StoredPair, tuple[str, ...], bool]
-"""A pair, those of its members that were to be decoded, and whether it is a set's."""
+Suspect = tuple[Contents, int]
+"""A sample that was to be decoded, by its number."""
 
 
 def explained(
@@ -33,38 +34,39 @@ def explained(
     name: of what is loaded.
     steps: those that DALI was at.
     """
-    pairs = list(_suspects(components, steps))
-    with ThreadPoolExecutor(max(options.workers, 1)) as pool:
-        # Unnamed, so that those behind the first that is found are not looked at.
-        found = next(filter(None, pool.map(_damage, pairs)), None)
-    found = found or _first_unknown(options, pairs)
+    suspects = suspects_of(components, steps)
+    found = first_damaged(suspects, options) or _first_unknown(options, suspects)
     # As where the machine has no memory left: what DALI says is all there is.
     return LoaderError.at(name, str(found) if found else f"DALI: {last_words(error)}")
 
 
-def _suspects(components: Sequence[OpenComponent], steps: Sequence[Step]) -> Iterator[Suspect]:
-    """Yield what the steps hold, each sample once."""
-    seen = set()
-    for one in dict.fromkeys(one for step in steps for one in step.positions):
-        component = components[one.component]
-        for contents, number in (
-            (component.contents, one.number),
-            (component.bright, -1 if one.bright is None else one.bright[0]),
-        ):
-            if contents is None or number < 0 or (id(contents), number) in seen:
-                continue
-            seen.add((id(contents), number))
-            members = ("normal",) if contents.live else ("low", "normal")
-            yield contents.pair(number), members, contents.layout is not None
+def first_damaged(suspects: Sequence[Suspect], options: Options) -> LoaderError | None:
+    """Return what is wrong with the first of some samples that gloam does not decode either."""
+    with ThreadPoolExecutor(max(options.workers, 1)) as pool:
+        # Unnamed, so that those behind the first that is found are not looked at.
+        return next(filter(None, pool.map(_damage, suspects)), None)
+
+
+def suspects_of(components: Sequence[OpenComponent], steps: Sequence[Step]) -> list[Suspect]:
+    """Return the samples of steps, each once."""
+    found = dict[tuple[int, bool, int], Suspect]()
+    for one in (one for step in steps for one in step.positions):
+        component, number = components[one.component], one.number
+        found[one.component, False, number] = component.contents, number
+        if component.bright is not None and one.bright is not None:
+            number = one.bright[0]
+            found[one.component, True, number] = component.bright, number
+    return list(found.values())
 
 
 def _damage(suspect: Suspect) -> LoaderError | None:
-    pair, members, of_set = suspect
+    contents, number = suspect
+    pair = contents.pair(number)
     try:
-        if members == ("normal",):
-            normal_of(pair, of_set)
+        if contents.live:
+            contents.normals_of(pair)
         else:
-            decoded_pair(pair, "pillow", of_set)
+            contents.images_of(pair, "pillow")
     except LoaderError as error:
         return error
     return None
@@ -74,20 +76,19 @@ def _first_unknown(options: Options, suspects: Sequence[Suspect]) -> LoaderError
     """Return which of the pairs, all of which gloam decodes, DALI does not, one by one."""
     from .pipelines import one_by_one
 
-    images = [(pair, member) for pair, members, _ in suspects for member in members]
-    pipeline = one_by_one(
-        (read_extent(getattr(pair, member)) for pair, member in images),
-        options.model_copy(update={"device": "cpu"}),
-    )
-    for pair, member in images:
+    pairs = [contents.pair(number) for contents, number in suspects]
+    images = [(pair.key, "low", one) for pair in pairs for one in pair.lows]
+    images += [(pair.key, "normal", one) for pair in pairs for one in pair.normals]
+    on_cpu = options.model_copy(update={"device": "cpu"})
+    pipeline = one_by_one((read_extent(extent) for *_, extent in images), on_cpu)
+    for key, member, extent in images:
         try:
             pipeline.run()
         except RuntimeError as error:
-            where = getattr(pair, member).named(pair.key, member)
             return LoaderError(
-                f"{where} cannot be decoded by DALI ({last_words(error)}): make it a JPEG or PNG,"
-                ' or take backend="torch"',
-                key=pair.key,
+                f"{extent.named(key, member)} cannot be decoded by DALI ({last_words(error)}): make"
+                ' it a JPEG or PNG, or take backend="torch"',
+                key=key,
             )
     return None
 

@@ -81,26 +81,17 @@ def image_of(samples: npt.NDArray[np.uint8 | np.uint16]) -> Image:
     return Image(samples, np.arange(most + 1) / np.float64(most))
 
 
-def psnr(made: Image, normal: Image) -> float:
-    """Return PSNR in dB, at most 100: the error's mean square is over all pixels and channels.
+def measure(made: Sequence[Image], normal: Image, threads: int = 1) -> list[tuple[float, float]]:
+    """Return the PSNR and SSIM of several images of one normal, whose own part is measured once.
 
-    Equal to `skimage.metrics.peak_signal_noise_ratio(normal, made, data_range=1)`.
-    """
-    return measure([made], normal)[0][0]
+    PSNR in dB, at most 100: the error's mean square is over all pixels and channels. Equal to
+    `skimage.metrics.peak_signal_noise_ratio(normal, made, data_range=1)`.
 
-
-def ssim(made: Image, normal: Image) -> float:
-    """Return SSIM by Wang et al. (TIP 2004): 11 x 11 Gaussian window, sigma 1.5, mean of R, G, B.
-
-    Equal to `skimage.metrics.structural_similarity(normal, made, data_range=1, channel_axis=2,
+    SSIM by Wang et al. (TIP 2004): 11 x 11 Gaussian window, sigma 1.5, mean of R, G, B. Equal to
+    `skimage.metrics.structural_similarity(normal, made, data_range=1, channel_axis=2,
     gaussian_weights=True, sigma=1.5, use_sample_covariance=False)`: 5 pixels at each border, where
     the window reaches beyond the image, are left out.
     """
-    return measure([made], normal)[0][1]
-
-
-def measure(made: Sequence[Image], normal: Image, threads: int = 1) -> list[tuple[float, float]]:
-    """Return the PSNR and SSIM of several images of one normal, whose own part is measured once."""
 
     def measured(tile: _Tile) -> list[float]:
         wanted = normal.part(*tile.seen)

@@ -24,17 +24,28 @@ from ..augment import CropFlip, Floats, crop_numbers
 from ..backend import converted
 from ..components import OpenComponent
 from ..dali.transform import AHEAD, StartedTransform, TransformPipeline
-from ..extras import batch_extras, draw_extras, info_functions
+from ..extras import batch_maps, map_functions
+from ..labels import begin_labels
 from ..lows import LiveLows
 from ..mixture import at
 from ..options import Options
 from ..order import Whole
 from ..prefetch import CudaPrefetcher, StreamKeepAlive
 from ..read import BegunAhead
-from ..steps import DecodedStep, Decoder, Group, RenderedStep, draw_crops_of, groups_of
+from ..steps import (
+    DecodedStep,
+    Decoder,
+    Group,
+    RenderedStep,
+    draw_crops_of,
+    groups_of,
+    joint_numbers,
+    keyed,
+    rendered_step,
+)
 from .cuda_lows import CudaLows
 from .cuda_tensors import DeviceImages, addresses
-from .host import draws_of, labels_of
+from .host import draws_of
 
 _AHEAD = 2  # batches that are made while one is used
 _HELD = 4  # batches whose images may still be read
@@ -108,9 +119,12 @@ class CudaRenderer:
         while len(self._begun) <= AHEAD:
             self._begun.append(self._begin(stream))
         first = self._begun.popleft()
-        images = self._joint(first, stream)
+        step, images = first.decoded.step, self._joint(first, stream)
         self._held.keep((first.decoded.images, first.decoded.held, first.rest), stream)
-        return RenderedStep(first.decoded.step, images, first.labels(), first.extras)
+        keys = at(self._sizes, step.number).keys
+        named = keyed(groups_of(step), self._components) if keys else None
+        labels = first.labels()
+        return rendered_step(self._components, step, images, named, labels, first.extras)
 
     def _begin(self, stream: Any) -> _Started:
         """Begin a batch."""
@@ -123,17 +137,18 @@ class CudaRenderer:
         self._next = self._decoding.submit(self._decoder.next, stream)
         options, step = at(self._sizes, decoded.step.number), decoded.step
         groups = groups_of(step)
-        random = [self._random(group, step.number, options) for group in groups]
-        low_crops, crops = draw_crops_of(decoded, groups, random, self._components, options)
+        random = joint_numbers(groups, lambda own: self._random(own, step.number, options))
+        low_crops, crops = draw_crops_of(decoded, random, self._components, options)
         begun = _Started(decoded)
-        begun.labels = labels_of(self._components[0], step.positions, crops, options, self._pool)
+        labels = self._components[0].labels_of(step)
+        begun.labels = begin_labels(labels, crops, options, self._pool.map)
         rest: list[int] = []
         lows: dict[int, torch.Tensor] = {}
         for group in groups:
             live = self._components[group.component].lows(step.number)
-            every = _frames_of(decoded, group)
+            every = decoded.frames_of(group)
             rows = every.tolist()
-            if live is None or live.identity:
+            if live is None:
                 rest += rows
                 continue
             camera = self._camera(group.component, live, options)
@@ -177,7 +192,7 @@ class CudaRenderer:
 
     def _there(self, decoded: DecodedStep, group: Group) -> DeviceImages:
         """Return the normals of a group, where they lie."""
-        which = decoded.normal[_frames_of(decoded, group)]
+        which = decoded.normal[decoded.frames_of(group)]
         if decoded.at is not None:
             at = decoded.at[which]
         else:
@@ -205,30 +220,26 @@ class CudaRenderer:
         if not options.extras:
             return None
         device, step, made = f"cuda:{self._device}", decoded.step.number, dict[str, Any]()
-        keys = [self._keys_of(group) for group in groups]
+        groups = keyed(groups, self._components)
         # Half of it is hashes of keys, beside which this thread goes on.
-        drawing = self._pool.submit(draws_of, self._components, step, groups, keys, options)
+        drawing = self._pool.submit(draws_of, self._components, step, groups, options)
         if options.maps:
-            (group,), (own,) = groups, keys
-            asked = options.model_copy(update={"extras": options.maps})
+            (group,) = groups
             component = self._components[group.component]
             drawn = component.lows(step) or component.drawn
             camera = None if drawn is None else self._camera(group.component, drawn, options)
             if camera is not None:
-                made = camera.maps(self._there(decoded, group), group.epoch, crops, asked)
+                made = camera.maps(self._there(decoded, group), group.epoch, crops, options)
             else:
-                info_of = info_functions(asked, drawn, own, group.epoch)
                 image = partial(_on_host, decoded.images) if drawn is not None else _nothing
-                infos = self._pool.map(
+                maps = self._pool.map(
                     lambda one, image, crop: one(image, crop),
-                    info_of,
+                    map_functions(options, drawn, group.keys, group.epoch),
                     map(image, decoded.normal[group.rows].tolist()),
                     [CropFlip(*crop) for crop in crops.tolist()],
                 )
-                made = batch_extras(list(infos), asked)
-        parts, names = drawing.result()
-        made |= draw_extras(options, parts, len(names), device) | {"component": names}
-        made = {name: made[name] for name in options.extras}
+                made = batch_maps(list(maps), options)
+        made = drawing.result().extras(options, made, device)
         return dict(converted(made, lambda one: one.to(device)))
 
     def _joint(self, begun: _Started, stream: Any) -> tuple[torch.Tensor, ...]:
@@ -279,7 +290,7 @@ class CudaRenderer:
 
     def _camera(self, component: int, live: LiveLows, options: Options) -> CudaLows | None:
         """Return what makes a component's lows; None where its recipe is not the camera's."""
-        if live.identity or model_of(live.recipe) != "camera":
+        if model_of(live.recipe) != "camera":
             return None
         which = component, id(live), options.size
         if which not in self._cameras:
@@ -292,12 +303,6 @@ class CudaRenderer:
             count = self._most * one.contents.frames * (2 - one.single)
             self._transforms[options.size] = TransformPipeline(options, self._device, count)
         return self._transforms[options.size]
-
-
-def _frames_of(decoded: DecodedStep, group: Group) -> Whole:
-    """Return the numbers of a group's frames in its step."""
-    count = decoded.frames
-    return (group.rows[:, None] * count + np.arange(count)).ravel()
 
 
 def _nothing(number: int) -> None:

@@ -162,7 +162,7 @@ def transformed_pairs(
 def transformed_maps(
     camera: CameraOnCuda, normals: DeviceImages, crops: Whole, options: Options
 ) -> dict[str, torch.Tensor]:
-    """Make maps of a batch, transformed as its pixels are; see `extras.batch_extras`.
+    """Make maps of a batch, transformed as its pixels are; see `extras.batch_maps`.
 
     camera, normals, crops: as of `transformed_pairs`.
     """

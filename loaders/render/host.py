@@ -1,39 +1,131 @@
-"""Batches that threads of this process make of decoded images, on the CPU."""
+"""Batches that a CPU makes of decoded images: by threads, or one in each worker process."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import cv2
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch.utils.data import get_worker_info
 
 from ...synth.kernels.arrays import Pixels
-from ...synth.models import DrawColumns
+from ...synth.kernels.resize import flip_normalize, normalize, resized
 from ..augment import CropFlip, crop_numbers
-from ..buffers import ReusedMemory
+from ..buffers import BufferHandle, ReusedMemory, SharedBufferPool, shared
 from ..components import OpenComponent
-from ..extras import (
-    InfoFunction,
-    SampleInfo,
-    batch_extras,
-    draw_extras,
-    drawn_columns,
-    info_functions,
-)
-from ..labels import batch_labels, move_mask
+from ..extras import MapFunction, SampleMaps, StepDraws, batch_maps, map_functions
+from ..labels import begin_labels
 from ..mixture import at
 from ..options import Options
-from ..order import Positions
-from ..samples import BatchTensors, sized, turned_shape
-from ..steps import DecodedStep, Decoder, Fit, Group, RenderedStep, draw_crops_of, groups_of
+from ..steps import (
+    DecodedStep,
+    Decoder,
+    Fit,
+    Group,
+    RenderedStep,
+    draw_crops_of,
+    groups_of,
+    joint_numbers,
+    keyed,
+    rendered_step,
+)
+from ..stored_pairs import check_one_size
 
 Resizer = Callable[[Sequence[Pixels]], Sequence[Pixels]]
 """Function of the windows of a batch: returns them in the size that is asked for."""
+
+
+def sized(image: Pixels, crop: CropFlip, options: Options) -> Pixels:
+    """Return the window of an image that is kept, contiguous, resized where it has to be."""
+    top, left, height, width = crop.window
+    if options.size is not None and options.size != (height, width):
+        return resized(np.ascontiguousarray(image), crop.window, options.size)
+    return np.ascontiguousarray(image[top : top + height, left : left + width])
+
+
+class StepMaker:
+    """Makes the images of a step's samples of decoded ones, and tells what their draws know.
+
+    All that they are drawn by is drawn together. Images have their size, but no flips yet.
+
+    decoded: a step, which may get its images one sample after the other.
+    groups: its samples by component and pass, with keys.
+    lows: dict of the number of a frame to what makes its low; none where lows are stored.
+    """
+
+    def __init__(
+        self,
+        components: Sequence[OpenComponent],
+        options: Options,
+        decoded: DecodedStep,
+        groups: Sequence[Group],
+        fit: Fit,
+    ) -> None:
+        self._components, self._options, self._decoded = components, options, decoded
+        self._groups, self._fit = groups, fit
+        self.lows: dict[int, Callable[..., Pixels]] = {}
+        self._maps_of: dict[int, MapFunction] = {}
+        frames, step = decoded.frames, decoded.step.number
+        for group in groups:
+            component = components[group.component]
+            live = component.lows(step)
+            maker = None if live is None else live.maker(group.keys, group.epoch, frames)
+            if maker is not None:
+                of_step = enumerate(decoded.frames_of(group).tolist())
+                self.lows |= {place: partial(maker.low, i) for i, place in of_step}
+            drawn = live or component.drawn
+            made = map_functions(options, drawn, group.keys, group.epoch, maker)
+            self._maps_of |= zip(group.rows.tolist(), made, strict=False)
+
+    def images(
+        self,
+        i: int,
+        low_crop: CropFlip,
+        crop: CropFlip,
+        ready: Mapping[tuple[int, int], Pixels] | None = None,
+    ) -> tuple[Pixels, ...]:
+        """Return the low and the normal of a frame, or the one image of a sample.
+
+        ready: windows that have their size already, by frame and image.
+        """
+        decoded = self._decoded.images
+        low, normal = int(self._decoded.low[i]), int(self._decoded.normal[i])
+
+        def fitted(number: int, crop: CropFlip) -> Pixels:
+            found = ready.get((i, number)) if ready else None
+            return self._fit(decoded[number], crop, self._options) if found is None else found
+
+        if self._components[0].single:
+            return (fitted(normal, crop),)
+        if i not in self.lows:
+            return fitted(low, low_crop), fitted(normal, crop)
+        # All frames of a clip are lit as its first one is.
+        frames = self._decoded.frames
+        lit_as = decoded[int(self._decoded.normal[i - i % frames])] if frames > 1 else None
+        made = self.lows[i](decoded[normal], crop.window, lit_as)
+        return self._fit(made, crop.within(), self._options), fitted(normal, crop)
+
+    def maps(self, i: int, crop: CropFlip) -> SampleMaps | None:
+        """Return the maps of a sample, where they are asked for."""
+        if not self._maps_of:
+            return None
+        return self._maps_of[i](self._decoded.images[int(self._decoded.normal[i])], crop)
+
+    def extras(self, maps: Sequence[SampleMaps | None]) -> dict[str, Any] | None:
+        """Return what draws know of the step, where it is asked for, by the samples' maps."""
+        options, found = self._options, [one for one in maps if one is not None]
+        if not options.extras:
+            return None
+        step = self._decoded.step.number
+        draws = draws_of(self._components, step, self._groups, options)
+        return draws.extras(options, batch_maps(found, options) if found else {})
 
 
 class HostRenderer:
@@ -77,81 +169,32 @@ class HostRenderer:
     def _begin(self, decoded: DecodedStep) -> Callable[[], RenderedStep]:
         """Begin a batch; return what waits for it."""
         options, step = at(self._sizes, decoded.step.number), decoded.step
-        frames = decoded.frames
-        groups = groups_of(step)
-        keys = [self._components[one.component].contents.keys_of(one.numbers) for one in groups]
-        random = [
-            crop_numbers(options, group.epoch, own) for group, own in zip(groups, keys, strict=True)
-        ]
-        low_crops, crops = draw_crops_of(decoded, groups, random, self._components, options)
-        asked = options.model_copy(update={"extras": options.maps})
-        lows, info_of = self._makers(decoded, groups, keys, asked)
-        resized = self._resized(decoded, (low_crops, crops), lows, options)
-        single = self._components[0].single
-
-        def fitted(i: int, number: int, crop: CropFlip) -> Pixels:
-            found = resized.get((i, number))
-            return self._fit(decoded.images[number], crop, options) if found is None else found
-
-        def made(i: int, crop: CropFlip) -> Sequence[Pixels]:
-            normal = fitted(i, int(decoded.normal[i]), crop)
-            if single:
-                return (normal,)
-            if i in lows:
-                # All frames of a clip are lit as its first one is.
-                lit_as = decoded.images[decoded.normal[i - i % frames]] if frames > 1 else None
-                whole = lows[i](decoded.images[decoded.normal[i]], crop.window, lit_as)
-                return self._fit(whole, crop.within(), options), normal
-            return fitted(i, int(decoded.low[i]), CropFlip(*low_crops[i].tolist())), normal
-
+        groups = keyed(groups_of(step), self._components)
+        random = joint_numbers(groups, lambda own: crop_numbers(options, own.epoch, own.keys))
+        low_crops, crops = draw_crops_of(decoded, random, self._components, options)
+        maker = StepMaker(self._components, options, decoded, groups, self._fit)
+        ready = self._resized(decoded, (low_crops, crops), maker.lows, options)
         drawn = [CropFlip(*crop) for crop in crops.tolist()]
         shapes = [options.size or turned_shape((one.height, one.width), one) for one in drawn]
-        batch = BatchTensors(options, shapes, 2 - single, blank=self._blank, memory=self._memory)
+        members = 2 - self._components[0].single
+        batch = BatchTensors(options, shapes, members, blank=self._blank, memory=self._memory)
 
-        def made_one(i: int) -> SampleInfo | None:
-            batch.place(i, made(i, drawn[i]), drawn[i])
-            return info_of[i](decoded.images[decoded.normal[i]], drawn[i]) if info_of else None
+        def made_one(i: int) -> SampleMaps | None:
+            low_crop = CropFlip(*low_crops[i].tolist())
+            batch.place(i, maker.images(i, low_crop, drawn[i], ready), drawn[i])
+            return maker.maps(i, drawn[i])
 
         tasks = [self._pool.submit(made_one, i) for i in range(len(drawn))]
-        labels = labels_of(self._components[0], step.positions, crops, options, self._pool)
+        own = self._components[0].labels_of(step)
+        labels = begin_labels(own, crops, options, self._pool.map)
 
         def finished() -> RenderedStep:
-            infos = [one for task in tasks if (one := task.result()) is not None]
-            extras = None
-            if options.extras:
-                extras = batch_extras(infos, asked) if infos else {}
-                parts, names = draws_of(self._components, step.number, groups, keys, options)
-                extras |= draw_extras(options, parts, len(names)) | {"component": names}
-                extras = {name: extras[name] for name in options.extras}
-            return RenderedStep(step, batch.tensors(), labels(), extras)
+            extras = maker.extras([task.result() for task in tasks])
+            named = groups if options.keys else None
+            images = batch.tensors()
+            return rendered_step(self._components, step, images, named, labels(), extras)
 
         return finished
-
-    def _makers(
-        self,
-        decoded: DecodedStep,
-        groups: Sequence[Group],
-        keys: Sequence[Sequence[str]],
-        asked: Options,
-    ) -> tuple[dict[int, Callable[..., Pixels]], dict[int, InfoFunction]]:
-        """Return what makes lows, by row of the batch, and what tells of its draws."""
-        frames, step = decoded.frames, decoded.step
-        lows: dict[int, Callable[..., Pixels]] = {}
-        info_of: dict[int, InfoFunction] = {}
-        for group, own in zip(groups, keys, strict=True):
-            component = self._components[group.component]
-            live = component.lows(step.number)
-            maker = None if live is None else live.maker(own, group.epoch, frames)
-            rows = group.rows.tolist()
-            if maker is not None:
-                of_step = [row * frames + frame for row in rows for frame in range(frames)]
-                lows |= {place: partial(maker.low, i) for i, place in enumerate(of_step)}
-            info_of |= zip(
-                rows,
-                info_functions(asked, live or component.drawn, own, group.epoch, maker),
-                strict=False,
-            )
-        return lows, info_of
 
     def _resized(
         self,
@@ -175,58 +218,36 @@ class HostRenderer:
         return dict(zip(windows, self._resizer([*windows.values()]), strict=True))
 
 
-def labels_of(
-    component: OpenComponent,
-    positions: Positions,
-    crops: npt.NDArray[Any],
-    options: Options,
-    pool: Executor,
-) -> Callable[[], dict[str, Any] | None]:
-    """Begin to read the masks of a step; return what waits for its labels."""
-    columns = component.labels
-    if columns is None:
-        return lambda: None
-    numbers = positions.number.tolist()
-    masks: list[Future[Any]] = []
-    if columns.masks is not None:
-        nearest = component.contents.nearest
-        masks = [
-            pool.submit(move_mask, nearest(columns.masks[number]), crop, options)
-            for number, crop in zip(numbers, crops, strict=True)
-        ]
-    roles = columns.roles
-
-    def finished() -> dict[str, Any]:
-        read = [mask.result() for mask in masks]
-        return batch_labels(columns.take(numbers), crops, read, roles, options)
-
-    return finished
-
-
 def draws_of(
     components: Sequence[OpenComponent],
     step: int,
     groups: Sequence[Group],
-    keys: Sequence[Sequence[str]],
     options: Options,
-) -> tuple[list[DrawColumns], list[str]]:
+) -> StepDraws:
     """Return the draws of a step's samples, where somebody asks, and their components' names."""
-    parts: list[DrawColumns] = []
+    parts = []
     names = [""] * sum(len(group.rows) for group in groups)
-    for group, own in zip(groups, keys, strict=True):
+    for group in groups:
         component = components[group.component]
         for row in group.rows.tolist():
             names[row] = component.name
         drawn = component.lows(step) or component.drawn
-        columns = drawn_columns(options, drawn, own, group.epoch)
-        parts += [part._replace(places=group.rows[part.places]) for part in columns]
-    return parts, names
+        if drawn is not None and {"draw", "ev"} & set(options.extras):
+            columns = drawn.columns_of(group.keys, group.epoch)
+            parts += [part._replace(places=group.rows[part.places]) for part in columns]
+    return StepDraws(parts, names)
+
+
+def turned_shape(shape: Sequence[int], crop: CropFlip) -> tuple[int, int]:
+    """Return height and width of an image that may be turned."""
+    height, width = shape[:2]
+    return (width, height) if crop.turned else (height, width)
 
 
 def enlarged(image: Pixels, crop: CropFlip, options: Options) -> Pixels:
     """Return the window of an image that is kept, in the size that is asked for.
 
-    OpenCV enlarges it where it grows along both sides, within a level of `samples.sized`.
+    OpenCV enlarges it where it grows along both sides, within a level of `sized`.
     """
     height, width = options.size or (0, 0)
     if crop.height > height or crop.width > width:
@@ -237,3 +258,83 @@ def enlarged(image: Pixels, crop: CropFlip, options: Options) -> Pixels:
         return np.ascontiguousarray(window)
     larger: Pixels = np.asarray(cv2.resize(window, (width, height), interpolation=cv2.INTER_LINEAR))
     return larger
+
+
+class BatchTensors:
+    """Tensors that pairs are written to, each transformed as the options ask for.
+
+    shapes: sequence of (height, width); of the pairs, in order, once they are turned; see
+      `turned_shape`.
+    members: images of each: low and normal.
+    buffers: where they are written while one is free, else to memory of their own.
+    memory: which that is taken from.
+
+    Raises LoaderError when they differ, and nothing is said that makes them alike.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        shapes: Sequence[tuple[int, int]],
+        members: int = 2,
+        buffers: SharedBufferPool | None = None,
+        blank: float | None = None,
+        memory: ReusedMemory | None = None,
+    ) -> None:
+        if not options.pad:
+            check_one_size(shapes)
+        height, width = (max(sides) for sides in zip(*shapes, strict=True))
+        last, padded = options.layout == "HWC", len(set(shapes)) > 1
+        form = (height, width, 3) if last else (3, height, width)
+        self._steps = (1, 3 * width, 3) if last else (height * width, width, 1)
+        self._shift, self._scale = map(np.float32, options.levels_to_values)
+        kind = torch.uint8 if options.dtype == "uint8" else torch.float32
+        wanted = (members, len(shapes), *form)
+        self._buffer = None if buffers is None else buffers.take(wanted)
+        if buffers is not None and self._buffer is not None:
+            self._made = buffers.open(self._buffer)
+        else:
+            self._made = (memory.empty if memory else _memory)(wanted, kind)
+        if padded:  # what lies beyond an image is level 0
+            self._made.fill_(float(-self._shift * self._scale) if blank is None else blank)
+        self._into = self._made.numpy().reshape(members, len(shapes), -1)
+        self._half = options.dtype == "float16"
+
+    def place(self, number: int, images: Sequence[Pixels], crop: CropFlip) -> None:
+        """Write the images of a pair, which have their size, with the flips of a crop."""
+        flips = int(crop.across), int(crop.down), int(crop.turned)
+        for image, into in zip(images, self._into[:, number], strict=True):
+            flip_normalize(image, flips, self._shift, self._scale, self._steps, into)
+
+    def tensors(self) -> tuple[BufferHandle] | tuple[torch.Tensor, ...]:
+        """Return low and normal, (N, 3, H, W) or (N, H, W, 3), or the buffer that holds both."""
+        if self._buffer is not None:
+            return (self._buffer,)
+        return tuple(self._made.half() if self._half else self._made)
+
+
+def values_of(images: torch.Tensor, options: Options, memory: ReusedMemory) -> torch.Tensor:
+    """Return levels (uint8) in the type and range that options ask for, where they lie.
+
+    The same values as `BatchTensors` writes; what is of another type than uint8 stays as it is.
+    """
+    if images.dtype != torch.uint8 or options.dtype == "uint8":
+        return images
+    shift, scale = map(np.float32, options.levels_to_values)
+    if images.device.type == "cpu":  # torch's threads would wait for cores that decode
+        values = memory.empty(images.shape)
+        normalize(images.numpy().reshape(-1), shift, scale, values.numpy().reshape(-1))
+    else:
+        values = images.float().sub_(float(shift)).mul_(float(scale))
+    return values.half() if options.dtype == "float16" else values
+
+
+def _memory(shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:
+    """Return an empty tensor; in a DataLoader's process it is shared with who takes the batch.
+
+    It is not where there is no shared memory left.
+    """
+    if get_worker_info() is not None:
+        with suppress(RuntimeError):  # of torch, that tells so by nothing else
+            return shared(shape, kind)
+    return torch.empty(shape, dtype=kind)

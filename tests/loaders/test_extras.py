@@ -11,7 +11,6 @@ from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
 from gloam.loaders.backend import choose_backend
 from gloam.loaders.options import EXTRAS
-from gloam.loaders.samples import collate
 from gloam.manifests.images.normals import encode
 from gloam.synth.draws.table import table_of_records
 from gloam.synth.models import draw
@@ -180,7 +179,8 @@ def test_auto_takes_processes_for_maps_of_a_cpu_and_dali_for_a_gpus():
 
 def test_units_are_those_of_the_images_in_worker_processes_too():
     loader = TorchLoader(PHOTOS, extras=["clean"], size=48, **PLAIN)
-    samples = loader.dataset.__getitems__(next(iter(loader.batch_sampler)))
+    (step,) = next(iter(loader.batch_sampler))
     levels = loader.options.model_copy(update={"dtype": "uint8"})
-    *_, given = collate(levels, None, loader.options, samples)
-    assert given["clean"].max() <= 1
+    made = loader.dataset.rendered(step, levels)
+    assert made.images[0].dtype == torch.uint8
+    assert made.extras["clean"].max() <= 1

@@ -11,14 +11,10 @@ from hypothesis import strategies as st
 
 import gloam
 from gloam.errors import GloamWarning, LoaderError
-from gloam.loaders.clips.clip_backend import (
-    ClipBackend,
-    batches_at_once,
-    grouped,
-)
+from gloam.loaders.clips.clip_backend import ClipBackend, batches_at_once
 from gloam.loaders.clips.stored_clips import clips_of_set
 from gloam.loaders.options import Options
-from gloam.loaders.order import EpochOrder, Share
+from gloam.loaders.order import Order, Share, endless_steps
 from gloam.loaders.ranks import Rank
 
 from ...clips import davis, panned, write_video
@@ -28,15 +24,16 @@ from ...clips import davis, panned, write_video
 def test_steps_have_every_batch_once_and_end_with_epochs(together, batches, epoch, data):
     batch = data.draw(st.integers(0, batches - 1))
     share = Share(Rank(), Options(batch_size=2))
-    order = EpochOrder(2 * batches, 1, True)
-    steps = grouped(order, epoch, batch, share, together)
+    order = Order(2 * batches, 1, True)
+    steps = endless_steps(order, epoch, batch, share, together)
     number = epoch * batches + batch
     for step in itertools.islice(steps, 30):
-        assert 0 < len(step.counts) <= together
-        own = [order.step(*divmod(number + i, batches), share) for i in range(len(step.counts))]
+        count = len(step.counts) or 1
+        assert count <= together
+        own = [order.step(*divmod(number + i, batches), share) for i in range(count)]
         assert list(step.positions) == [one for each in own for one in each.positions]
         assert len({one.epoch for one in step.positions}) == 1
-        number += len(step.counts)
+        number += count
 
 
 def test_how_many_batches_are_made_at_once():
@@ -57,7 +54,8 @@ def made(tmp_path_factory):
 
 def test_the_largest_frames_say_how_many(made):
     contents = clips_of_set(gloam.open_set(made), "train", False)
-    assert {contents.size_of(clip) for clip in contents.clips} >= {(72, 96)}
+    clips = map(contents.pair, range(contents.count))
+    assert {contents.size_of(clip) for clip in clips} >= {(72, 96)}
     common = {"batch_size": 4, "device": "cpu", "workers": 2, "backend": "dali"}
 
     def at_once_of(device_id, **options):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gloam.loaders.clips import video_processes
-from gloam.loaders.clips.video_processes import ArenaView, SharedMemoryArena
+from gloam.loaders.clips.video_processes import SharedMemoryArena
 
 
 def fill(filled, number, size):
@@ -82,14 +82,8 @@ def test_free_rooms_are_emptied_when_all_take_too_much(monkeypatch):
 def test_a_process_maps_a_room_once():
     rooms = SharedMemoryArena(4096)
     number = rooms.take()
-
-    class Handle:
-        def detach(self):
-            return os.dup(rooms._handle)
-
-    filled = ArenaView(Handle(), rooms.size)
+    filled = SharedMemoryArena(rooms.size, os.dup(rooms._handle))
     filled.memory(number)[:3] = 1, 2, 3
     filled.memory(number)[3] = 4
     assert rooms.memory(number)[:5].tolist() == [1, 2, 3, 4, 0]
     assert len(filled._maps) == 1
-    os.close(filled._handle)

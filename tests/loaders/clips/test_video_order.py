@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from itertools import repeat
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from gloam.loaders.clips import video_order
 from gloam.loaders.clips.stored_clips import clips_in
 from gloam.loaders.clips.video_frames import PIPELINES, RECENT, VideoDecoder, bytes_of, frame_places
 from gloam.loaders.clips.video_order import Groups, Runs, Schedule, group_clips
+from gloam.loaders.order import Positions, Step
 from gloam.manifests.clips.listing import Windows, video_and_times
 from gloam.manifests.clips.segments import Segments
 from gloam.manifests.clips.video import decode_frames, frame_times
@@ -166,9 +168,9 @@ def test_batches_get_the_frames_of_their_clips(clips, turns):
     ahead = Runs(0, 2, schedule_of)
     decoders = [Decoder(ahead, turn, turns) for turn in range(turns)]
     check = lambda part, frames: checked.append((part, frames))  # noqa: E731
-    source = VideoDecoder(decoders, False, runs, iter(()), check)
+    source = VideoDecoder(decoders, False, runs, repeat(Step(0, Positions.of([]))), check)
     for epoch, batch in ((0, 2), (0, 3), (0, 4), (0, 5), (0, 6), (1, 0), (1, 1)):
-        frames, *_ = source.frames()
+        frames = source.next().images
         own = batches_of(groups.order(3, epoch, True), 4)
         wanted = [
             frame
@@ -208,18 +210,18 @@ def test_a_gpu_gets_the_addresses_of_frames(clips):
         [Pipeline(Runs(0, 0, schedule_of))],
         True,
         Runs(0, 0, schedule_of),
-        iter(()),
+        repeat(Step(0, Positions.of([]))),
         lambda part, frames: checked.append(len(frames)),
     )
     for batch in batches_of(groups.order(5, 0, True), 4):
-        images, sizes, held = source.frames("stream")
+        made = source.next("stream")
         wanted = [
             frame for clip in batch for frame in decode_frames(*video_and_times(clips[clip].place))
         ]
-        assert sizes.tolist() == [[72, 96]] * len(wanted)
-        for image, frame in zip(images, wanted, strict=True):
-            read = ctypes.string_at(image.data_ptr(), frame.size)
+        assert made.sizes.tolist() == [[72, 96]] * len(wanted)
+        for address, frame in zip(made.at.tolist(), wanted, strict=True):
+            read = ctypes.string_at(address, frame.size)
             np.testing.assert_array_equal(np.frombuffer(read, np.uint8), frame.reshape(-1))
-        assert len(held) == len(batch)
+        assert len(made.held) == len(batch)
     assert checked[0] > 0
     assert not source._held

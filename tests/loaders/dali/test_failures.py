@@ -8,9 +8,7 @@ import pytest
 
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader
-from gloam.loaders.dali import failures
-from gloam.loaders.index import contents_of
-from gloam.loaders.stored_pairs import decoded_pair
+from gloam.loaders.index import Contents, contents_of
 
 pytest.importorskip("nvidia.dali")
 pytest.importorskip("torch")
@@ -55,11 +53,12 @@ def test_a_damaged_image_is_named_without_decoding_the_set(
     normal = next(stored[i].normal for i in range(len(stored)) if stored[i].key == key)
     decoded = []
 
-    def counting(pair, *given):
+    def counting(contents, pair, decoder):
         decoded.append(pair.key)
-        return decoded_pair(pair, *given)
+        return whole(contents, pair, decoder)
 
-    monkeypatch.setattr(failures, "decoded_pair", counting)
+    whole = Contents.images_of
+    monkeypatch.setattr(Contents, "images_of", counting)
     with PairLoader(root, **options) as loader:
         list(loader)
         batches = iter(loader)

@@ -15,7 +15,8 @@ from PIL import Image
 
 import gloam
 from gloam.errors import ImageRefused
-from gloam.loaders.clips.stored_clips import low_pixels
+from gloam.loaders.stored_pairs import exact_pixels
+from gloam.manifests.sets.layouts.extents import Extent
 from gloam.synth.kernels.png.deflate import adler, deflate, most_bytes
 from gloam.synth.kernels.png.file import decode_png, decode_pngs, encode_png, png_size
 from gloam.synth.kernels.png.inflate import NOT_OURS, SLACK, inflate
@@ -109,7 +110,7 @@ def test_every_shorter_file_is_refused():
     data = encoded(made_up("smooth", 9, 11, 0))
     assert all(decode_png(data[:size]) is None for size in range(len(data)))
     with pytest.raises(ImageRefused):
-        low_pixels(data[: len(data) // 2])
+        exact_pixels(Extent(data=bytes(data[: len(data) // 2])), True)
 
 
 def test_a_stride_between_bytes_does_not_matter():
@@ -139,7 +140,8 @@ def test_files_of_others_are_decoded_by_others(kind):
     array = np.frombuffer(data, np.uint8)
     assert decode_png(array) is None
     known = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
-    assert np.abs(low_pixels(array).astype(int) - known).max() <= (2 if kind == "JPEG" else 0)
+    found = exact_pixels(Extent(data=data), True)
+    assert np.abs(found.astype(int) - known).max() <= (2 if kind == "JPEG" else 0)
 
 
 @given(st.integers(0, 9000), st.sampled_from([0, 1, 255, None]), st.integers(0, 99))
