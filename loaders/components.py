@@ -20,7 +20,7 @@ from ..synth.recipes.load import DEFAULT, load_recipe
 from .index import Contents, cached_in, contents_of, open_data
 from .labels import LabelColumns, label_columns
 from .lows import LiveLows, is_live, live_lows, stored_draws
-from .mixture import Component, Mixture, at, source_of
+from .mixture import Component, Mixture, at, source_of, unpaired_lists
 from .stored_pairs import read_extent
 
 
@@ -144,15 +144,14 @@ def open_mixture(
 def _open(
     name: str, component: Component, given: Mapping[str, Any], split: str, seed: int
 ) -> OpenComponent:
-    own_split, source = component.split or split, source_of(component.data)
+    own_split = component.split or split
     if component.unpaired:
-        if not isinstance(source, tuple | list) or len(source) != 2:
-            raise LoaderError("unpaired pictures are two lists: data=(DARK, BRIGHT)")
+        lists = unpaired_lists(component.data)
         if given.get("size") is None:
             raise LoaderError("unpaired pictures differ in size: give size=")
-        dark, bright = (contents_of(_list_of(one), own_split, live=True) for one in source)
+        dark, bright = (contents_of(one, own_split, live=True) for one in lists)
         return OpenComponent(name, dark, bright, weight=component.weight)
-    held = open_data(source, component.normals)
+    held = open_data(source_of(component.data), component.normals)
     lit = {0: IdentityLows(load_recipe(DEFAULT), "set", 0)} if component.identity else {}
     lows: Mapping[int, LiveLows] = lit
     if not component.identity:
@@ -181,13 +180,6 @@ def _live(
     draws = component.draws or given.get("draws")
     made = partial(live_lows, held, draws=draws, seed=seed, training=split == "train")
     return {step: made(recipe) for step, recipe in recipes.items()}
-
-
-def _list_of(pictures: Any) -> Sequence[Any]:
-    """Refuse what is no list of pictures."""
-    if isinstance(pictures, str | bytes) or not isinstance(pictures, Sequence):
-        raise LoaderError("unpaired pictures are lists of paths or bytes, or folders: {dark: DIR}")
-    return pictures
 
 
 class IdentityLows(LiveLows):
