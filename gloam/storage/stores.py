@@ -38,7 +38,10 @@ SCHEMES = ("s3", "gs", "az")
 AT_ONCE = 16
 """Requests that are under way at a time, where there are many."""
 _ADDRESS = re.compile(rf"({'|'.join(SCHEMES)}):/+(.*)", re.DOTALL | re.IGNORECASE)
-_OTHERS = re.compile(r"(gcs|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/", re.IGNORECASE)
+_OTHERS = re.compile(
+    r"(gcs|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/|(?!(s3|gs|az):)[a-z][a-z0-9+.-]+://",
+    re.IGNORECASE,
+)
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 _CREDENTIALS = "the variables of the environment, such as AWS_ACCESS_KEY_ID"
 _NAME_MAX, _PATH_MAX = 255, 4096  # bytes of a file's name, and of a path (limits.h)
