@@ -26,7 +26,8 @@ from typing import Any, Self
 
 _SCHEME = r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*:/+"
 _SECRETS = re.compile(
-    rf"({_SCHEME})(?:[^\s/@:]*:\S*|[^\s/@]+)@"  # KEY:SECRET@, with slashes as AWS's may have
+    # KEY:SECRET@, with slashes as AWS's may have, or all escaped
+    rf"({_SCHEME})(?:[^\s/@:]*(?::|%3A)\S*|[^\s/@]+)(?:@|%40)"
     rf"|({_SCHEME}[^\s?]*\?)[^\s:;,]*"  # a signature
     r"|((?:s3|gs|az):/+)[^\s/:]+:(?! )[^\s,;]*",
     re.IGNORECASE,

@@ -17,7 +17,7 @@ from ..manifests.sets.pair_set import PairSet
 from .index import Contents, cached_in, contents_of, open_data
 from .labels import LabelColumns, StepLabels, label_columns
 from .lows import LiveLows, is_live, live_lows, stored_draws
-from .mixture import Component, Mixture, at, source_of
+from .mixture import Component, Mixture, at, source_of, unpaired_lists
 from .order import Step
 from .stored_pairs import read_extent
 
@@ -157,15 +157,14 @@ def open_mixture(
 def _open(
     name: str, component: Component, given: Mapping[str, Any], split: str, seed: int
 ) -> OpenComponent:
-    own_split, source = component.split or split, source_of(component.data)
+    own_split = component.split or split
     if component.unpaired:
-        if not isinstance(source, tuple | list) or len(source) != 2:
-            raise LoaderError("unpaired pictures are two lists: data=(DARK, BRIGHT)")
+        lists = unpaired_lists(component.data)
         if given.get("size") is None:
             raise LoaderError("unpaired pictures differ in size: give size=")
-        dark, bright = (contents_of(_list_of(one), own_split, live=True) for one in source)
+        dark, bright = (contents_of(one, own_split, live=True) for one in lists)
         return OpenComponent(name, dark, bright, weight=component.weight)
-    held = open_data(source, component.normals)
+    held = open_data(source_of(component.data), component.normals)
     identity = component.identity
     lows = {} if identity else _live(component, held, given, own_split, seed)
     opened = _opened(name, held, own_split, given, lows, identity)
@@ -193,10 +192,3 @@ def _live(
     draws = component.draws or given.get("draws")
     made = partial(live_lows, held, draws=draws, seed=seed, training=split == "train")
     return {step: made(recipe) for step, recipe in recipes.items()}
-
-
-def _list_of(pictures: Any) -> Sequence[Any]:
-    """Refuse what is no list of pictures."""
-    if isinstance(pictures, str | bytes) or not isinstance(pictures, Sequence):
-        raise LoaderError("unpaired pictures are lists of paths or bytes, or folders: {dark: DIR}")
-    return pictures

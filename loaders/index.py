@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,10 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import GloamError, GloamWarning, ImageRefused, LoaderError, SetError, SourceError
-from ..manifests.images.decode import decode_small
 from ..manifests.images.header import read_header
 from ..manifests.real.rules import Match, match_files
-from ..manifests.selection.measures import SIDE
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.layouts import layout_named
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys, TarKeys
@@ -32,10 +30,9 @@ from ..manifests.sets.stage import ShardCache
 from ..manifests.sources.folders import check_partners, image_files, list_images
 from ..manifests.sources.matching import normalize_name
 from ..storage.stores import as_path, in_store
-from ..storage.untrusted import read_regular
 from ..synth.clips import frame_name
 from ..synth.kernels.arrays import Pixels
-from ..synth.measures.wrong_pairs import are_swapped, brightness, swapped_warning
+from ..synth.measures.wrong_pairs import are_swapped, mean_level, swapped_warning
 from .brightness import SaidSwapped
 from .stored_pairs import (
     GivenPairs,
@@ -241,7 +238,7 @@ def open_data(
     """
     if isinstance(data, PairSet | str | Path):
         return refuse_clips(open_set(data, normals))
-    if not isinstance(data, Iterable):  # an array of paths is a list of them, too
+    if not hasattr(data, "__getitem__") or isinstance(data, Mapping):  # an array is a list, too
         raise LoaderError(f"data={data!r}: must be the folder of a set, or a list of pairs")
     if normals is not None:
         raise LoaderError("normals= goes with a set of lows only, not with a list of pairs")
@@ -437,13 +434,10 @@ def _look_at(where: str, pairs: Sequence[Any]) -> str:
         try:
             if max(map(os.path.getsize, pairs[int(number)])) > _MOST_BYTES:
                 return ""
-            low, normal = (
-                decode_small(data, read_header(data), SIDE)
-                for data in (read_regular(Path(path)) for path in pairs[int(number)])
-            )
+            low, normal = map(mean_level, pairs[int(number)])
         except (ImageRefused, OSError):
             return ""
-        means.append(brightness(low, normal))
+        means.append((low, normal))
         if not are_swapped(means):
             return ""
     return swapped_warning(where, means)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from ..errors import ConfigError, LoaderError, visible
-from ..manifests.config import load_yaml
+from ..manifests.config import Numbers, load_yaml
 from ..manifests.real.real import real
 from ..storage.untrusted import shown
 from ..synth.recipes.recipe_files import shipped_names
@@ -24,7 +24,7 @@ Epoch = Literal["shortest", "longest"] | int
 _FOLDERS = ("data", "photos", "low", "normal", "dark", "bright")  # that a file may name
 
 
-class Component(BaseModel):
+class Component(Numbers):
     """One source of a mixture.
 
     data: PairSet, str, Path, sequence or dict; a set or its folder, pairs of paths or bytes
@@ -149,7 +149,10 @@ def mixture_in(path: Path) -> Mixture:
         else given
         for name, given in values["mix"].items()
     }
-    return mix(components, epoch=values.get("epoch", "longest"))
+    try:
+        return mix(components, epoch=values.get("epoch", "longest"))
+    except LoaderError as error:
+        raise LoaderError.at(path, str(error)) from None
 
 
 def _placed(key: str, value: Any, folder: Path) -> Any:
@@ -210,6 +213,19 @@ def source_of(data: Any) -> Any:
         "data: must be a set, a list, or {low:, normal:}, {photos:}, {dark:, bright:}, {real:,"
         " dir:, split:}"
     )
+
+
+def unpaired_lists(data: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Return the dark and the bright pictures of an unpaired component.
+
+    Raises GloamError when they are no lists.
+    """
+    source = source_of(data)
+    if not isinstance(source, tuple | list) or len(source) != 2:
+        raise LoaderError("unpaired pictures are two lists: data=(DARK, BRIGHT)")
+    if any(isinstance(one, str | bytes) or not isinstance(one, Sequence) for one in source):
+        raise LoaderError("unpaired pictures are lists of paths or bytes, or folders: {dark: DIR}")
+    return source[0], source[1]
 
 
 def schedule(value: Any) -> dict[int, Any]:

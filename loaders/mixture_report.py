@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..engines.local import local_engine
-from ..errors import LoaderError
+from ..errors import GloamError, GloamWarning, LoaderError
 from ..manifests.images.normals import encode
 from ..progress import Progress, Silent
 from ..storage.atomic import write_bytes
+from ..storage.untrusted import naming
 from ..synth.measures.checks import Check
 from ..synth.measures.report import folder_subject, report
-from .mixture import Mixture, at, mixture_in
+from ..synth.measures.wrong_pairs import (
+    BRIGHTER,
+    brightness,
+    refuse_swapped,
+    refuse_swapped_lists,
+)
+from .mixture import Mixture, at, mixture_in, unpaired_lists
 from .pair_loader import TorchLoader
 
 _LONGEST = 80  # letters of a file's name: keys of lists are paths
@@ -24,6 +33,7 @@ def report_mixture(
     mixture: Mixture | str | Path,
     *,
     pairs: int = 600,
+    brighter_lows: bool = False,
     workers: int | None = None,
     progress: Progress | None = None,
     **options: Any,
@@ -34,9 +44,11 @@ def report_mixture(
     components are left out, as their pictures have nothing in common.
 
     Raises LoaderError when the file holds no mixture, a component cannot be opened, or all are
-    unpaired.
+    unpaired; SourceError when lows of a component, or dark pictures of an unpaired one, are
+    brighter than the normals, unless `brighter_lows`.
     """
-    name = "mixture" if isinstance(mixture, Mixture) else Path(mixture).stem
+    where = "mixture" if isinstance(mixture, Mixture) else Path(mixture)
+    name = Path(where).stem
     mixture = mixture if isinstance(mixture, Mixture) else mixture_in(Path(mixture))
     shares = {key: at(one.weight, 0) for key, one in mixture.components.items()}
     kept = {
@@ -57,33 +69,62 @@ def report_mixture(
     ]
     with TemporaryDirectory() as folder:
         lows, normals = Path(folder, "low"), Path(folder, "normal")
-        components = _write(Mixture(kept, pairs), lows, normals)
-        subject = folder_subject(lows, normals, pairs, local_engine(workers), shown.at)
-    rows = zip(subject.measured.pairs, components, strict=True)
+        written = _write(Mixture(kept, pairs), lows, normals)
+        if not brighter_lows:
+            _refuse_swapped(where, mixture, written)
+        engine = local_engine(workers)
+        subject = folder_subject(lows, normals, pairs, engine, shown.at, brighter_lows)
+    rows = zip(subject.measured.pairs, written, strict=True)
     subject = replace(
         subject,
         name=name,
         about="A mixture of sources, as training is given it.",
         facts=facts,
         measured=replace(
-            subject.measured, pairs=[one._replace(component=own) for one, own in rows]
+            subject.measured, pairs=[one._replace(component=own.component) for one, own in rows]
         ),
     )
     return report(subject, pairs=pairs, workers=workers, progress=progress, **options)
 
 
-def _write(mixture: Mixture, lows: Path, normals: Path) -> list[str]:
-    """Write an epoch's pairs as PNGs of equal names, in their order; returns their components."""
+class _Written(NamedTuple):
+    """A pair that was written. means: see `brightness`."""
+
+    component: str
+    key: str
+    means: tuple[float, float]
+
+
+def _refuse_swapped(where: object, mixture: Mixture, written: Sequence[_Written]) -> None:
+    """Raise SourceError where lows and normals of a component are taken for one another."""
+    for key, one in mixture.components.items():
+        name = f"{where}: component {key}"
+        if one.unpaired:
+            with naming(name, GloamError, kind=LoaderError):
+                lists = unpaired_lists(one.data)
+            refuse_swapped_lists(name, *lists, "the bright ones")
+        else:
+            own = [pair for pair in written if pair.component == key]
+            refuse_swapped(name, [pair.means for pair in own], [pair.key for pair in own])
+
+
+def _write(mixture: Mixture, lows: Path, normals: Path) -> list[_Written]:
+    """Write an epoch's pairs as PNGs of equal names, in their order."""
     lows.mkdir()
     normals.mkdir()
     options: dict[str, Any] = {"batch_size": 1, "size": None, "dtype": "uint8", "layout": "HWC"}
     options |= {"workers": 0, "device": "cpu", "rank": 0, "world_size": 1, "seed": 0}
-    components = []
-    with TorchLoader(mixture, extras=["component"], keys=True, **options) as loader:
+    written = []
+    with (
+        warnings.catch_warnings(),
+        TorchLoader(mixture, extras=["component"], keys=True, **options) as loader,
+    ):
+        warnings.filterwarnings("ignore", f".*{BRIGHTER}", GloamWarning)  # the report says it
         for number, (low, normal, (key,), given) in enumerate(loader):
             name = f"{number:06d} {given['component'][0]} {key}".replace("/", "-")
             file = f"{name[:_LONGEST]}.png"
-            for folder, image in ((lows, low), (normals, normal)):
-                write_bytes(folder / file, encode(image[0].numpy(), "png"))
-            components += given["component"]
-    return components
+            images = low[0].numpy(), normal[0].numpy()
+            for folder, image in zip((lows, normals), images, strict=True):
+                write_bytes(folder / file, encode(image, "png"))
+            written.append(_Written(given["component"][0], key, brightness(*images)))
+    return written

@@ -269,6 +269,7 @@ _ELSEWHERE = {
 _EARLIER = {"give": "extras"}
 """Options by the names that earlier states of gloam had for them."""
 _WITHOUT_EFFECT = ("reader", "shuffle_buffer")  # options of earlier states
+_TRUTHS = "live", "exact", "labels", "unpaired", "augment", "pad", "keys", "shuffle"
 _BY_ITSELF = "pin_memory persistent_workers pin_memory_device non_blocking collate_fn timeout"
 _BY_ITSELF += " worker_init_fn multiprocessing_context batch_sampler in_order"
 """Names of DataLoader's that these loaders see to."""
@@ -409,6 +410,9 @@ def named_options(given: Mapping[str, Any], kind: Any) -> dict[str, Any]:
         else:
             meant = f"there are {', '.join(known)}"
         raise LoaderError(f"{name}: no such option; {meant}")
+    for name in _TRUTHS:
+        if isinstance(given.get(name), str):  # "no" would be true
+            raise LoaderError(f"{name} = {given[name]!r}: must be True or False")
     if given.get("backend", "auto") not in BACKENDS:
         raise LoaderError(f"backend {given['backend']!r}: must be one of {', '.join(BACKENDS)}")
     return dict(given)

@@ -32,17 +32,32 @@ _SHORT = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 80, 80
 
 
+_WHOLE: tuple[Any, ...] = (int, int | None)
+_NUMBER: tuple[Any, ...] = (float, float | None)
+_TRUTH: tuple[Any, ...] = (bool, bool | None)
+
+
 class Numbers(BaseModel):
-    """A model whose numbers are never true or false, which Python takes for 1 and 0."""
+    """A model whose numbers and truths are none of those that Python takes for them.
+
+    True and false are not 1 and 0, and a text, "3" or "yes", is neither.
+    """
 
     @field_validator("*", mode="before")
     @classmethod
-    def _no_truth(cls, value: Any, info: ValidationInfo) -> Any:
-        field = cls.model_fields[info.field_name or ""]
-        if isinstance(value, bool) and "bool" not in str(field.annotation):
-            raise ValueError("true and false are no numbers or names")
-        if isinstance(value, float | str) and field.annotation in (int, int | None):
+    def _no_truth_or_text(cls, value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, str | int | float):
+            return value
+        kind = cls.model_fields[info.field_name or ""].annotation
+        if isinstance(value, bool):
+            if "bool" not in str(kind):
+                raise ValueError("true and false are no numbers or names")
+        elif kind in _TRUTH:
+            raise ValueError("must be true or false")
+        elif isinstance(value, float | str) and kind in _WHOLE:
             raise ValueError("must be a whole number")
+        elif isinstance(value, str) and kind in _NUMBER:
+            raise ValueError("must be a number")
         return value
 
 

@@ -38,9 +38,13 @@ SCHEMES = ("s3", "gs", "az")
 AT_ONCE = 16
 """Requests that are under way at a time, where there are many."""
 _ADDRESS = re.compile(rf"({'|'.join(SCHEMES)}):/+(.*)", re.DOTALL | re.IGNORECASE)
-_OTHERS = re.compile(r"(gcs|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/", re.IGNORECASE)
+_OTHERS = re.compile(
+    r"(gcs|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/|(?!(s3|gs|az):)[a-z][a-z0-9+.-]+://",
+    re.IGNORECASE,
+)
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 _CREDENTIALS = "the variables of the environment, such as AWS_ACCESS_KEY_ID"
+_NAME_MAX, _PATH_MAX = 255, 4096  # bytes of a file's name, and of a path (limits.h)
 _IN_PARTS = 1 << 28  # bytes of objects that are put in parts
 _HELD = 1 << 24  # bytes of an object that are held in memory before it is put; others on a disk
 _PIECES = 1 << 18, 1 << 23  # bytes that are read ahead: at first, and at most
@@ -442,11 +446,13 @@ def as_path(path: str | os.PathLike[str]) -> Place:
 
 
 def _is_name(text: str) -> bool:
-    """Return whether the system knows such names: none with NUL, or half a surrogate."""
+    """Return whether the system knows such names: none with NUL, half a surrogate, or so long."""
     try:
-        return b"\0" not in os.fsencode(text)
+        data = os.fsencode(text)
     except UnicodeEncodeError:
         return False
+    fits = len(data) <= _NAME_MAX or max(map(len, data.split(b"/"))) <= _NAME_MAX
+    return fits and b"\0" not in data and len(data) < _PATH_MAX
 
 
 def _problem(bucket: str, key: str) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
-from ...errors import ConfigError, ImageRefused, Reason
+from ...errors import ConfigError, ImageRefused, Reason, first_line
 
 Pixels = npt.NDArray[np.uint8]
 S = TypeVar("S", bound=np.generic)
@@ -39,7 +39,7 @@ _XMP = re.compile(rb"tiff:Orientation\s*(?:=\s*[\"']|>)\s*([2-8])")
 def open_lazily(data: bytes) -> Image.Image:
     """Open an image without decoding it.
 
-    Raises ImageRefused: "empty", or "not an image" when no format's header is there.
+    Raises ImageRefused: "empty", "not an image" when no format's header is there, or "too large".
     """
     if not data:
         raise ImageRefused(Reason.EMPTY, "the file has no bytes")
@@ -51,6 +51,8 @@ def open_lazily(data: bytes) -> Image.Image:
         raise ImageRefused(
             Reason.NOT_AN_IMAGE, "no JPEG, PNG, TIFF, BMP, WebP, AVIF or HEIC header"
         ) from None
+    except Image.DecompressionBombError as error:  # of WebP, which Pillow begins to decode
+        raise ImageRefused(Reason.TOO_LARGE, first_line(error)) from None
 
 
 def _identified(data: bytes) -> Image.Image:
@@ -75,11 +77,18 @@ def _identified(data: bytes) -> Image.Image:
 
 
 def size_by_pillow(data: bytes) -> tuple[int, int] | None:
-    """Return width and height that a header tells, of any format that Pillow knows, or None."""
-    with warnings.catch_warnings(), suppress(Exception):  # headers can raise nearly anything
-        warnings.simplefilter("ignore")
-        with suppress(ImageRefused, UnidentifiedImageError), _identified(data) as image:
+    """Return width and height that a header tells, of any format that Pillow knows, or None.
+
+    Raises ImageRefused: "too large".
+    """
+    try:
+        with open_lazily(data) as image:
             return image.size
+    except Exception as error:  # headers can raise nearly anything
+        if isinstance(error, ImageRefused) and error.reason == Reason.TOO_LARGE:
+            raise
+    with warnings.catch_warnings(), suppress(Exception):
+        warnings.simplefilter("ignore")
         Image.init()
         for factory, accept in Image.OPEN.values():
             if accept is not None and accept(data[:16]) is True:

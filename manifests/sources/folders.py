@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import SourceError, visible
 from ...storage.stores import Status, as_path, in_store, place
-from ...storage.untrusted import whole
+from ...storage.untrusted import naming, whole
 from ..images.header import SUFFIXES
 from ..images.npy import SUFFIX
 from .matching import normalize_name
@@ -162,7 +162,9 @@ def list_images(folder: Path, npy: bool = False) -> list[Path]:
 
     Raises SourceError when there is no such folder, or no image in it.
     """
-    if not folder.is_dir():
+    with naming(folder, kind=SourceError):  # of a name that is too long, say
+        there = folder.is_dir()
+    if not there:
         what = "lies in a store: copy it to a folder" if in_store(folder) else "not a folder"
         raise SourceError.at(visible(folder), what)
     found = images_below(folder, npy)

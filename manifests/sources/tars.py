@@ -20,6 +20,8 @@ LINKS = "links inside the archive"
 _TEXT = {"encoding": "utf-8", "errors": "surrogateescape"}
 """Encoding of names, whatever the locale is."""
 _STEP = 1 << 20  # bytes that are read at a time behind the end mark
+_MOST_ZEROS = 1 << 30  # bytes of padding that are read there
+_MOST_OF_HEADER = 1 << 22  # bytes of long names and of what PAX says of a member
 
 
 class Span(NamedTuple):
@@ -35,15 +37,24 @@ class Span(NamedTuple):
 
 
 class FileWindow:
-    """A part of an open file as a file of its own, each reader at its own offset."""
+    """A part of an open file as a file of its own, each reader at its own offset.
 
-    def __init__(self, handle: IO[bytes], start: int, end: int) -> None:
+    most: bytes that are read at once, of a part of which headers alone are read.
+    """
+
+    def __init__(self, handle: IO[bytes], start: int, end: int, most: int | None = None) -> None:
         self._handle, self._start, self._end, self._offset = handle, start, end, 0
+        self._most = most
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes; fewer where the part ends before."""
+        """Return the next bytes; fewer where the part ends before.
+
+        Raises ValueError when they are more than may be read at once.
+        """
         left = max(0, self._end - self._start - self._offset)
         size = left if size < 0 else min(size, left)
+        if self._most is not None and size > self._most:
+            raise ValueError(f"a header of {size:,} bytes")
         self._handle.seek(self._start + self._offset)
         data = self._handle.read(size)
         self._offset += len(data)
@@ -133,7 +144,7 @@ def _members(
     start: int | None = bounds[0]
     end = bounds[1]
     while start is not None:
-        view = FileWindow(handle, start, end)
+        view = FileWindow(handle, start, end, _MOST_OF_HEADER)
         with tarfile.open(fileobj=view, mode="r:", **_TEXT) as archive:  # type: ignore[call-overload]
             for member in archive:
                 archive.members = []  # tarfile keeps every header otherwise: gigabytes for ImageNet
@@ -181,7 +192,7 @@ def _check_end(view: FileWindow, offset: int, container: str) -> None:
 
 def _next_tar(handle: IO[bytes], offset: int, end: int, passed: Counter[str]) -> int | None:
     """Return where another tar begins behind an end mark, if one does."""
-    view = FileWindow(handle, offset, end)
+    view = FileWindow(handle, offset, min(end, offset + _MOST_ZEROS))
     while data := view.read(_STEP):
         rest = data.lstrip(b"\0")
         if rest:
@@ -194,6 +205,8 @@ def _next_tar(handle: IO[bytes], offset: int, end: int, passed: Counter[str]) ->
                 passed["data behind the end of the archive"] += 1
                 return None
             return offset + begin
+    if end - offset > _MOST_ZEROS:
+        passed["data behind the end of the archive"] += 1
     return None
 
 

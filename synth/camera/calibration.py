@@ -19,8 +19,8 @@ from ...manifests.config import Frozen, Numbers, load_yaml, validate
 
 
 def _number(value: Any) -> Any:
-    """Refuse `true` and `false`, which are numbers to Python."""
-    if isinstance(value, bool):
+    """Refuse `true` and `false`, and texts, which pydantic takes for numbers."""
+    if isinstance(value, bool | str):
         raise ValueError("must be a number")
     return value
 

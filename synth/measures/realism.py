@@ -19,7 +19,7 @@ from .pair_files import PairFiles, pairs_of_folders
 from .protocols import PROTOCOLS, protocol_figures
 from .residuals import paired_residuals
 from .two_sample import require_classifier
-from .wrong_pairs import refuse_swapped
+from .wrong_pairs import refuse_swapped, refuse_swapped_lists
 
 _EQUAL = 0.25  # EV between lows and normals that are as bright
 
@@ -77,7 +77,8 @@ def realism(
     gloam.errors.ConfigError
         When scikit-learn is missing, the recipe is wrong, or there are too few scenes.
     gloam.errors.SourceError
-        When images are missing or have no partner. Damaged ones are passed over and named.
+        When images are missing or have no partner, or lows are brighter than their normals or the
+        photographs. Damaged ones are passed over and named.
 
     Examples
     --------
@@ -126,6 +127,9 @@ def realism(
         loaded = load_recipe(recipe or "", overrides)
         name = loaded.name or "the recipe"
         of = real if photos is None else pairs_of_folders(photos, None, pairs)
+        if photos is not None and not brighter_lows:
+            dark, lit = ([one.low for one in group if one.low] for group in (real, of))
+            refuse_swapped_lists(lows, dark, lit, "the photographs")
         other, control = (
             [one.darkened(loaded, number) for one in of] for number in (seed, seed + 1)
         )

@@ -9,14 +9,22 @@ noise or blur leaves no peak, thumbnails tell whether it is one scene.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 
-from ...errors import SourceError
+from ...errors import ImageRefused, SourceError
+from ...manifests.images.decode import decode_small
+from ...manifests.images.header import read_header
+from ...manifests.images.npy import MAGIC, npy_as_png
+from ...manifests.images.opening import byte_limit
 from ...manifests.selection.duplicates import correlate, thumbnail
+from ...manifests.selection.measures import SIDE
+from ...storage.untrusted import read_regular
 from ..kernels.arrays import FloatImage, Pixels
 from .columns import middle
 from .pair_statistics import residual
@@ -33,12 +41,23 @@ MOST_OF_AREA = 0.005
 _ABOVE, _BLURRED, _AROUND, _CLIPPED = 8, 9, 8, 250  # levels; pixels; pixels; level
 _MEAN = np.full((1, 3), 1 / 3, np.float32)
 _NAMED, _LISTED = 50, 5
+_LOOKED_AT = 25  # pictures of each of two lists
 
 
 def brightness(low: Pixels, normal: Pixels) -> tuple[float, float]:
     """Return the mean levels of a low and its normal, uint8 arrays (H, W, 3)."""
     low_mean, normal_mean = (float(np.mean(cv2.mean(image)[:3])) for image in (low, normal))
     return low_mean, normal_mean
+
+
+def mean_level(picture: Path | str | bytes) -> float:
+    """Return the mean level of a picture, decoded roughly reduced.
+
+    Raises ImageRefused when it cannot be decoded, OSError when its file cannot be read.
+    """
+    data = picture if isinstance(picture, bytes) else read_regular(picture, byte_limit())
+    data = npy_as_png(data) if data.startswith(MAGIC) else data
+    return float(np.mean(cv2.mean(decode_small(data, read_header(data), SIDE))[:3]))
 
 
 def brighter(means: Any) -> Any:
@@ -80,19 +99,49 @@ def are_swapped(means: Any) -> bool:
 
 
 def refuse_swapped(
-    where: object, means: Sequence[tuple[float, float]], names: Sequence[object]
+    where: object, means: Any, names: Sequence[object], said: str = BRIGHTER
 ) -> None:
     """Raise SourceError where lows and normals are taken for one another.
 
-    where: what it is about. names: of the lows.
+    where: what it is about. means: see `brighter`. names: of the lows. said: what the lows are.
     """
     if are_swapped(means):
         found = brighter(means)
         first = names[int(np.argmax(found))]
         raise SourceError.at(
-            where,
-            f"{found.sum()} of {len(found)} images are {BRIGHTER}, such as {first}: {WAY_OUT}",
+            where, f"{found.sum()} of {len(found)} images are {said}, such as {first}: {WAY_OUT}"
         )
+
+
+def refuse_swapped_lists(
+    where: object,
+    dark: Sequence[Path | str | bytes],
+    bright: Sequence[Path | str | bytes],
+    called: str,
+) -> None:
+    """Raise SourceError where dark and bright pictures, which are no pairs, are taken so.
+
+    Some of each are looked at, evenly spread, and those of equal rank by brightness compared;
+    damaged ones are passed over.
+
+    called: the bright ones, as the message names them.
+    """
+    levels, others = ([*_levels(one)] for one in (dark, bright))
+    if levels and others:
+        levels.sort()
+        ranks = np.quantile([level for level, _ in others], np.linspace(0, 1, len(levels)))
+        means = [(level, other) for (level, _), other in zip(levels, ranks, strict=True)]
+        names = [name for _, name in levels]
+        refuse_swapped(where, means, names, f"brighter than {called}")
+
+
+def _levels(pictures: Sequence[Path | str | bytes]) -> Iterator[tuple[float, str]]:
+    """Yield the mean levels of some pictures, each with its name."""
+    count = min(_LOOKED_AT, len(pictures))
+    for number in np.unique(np.linspace(0, len(pictures) - 1, count).astype(int)).tolist():
+        one = pictures[number]
+        with suppress(ImageRefused, OSError):
+            yield mean_level(one), f"entry {number}" if isinstance(one, bytes) else str(one)
 
 
 def swapped_warning(where: object, means: Any) -> str:

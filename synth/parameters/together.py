@@ -13,7 +13,7 @@ from ...manifests.config import InvalidValue
 from .keyed_columns import Columns, KeyedColumns, Ragged
 from .schema import Added, Section, within_of
 
-_Number = Annotated[float, Field(allow_inf_nan=False)]
+_Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
 _Row = tuple[_Number, ...]
 _MOST_ROWS = 100_000
 _ROUNDED = 1e-3  # of a correlation, what is left of rounded numbers

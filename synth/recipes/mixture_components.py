@@ -6,6 +6,7 @@ import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,7 +54,11 @@ def mixture_values(
         else:
             path, change = _of_one(override, whole["mixture"], where)
             if override_key(change) in _PART:
-                whole = merge_values(whole, _within(path, apply_overrides({}, [change])))
+                part = apply_overrides({}, [change])
+                if "weight" in part:
+                    with suppress(ValueError):  # of what is no number: the model says so
+                        part["weight"] = float(part["weight"])
+                whole = merge_values(whole, _within(path, part))
             else:
                 for_some.append((path, change))
     flat = _flat(whole, where, folder)

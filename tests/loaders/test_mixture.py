@@ -309,6 +309,13 @@ def test_what_cannot_be_opened_is_named(shards, tmp_path):
         ('mix:\n  "a\\nb": [x, 1]\n', "one line of text"),
         ("mix:\n  a: {data: x, weight: true}\n", "valid number"),
         ("mix:\n  a: {data: x, weight: {true: 1, 0: 1}}\n", "a schedule is"),
+        *(
+            (f'mix:\n  a: {{data: x, weight: 1, {name}: "no"}}\n', f"yaml: mix: a: {name}: must be")
+            for name in ("live", "identity", "unpaired", "repeat")
+        ),
+        ("mix:\n  a: {data: !!set {x, y}, weight: 1}\n", "folder of a set, or a list"),
+        (f"mix:\n  a: {{data: {'x' * 300}, weight: 1}}\n", "no file can have such a name"),
+        (f"mix:\n  a: {{data: {{photos: {'x' * 300}}}, weight: 1}}\n", "too long"),
     ],
 )
 def test_a_file_of_a_mixture_that_is_wrong_is_one_line(tmp_path, text, said):

@@ -36,6 +36,28 @@ def test_a_page_shows_each_component(file, tmp_path):
     assert "a mixture is reported on alone" in refused.output
 
 
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ("{low: FILES/normal, normal: FILES/low}", "component odd: 4 of 4 images are brighter"),
+        ("{dark: FILES/normal, bright: FILES/low}, unpaired: true", "than the bright ones"),
+    ],
+)
+def test_swapped_folders_of_a_component_end_in_one_line(data, said, files, tmp_path):
+    mixed, split = tmp_path / "some.yaml", str(files / "train")
+    data = data.replace("FILES", split)
+    mixed.write_text(
+        f"mix:\n  right: [{{low: {split}/low, normal: {split}/normal}}, 2]\n"
+        f"  odd: {{data: {data}, weight: 1}}\nepoch: 12\n"
+    )
+    words = ["report", mixed, "--pairs", 12, "--workers", 1, "--out", tmp_path / "page.html"]
+    refused = run(*words)
+    assert (refused.exit_code, refused.output.count("\n")) == (1, 1)
+    assert str(mixed) in refused.output
+    assert said in refused.output
+    assert run(*words, "--brighter-lows").exit_code == 0
+
+
 def test_each_component_is_timed_alone(file):
     options = ["--seconds", 0.1, "--batch-size", 4, "--size", 16, "--workers", 0, "--json"]
     said = run("bench", file, *options)

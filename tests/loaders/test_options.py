@@ -51,6 +51,8 @@ def test_what_is_no_whole_number_is_refused(name, value):
         ({"batch_size": 1, "split": "dev"}, "must be one of train, val, test"),
         ({"batch_size": 1, "split": "test"}, r"has no pairs in test; it has train 37, val 11$"),
         ({"batch_size": 1, "speed": 9}, "speed: no such option"),
+        ({"batch_size": 1, "live": "no"}, "live = 'no': must be True or False"),
+        ({"batch_size": 1, "shuffle": "False"}, "shuffle = 'False': must be True or False"),
         ({"patch_size": 64}, "size=128 is meant"),
         ({"gt_size": 64}, "size=128 is meant"),
         ({"crop_size": 64}, 'size=128, crop="random" is meant'),

@@ -45,8 +45,9 @@ def test_an_address_that_lost_a_slash_is_the_same(tmp_path, monkeypatch):
 
 
 def test_what_is_no_store_of_ours_is_refused():
-    with pytest.raises(SetError, match="sets lie in folders, or in stores"):
-        as_path("hf://datasets/a")
+    for address in ("hf://datasets/a", "s3a://bucket/set", "oss://bucket/set"):
+        with pytest.raises(SetError, match="sets lie in folders, or in stores"):
+            as_path(address)
     with pytest.raises(ConfigError, match="names no bucket"):
         as_path("s3://")
 
@@ -73,9 +74,13 @@ def test_an_odd_address_is_refused_before_a_request(scheme, place):
     assert str(caught.value).isprintable()
 
 
-@pytest.mark.parametrize("scheme", ["s3", "gs", "az", "https", "abfss"])
+@pytest.mark.parametrize("scheme", ["s3", "gs", "az", "https", "abfss", "s3a", "git+ssh"])
 @pytest.mark.parametrize(
-    "place", ["KEY:SECRET@b/x", "KEY:SEC/SECRET@b/x", "SECRET@b", "b/x?s=SECRET"]
+    "place",
+    [
+        *("KEY:SECRET@b/x", "KEY:SEC/SECRET@b/x", "SECRET@b", "b/x?s=SECRET"),
+        *("KEY%3ASECRET%40b/x", "KEY%3aSEC/SECRET%40b/x", "KEY:SECRET%40b/x"),
+    ],
 )
 def test_credentials_in_an_address_are_never_shown(scheme, place):
     for call in (

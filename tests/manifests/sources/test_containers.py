@@ -18,7 +18,13 @@ import pytest
 
 from gloam.errors import ImageRefused, SourceError
 from gloam.manifests.images.header import MAX_BYTES
-from gloam.manifests.sources.containers import Location, list_container, read
+from gloam.manifests.sources.containers import (
+    Location,
+    list_container,
+    read,
+    read_beside,
+    read_text,
+)
 
 LONG = "a-folder-with-a-long-name/" * 8 + "photograph.jpg"
 FILES = {
@@ -281,6 +287,26 @@ def test_the_command_that_is_shown_fits_the_compression(
         archive.addfile(tarfile.TarInfo("1.jpg"))
     with pytest.raises(SourceError, match=command):
         list(list_container(path))
+
+
+def test_a_large_text_of_which_next_to_nothing_is_stored_is_refused(
+    tmp_path: Path, write_zip: Any, write_tar: Any
+) -> None:
+    text = b"[]," * (1 << 24)
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    (plain / "a.json").write_bytes(text)
+    for path in (plain, write_tar(tmp_path / "x.tar", {"a.json": text})):
+        assert len(read_text(str(path), next(iter(list_container(path))))) == len(text)
+    (tmp_path / "holes").mkdir()
+    (tmp_path / "holes/a.json").write_bytes(b"[")
+    os.truncate(tmp_path / "holes/a.json", len(text))
+    for path in (tmp_path / "holes", write_zip(tmp_path / "x.zip", {"a.json": text})):
+        entry = next(iter(list_container(path)))
+        with pytest.raises(SourceError, match=r"a\.json cannot be read: .* next to nothing is"):
+            read_text(str(path), entry)
+    with pytest.raises(SourceError, match=r"a\.json: cannot be read: has holes"):
+        read_beside(tmp_path / "holes/a.json")
 
 
 @pytest.mark.parametrize(

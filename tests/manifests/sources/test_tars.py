@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from gloam.errors import ImageRefused, SourceError
+from gloam.manifests.sources import tars
 from gloam.manifests.sources.containers import list_container, read
 
 BLOCK = tarfile.BLOCKSIZE
@@ -153,6 +154,16 @@ def test_a_header_of_negative_size_is_refused(tmp_path: Path, tar_bytes: Any) ->
         contents(tmp_path / "x.tar")
 
 
+@pytest.mark.parametrize(
+    "kind", [tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE]
+)
+def test_a_name_that_would_fill_the_memory_is_refused(tmp_path: Path, kind: bytes) -> None:
+    (tmp_path / "x.tar").write_bytes(header_of("1.jpg", 3 << 30, kind))
+    os.truncate(tmp_path / "x.tar", 4 << 30)  # a hole, which takes no place on the disk
+    with pytest.raises(SourceError, match=r"x\.tar: .* a header of 3,221,225,472 bytes"):
+        contents(tmp_path / "x.tar")
+
+
 # Links
 
 
@@ -257,6 +268,17 @@ def test_tars_one_behind_the_other_are_all_read(
 
 def test_what_lies_behind_and_is_no_tar_is_counted(tmp_path: Path, tar_bytes: Any) -> None:
     (tmp_path / "x.tar").write_bytes(tar_bytes({"1.jpg": b"one"}) + b"a signature" * 300)
+    passed: Counter[str] = Counter()
+    assert contents(tmp_path / "x.tar", passed) == {"1.jpg": b"one"}
+    assert passed == {"data behind the end of the archive": 1}
+
+
+def test_padding_without_end_is_not_read(
+    tmp_path: Path, tar_bytes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tars, "_MOST_ZEROS", 1 << 16)
+    (tmp_path / "x.tar").write_bytes(tar_bytes({"1.jpg": b"one"}))
+    os.truncate(tmp_path / "x.tar", 1 << 20)
     passed: Counter[str] = Counter()
     assert contents(tmp_path / "x.tar", passed) == {"1.jpg": b"one"}
     assert passed == {"data behind the end of the archive": 1}

@@ -49,6 +49,7 @@ def test_cameras_of_ones_own_become_part_of_the_recipe(tmp_path):
         (("1.5, 0.9,", "-1.5, 0.9,"), "greater than or equal to 0"),
         (("1.5, 0.9,", ".nan, 0.9,"), "by_iso"),
         (("1.5, 0.9,", "true, 0.9,"), "must be a number"),
+        (("1.5, 0.9,", '"1.5", 0.9,'), "must be a number"),
         (("1.5, 0.9,", "1.5, .inf,"), "less than or equal to"),
         (("[100, 0.2,", "[100, 1.0e-308,"), "by_iso.0.1 = 1e-308"),
         (("[100, 0.2,", "[0, 0.2,"), "greater than or equal to 1"),

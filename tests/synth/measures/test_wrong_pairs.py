@@ -131,6 +131,9 @@ def test_swapped_folders_end_in_one_line_unless_that_is_meant(folders, tmp_path)
         assert "--brighter-lows" in said
     for words in swapped[:3]:
         assert run(*words, "--workers", 1, "--brighter-lows")[0] == 0
+    code, said = run("realism", normal, "--photos", low, "--recipe", "even")
+    assert (code, said.count("\n")) == (1, 1)
+    assert f"{normal}: 6 of 6 images are brighter than the photographs" in said
     with pytest.raises(SourceError, match=line):
         gloam.judge(low=normal, normal=low, perceptual=False)
     assert gloam.stats(normal, low, brighter_lows=True).means[0][0] > 50

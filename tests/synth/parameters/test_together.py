@@ -95,6 +95,8 @@ def test_a_file_becomes_part_of_the_recipe(tmp_path):
         ({"columns": ["noise.read.red"]}, "number 0 has 2 values, not 1"),
         ({"columns": ["noise.read.red", "noise.read.red"]}, "named twice"),
         ({"rows": [[1, 2], [1, 99]]}, "noise.shot.red = 99: allowed is 0 to 64 levels"),
+        ({"rows": [[1, "2"]]}, "valid number"),
+        ({"rows": [[1, True]]}, "valid number"),
         ({"rows": []}, "either rows, or mean and covariance"),
         ({"weights": [1]}, "weights: must be as many as rows"),
         ({"rows": [], "mean": [1, 1], "covariance": [[1, 2], [2, 1]]}, "covariance: must be"),

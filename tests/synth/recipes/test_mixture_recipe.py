@@ -124,6 +124,7 @@ def test_sections_change_all_components_or_one(tmp_path):
         ({"mixture": {"even": 1}, "exposure": {"ev": "loud"}}, "exposure.ev = 'loud'"),
         ({"mixture": {"even": {"weight": 1, "exposure": {3: 4}}}}, "Keys should be strings"),
         ({"mixture": {"even": {"weight": 1, "mixture": {"uneven": 1}}}}, "even is one recipe"),
+        ({"mixture": {"even": "1"}}, "mixture.even.weight = '1': must be a number"),
         ({"mixture": {"even": 1e308}}, "a weight is above 0, at most 1e+300"),
         ({"mixture": {"even": 1}, "model": "power_law"}, "its recipes are of the model camera"),
     ],
