@@ -155,7 +155,7 @@ def scalar(function: F) -> F:
     return made
 
 
-class _Linked(JITCodeLibrary):  # type: ignore[misc]
+class _Linked(JITCodeLibrary):
     """LLVM's text of a function, for others to link: no machine code is made of it."""
 
     def _finalize_final_module(self) -> None:
