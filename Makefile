@@ -17,9 +17,10 @@ demo: $(VENV)/.installed
 	@echo "brightened, and close up. Next: . $(BIN)/activate, then gloam report demo/set --out demo/report.html"
 
 # Once, rather than by each process of the tests at the same time; of the sources, as pip may be installing gloam again.
-kernels: $(VENV)/.installed
-	@PYTHONPATH=src $(BIN)/python -m gloam preview $(PHOTOS)/coffee.png --recipe even --recipe uneven --recipe night-lights --recipe extreme \
-		--recipe gamma --width 64 --out $(VENV)/kernels.png >/dev/null
+kernels: kernels-of-lows kernels-of-maps
+
+kernels-of-%: $(VENV)/.installed
+	@PYTHONPATH=src $(BIN)/python tests/compile_kernels.py $*
 
 # Processes of tests share cores, where threads of theirs would only wait for one another.
 test: $(VENV)/.tested kernels

@@ -35,9 +35,14 @@ _TOGETHER = {
     "/loaders/test_labels.py": "labels",
     "/publishing/test_publish.py": "published",
     "/render/test_plan.py": "steps",
-    "/render/test_maps.py": "steps",
     "/studio/test_page.py": "page",
 }
+_LONGEST = (  # which a process would still be at when the others have ended
+    "/compiling/test_compile.py",
+    "/render/test_on_cuda.py",
+    "/fuzz/test_forged_sets.py",
+    "/serving/test_triton.py",
+)
 _FOR_WORKERS = (
     "gloam.loaders.workers",
     "gloam.loaders.clips.video_processes",
@@ -82,13 +87,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all but the first case of each test slow: `make test-fast` runs one of a kind."""
+    """Mark all but the first case of each test slow: `make test-fast` runs one of a kind.
+
+    The longest tests come first.
+    """
     seen: set[str] = set()
     for item in items:
         test = item.nodeid.partition("[")[0]
         if test in seen:
             item.add_marker("slow")
         seen.add(test)
+    items.sort(key=lambda item: not item.path.as_posix().endswith(_LONGEST))
 
 
 @pytest.fixture(scope="session", autouse=True)

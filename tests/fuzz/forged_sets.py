@@ -19,6 +19,7 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -435,10 +436,10 @@ def _poke(value: Any, chance: random.Random, new: Any) -> None:
 # Attacks
 
 
-def attack(root: Path, out: Path) -> Iterator[tuple[str, str]]:
+def attack(root: Path, out: Path, workers: int | None = None) -> Iterator[tuple[str, str]]:
     """Do with a set whatever gloam does; yields what was done, and "" or how it was refused.
 
-    Raise what is none of gloam's errors.
+    Raise what is none of gloam's errors. workers: processes; one for each core by default.
     """
     import gloam
     from gloam.errors import GloamError
@@ -462,6 +463,10 @@ def attack(root: Path, out: Path) -> Iterator[tuple[str, str]]:
         if problems:
             raise gloam.errors.SetError(str(problems[0]))
 
+    regenerate = partial(regenerate, workers=workers)
+    export, publish = partial(gloam.export, workers=workers), partial(publish, workers=workers)
+    rebuild = partial(rebuild, workers=workers)
+
     def load(loader: Any) -> None:
         try:
             for _ in loader:
@@ -477,20 +482,20 @@ def attack(root: Path, out: Path) -> Iterator[tuple[str, str]]:
         "stage": lambda: stage(root, out / "staged"),
         "regenerate": lambda: regenerate(root, out / "again", seed=9),
         "lows": lambda: regenerate(root, out / "lows", seed=9, lows_only=True),
-        "export files": lambda: gloam.export(root, out / "files", layout="files"),
-        "export shards": lambda: gloam.export(root, out / "shards", layout="shards"),
+        "export files": lambda: export(root, out / "files", layout="files"),
+        "export shards": lambda: export(root, out / "shards", layout="shards"),
         "deep verify": deep,
         "stats": lambda: measure_set(gloam.open_set(root), 4),
     }
     if clips:
         steps |= {
-            "videos": lambda: gloam.export(root, out / "videos", video="mp4"),
+            "videos": lambda: export(root, out / "videos", video="mp4"),
             "ClipLoader": lambda: load(ClipLoader(root, workers=0, **small)),
         }
     else:
         steps |= {
-            "export lol": lambda: gloam.export(root, out / "lol", for_="lol"),
-            "export basicsr": lambda: gloam.export(root, out / "basicsr", for_="basicsr"),
+            "export lol": lambda: export(root, out / "lol", for_="lol"),
+            "export basicsr": lambda: export(root, out / "basicsr", for_="basicsr"),
             "publish": lambda: publish(root, out / "published"),
             "publish parquet": lambda: publish(root, out / "parquet", "parquet"),
             "publish plan": lambda: publish(root, out / "plan", "plan"),
@@ -540,9 +545,17 @@ def put_in_store(root: Path, address: str) -> Path:
 
 
 def faults(
-    honest: Path, forge: Forge, name: str, chance: random.Random, store: str = ""
+    honest: Path,
+    forge: Forge,
+    name: str,
+    chance: random.Random,
+    store: str = "",
+    workers: int | None = 1,
 ) -> list[str]:
-    """Forge a copy of a set, in a store if one is given; attack gloam; list what went wrong."""
+    """Forge a copy of a set, in a store if one is given; attack gloam; list what went wrong.
+
+    In one process, which takes half of the time; random edits are given to several.
+    """
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder, "a/b/c/d")
         root, out = top / "set", top / "out"
@@ -557,7 +570,8 @@ def faults(
         verified = ""
         try:
             address = f"{store}/{name.replace(' ', '-')}"
-            for step, refusal in attack(put_in_store(root, address) if store else root, out):
+            attacked = put_in_store(root, address) if store else root
+            for step, refusal in attack(attacked, out, workers):
                 verified = refusal if step == "verify" else verified
         except BaseException as error:
             import traceback
@@ -594,7 +608,7 @@ def main(honest: str, seed: str = "0", count: str = "1000000") -> None:
         def edit(root: Path, chance: random.Random, said: list[str] = said) -> None:
             said.append(any_edit(root, chance))
 
-        found = faults(Path(honest), edit, str(number), chance)
+        found = faults(Path(honest), edit, str(number), chance, workers=None)
         found = [one for one in found if "verify finds nothing" not in one]
         print(number, said[0] if said else "", *found or ["ok"], flush=True)
 

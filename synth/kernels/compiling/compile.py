@@ -8,12 +8,14 @@ whatever the width of its vectors.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
 from llvmlite.binding import get_host_cpu_name
 from numba import types
+from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import register_pass
 from numba.core.lowering import Lower
@@ -149,8 +151,67 @@ def scalar(function: F) -> F:
     The same source is what a GPU kernel calls: Numba's CUDA target compiles it again for the
     device.
     """
-    compiled: Any = numba.njit(forceinline=True, **_OPTIONS)(function)
-    return compiled
+    made: Any = _Compiled(function, Compiler, cached=False, forceinline=True)
+    return made
+
+
+class _Linked(JITCodeLibrary):
+    """LLVM's text of a function, for others to link: no machine code is made of it."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+@cache
+def _without_code(compiler: Any) -> Any:
+    """Return a compiler as the given one, that ends with LLVM's text of a function."""
+
+    class WithoutCode(compiler):  # type: ignore[misc]
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            self.state.library = _Linked(self.state.targetctx.codegen(), "linked")
+            self.state.flags.no_compile = self.state.flags.no_cpython_wrapper = True
+
+    return WithoutCode
+
+
+class _Compiled:
+    """A function in two forms: what kernels compile into them, and what Python calls.
+
+    The first has neither machine code nor a way in from Python, which unpacks each array of a
+    batch: for functions that no one but kernels calls, those took most of the time of compiling.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], compiler: Any, cached: bool, **options: Any
+    ) -> None:
+        self.py_func = function
+        self._compiler, self._cached, self._options = compiler, cached, {**_OPTIONS, **options}
+        self._in_kernels = self._made(_without_code(compiler))
+        self._in_kernels.add_overload = self._add_overload
+        self._numba_type_ = self._in_kernels._numba_type_
+
+    def __call__(self, *args: Any) -> Any:
+        return self.entry(*args)
+
+    @cached_property
+    def entry(self) -> Any:
+        """Numba's dispatcher of what Python calls."""
+        made = self._made(self._compiler)
+        if self._cached:
+            made._cache = KernelCache(self.py_func)
+        return made
+
+    def _made(self, compiler: Any) -> Any:
+        return numba.njit(pipeline_class=compiler, **self._options)(self.py_func)
+
+    def _add_overload(self, found: Any) -> None:
+        """Keep what was compiled, by its library: Numba does so by the code, which is not made."""
+        found = found._replace(entry_point=found.library)
+        cpu_target.target_context.insert_user_function(found.library, found.fndesc, [found.library])
+        self._in_kernels.overloads[tuple(found.signature.args)] = found
 
 
 @scalar
@@ -164,12 +225,12 @@ def inlined(function: F) -> F:
 
     It is for loops so short that a call weighs, such as over one row.
     """
-    return _compiled(function, forceinline=True)
+    return _loop(function, forceinline=True)
 
 
 def inlined_in_row(function: F) -> F:
     """Compile a loop over arrays into the row kernels that call it; it makes no array either."""
-    return _compiled(function, forceinline=True, _nrt=False)
+    return _loop(function, forceinline=True, _nrt=False)
 
 
 def kernel(function: F) -> F:
@@ -177,7 +238,7 @@ def kernel(function: F) -> F:
 
     The machine code is cached.
     """
-    return _cached(_compiled(function, nogil=True))
+    return _loop(function, cached=True, nogil=True)
 
 
 def row_kernel(function: F) -> F:
@@ -186,13 +247,8 @@ def row_kernel(function: F) -> F:
     It does not count who holds the arrays that it is given, as its caller does: of exposing a row
     of 500 pixels that takes a third of the time. It calls none but such kernels.
     """
-    return _cached(_compiled(function, nogil=True, _nrt=False))
+    return _loop(function, cached=True, nogil=True, _nrt=False)
 
 
-def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    return numba.njit(pipeline_class=_NoAliasCompiler, **_OPTIONS, **options)(function)
-
-
-def _cached(compiled: Any) -> Any:
-    compiled._cache = KernelCache(compiled.py_func)
-    return compiled
+def _loop(function: Callable[..., Any], cached: bool = False, **options: Any) -> Any:
+    return _Compiled(function, _NoAliasCompiler, cached, **options)

@@ -342,7 +342,7 @@ def test_kernels_are_compiled_once_for_arrays_that_may_and_may_not_be_written(ph
         held = photograph.copy()
         held.flags.writeable = writeable
         lows.append(render(held, drawn))
-        counts.append(len(expose_and_develop.signatures))
+        counts.append(len(expose_and_develop.entry.signatures))
     assert (lows[0] == lows[1]).all()
     assert counts[0] == counts[1]
 
