@@ -361,12 +361,12 @@ def _patchy_of(near, channel, at, noise):
 
 
 @inlined_in_row
-def _develop(raw, cells, colour, noise, place, normals, normal_of, form):
+def _develop(rows, cells, colour, noise, place, normal_of, form):
     """Do what `develop_noisily` does, with a function of normal numbers, and a form."""
-    red, greens, blue = raw
+    (red, greens, blue), normals = rows
     r_cells, g_cells, b_cells = cells
     y, left, width, pixels = place
-    rows = row_noises(y, pixels, noise)
+    shared = row_noises(y, pixels, noise)
     r_above, r_own, r_below, g_above, g_own, g_below, b_above, b_own, b_below = normals
     for x in range(red.shape[0]):
         at = u32(y * width + left + x), u32(pixels), u32(width)
@@ -376,7 +376,7 @@ def _develop(raw, cells, colour, noise, place, normals, normal_of, form):
             normal_of(_near(g_above, g_own, g_below, x), 1, at, noise),
             normal_of(_near(b_above, b_own, b_below, x), 2, at, noise),
         )
-        r, g, b = _with_noise(light, three, form, at, rows, noise)
+        r, g, b = _with_noise(light, three, form, at, shared, noise)
         r_cells[x], g_cells[x] = u16(encoding_cell(r)), u16(encoding_cell(g))
         b_cells[x] = u16(encoding_cell(b))
 
@@ -388,18 +388,19 @@ def develop_noisily(raw, colour, noise, place, normals, cells):
     place: row and first column of the picture's, its width, and its pixels. normals: with grain of
     each channel three rows of `draw_normals`: above, its own and below.
     """
+    rows = raw, normals
     # Loops of their own: each works on as many pixels at once as it can.
     if noise.grainy > 1:
-        _develop(raw, cells, colour, noise, place, normals, _patchy_of, noise.form)
+        _develop(rows, cells, colour, noise, place, _patchy_of, noise.form)
     elif noise.grainy and noise.form > 1:
-        _develop(raw, cells, colour, noise, place, normals, _grainy_of, 2)
+        _develop(rows, cells, colour, noise, place, _grainy_of, 2)
     elif noise.grainy and noise.form > 0:
-        _develop(raw, cells, colour, noise, place, normals, _grainy_of, 1)
+        _develop(rows, cells, colour, noise, place, _grainy_of, 1)
     elif noise.grainy:
-        _develop(raw, cells, colour, noise, place, normals, _grainy_of, 0)
+        _develop(rows, cells, colour, noise, place, _grainy_of, 0)
     elif noise.form > 1:
-        _develop(raw, cells, colour, noise, place, normals, _plain_of, 2)
+        _develop(rows, cells, colour, noise, place, _plain_of, 2)
     elif noise.form > 0:
-        _develop(raw, cells, colour, noise, place, normals, _plain_of, 1)
+        _develop(rows, cells, colour, noise, place, _plain_of, 1)
     else:
-        _develop(raw, cells, colour, noise, place, normals, _plain_of, 0)
+        _develop(rows, cells, colour, noise, place, _plain_of, 0)
