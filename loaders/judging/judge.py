@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -196,8 +197,9 @@ def _judge(
     added: statistics that are measured, too, of images of 8 bits.
     """
     values, mismatches = [], list[str]()
-    for name, image, normal in _images(own, encoded):
-        each = (image, metrics.one_gain(image, normal), metrics.gt_mean(image, normal))
+    for name, image, normal in _images(own, encoded, threads):
+        gains = metrics.one_gain, metrics.gt_mean
+        each = (image, *(gain(image, normal, threads) for gain in gains))
         found = metrics.measure(each, normal, threads)
         values.append([figure for both in found for figure in both])
         for measure in added.values():
@@ -214,15 +216,18 @@ def _judge(
 
 
 def _images(
-    own: dict[str, Path], encoded: bool
+    own: dict[str, Path], encoded: bool, threads: int = 1
 ) -> Iterator[tuple[str, metrics.Image, metrics.Image]]:
     """Yield each method, what it makes of a low, one after the other, and the normal."""
-    normal = read_image(own["normal"])
+    first, *others = (name for name in own if name != "normal")
+    with ThreadPoolExecutor(min(threads, 2)) as pool:  # more at once would take too much memory
+        normal, image = pool.map(read_image, (own["normal"], own[first]))
     shape = normal.samples.shape
     if min(shape[:2]) < metrics.SMALLEST:
         raise SourceError(f"{own['normal']}: SSIM needs {metrics.SMALLEST} pixels of a side")
-    for name in (name for name in own if name != "normal"):
-        image = read_image(own[name])
+    for name in (first, *others):
+        if name != first:
+            image = read_image(own[name])
         if image.samples.shape != shape:
             sizes = " and ".join(f"{w} x {h}" for h, w, _ in (image.samples.shape, shape))
             raise SourceError(

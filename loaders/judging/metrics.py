@@ -151,24 +151,29 @@ def _tiles(image: Image) -> Iterator[_Tile]:
             yield _Tile((slice(top, low), slice(left, right)), own)
 
 
-def one_gain(made: Image, normal: Image) -> Image:
+def _over_rows(sum_of: Callable[[slice], float], image: Image, threads: int) -> float:
+    with ThreadPoolExecutor(threads) as pool:
+        return sum((map if threads == 1 else pool.map)(sum_of, _rows(image)))
+
+
+def one_gain(made: Image, normal: Image, threads: int = 1) -> Image:
     """Return an output times the gain in linear light that brings it nearest to the normal."""
     light, wanted = made.through(srgb_to_linear), normal.through(srgb_to_linear)
-    both = sum(float((light.part(rows) * wanted.part(rows)).sum()) for rows in _rows(normal))
+    both = _over_rows(
+        lambda rows: float((light.part(rows) * wanted.part(rows)).sum()), normal, threads
+    )
     values, counts = light.distinct()
     gain = both / max(float((counts * values * values).sum()), 1e-12)
     return light.through(lambda light: linear_to_srgb(np.clip(gain * light, 0, 1)))
 
 
-def gt_mean(made: Image, normal: Image) -> Image:
+def gt_mean(made: Image, normal: Image, threads: int = 1) -> Image:
     """Return an output whose encoded values are scaled to the normal's mean grey, and cut at 1.
 
     LLFlow's and HVI-CIDNet's measures have it so; grey is ITU-R BT.601's.
     """
-    wanted, have = (
-        sum(float((image.part(rows) @ LUMA).sum()) for rows in _rows(image))
-        for image in (normal, made)
-    )
+    wanted = _over_rows(lambda rows: float((normal.part(rows) @ LUMA).sum()), normal, threads)
+    have = _over_rows(lambda rows: float((made.part(rows) @ LUMA).sum()), made, threads)
     gain = wanted / max(have, 1e-12 * normal.samples.size / 3)
     return made.through(lambda values: np.clip(values * gain, 0, 1))
 

@@ -120,7 +120,7 @@ def decode_deep(data: bytes) -> npt.NDArray[np.uint16]:
         raise ImageRefused(Reason.DAMAGED, "16-bit samples that cannot be decoded")
     if decoded.ndim == 3:
         order = cv2.COLOR_BGR2RGB if decoded.shape[2] == 3 else cv2.COLOR_BGRA2RGBA
-        decoded = cv2.cvtColor(decoded, order)
+        decoded = cv2.cvtColor(decoded, order, dst=decoded)
     return np.asarray(decoded, np.uint16)
 
 

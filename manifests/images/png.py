@@ -163,15 +163,15 @@ def _masks(header: PngHeader) -> bool:
 def _plain(data: bytes, header: PngHeader) -> bytes:
     """Return a PNG of the chunks alone that its pixels are decoded from, their sums compared."""
     kinds = _PIXELS if _masks(header) else (*_PIXELS, b"tRNS")
-    pieces = [SIGNATURE]
+    held, pieces = memoryview(data), [memoryview(SIGNATURE)]
     for kind, begin, end in _chunks(data):
         if kind in kinds:
-            if zlib.crc32(data[begin - 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
+            if zlib.crc32(held[begin - 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
                 raise ImageRefused(Reason.DAMAGED, "the checksum of a PNG chunk differs")
-            pieces.append(data[begin - 8 : end + 4])
+            pieces.append(held[begin - 8 : end + 4])
         elif not kind[0] & 0x20:
             raise ImageRefused(Reason.UNSUPPORTED, f"a PNG with a chunk {kind!r}")
-    return b"".join(pieces)
+    return data if sum(map(len, pieces)) == len(data) else b"".join(pieces)
 
 
 def _transparent(samples: npt.NDArray[Any], header: PngHeader) -> npt.NDArray[np.bool_] | None:
