@@ -229,7 +229,8 @@ def _by_opencv(data: bytes) -> Pixels:
 def _by_pillow(data: bytes) -> Pixels:
     with warnings.catch_warnings(), open_lazily(data) as image:
         warnings.simplefilter("ignore")
-        return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
+        ImageOps.exif_transpose(image, in_place=True)
+        return np.asarray(image if image.mode == "RGB" else image.convert("RGB"))
 
 
 @contextmanager

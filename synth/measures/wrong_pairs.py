@@ -81,7 +81,8 @@ def brighter_area(low: Pixels, normal: Pixels) -> float:
     def smooth(image: Pixels) -> Pixels:
         return np.asarray(cv2.blur(cv2.transform(image, _MEAN), (_BLURRED, _BLURRED)), np.uint8)
 
-    if smooth(np.asarray(cv2.subtract(low, normal))).max() < _ABOVE - 2:  # less what is rounded
+    # Of each colour, whose means take longer, and less what is rounded.
+    if cv2.blur(cv2.subtract(low, normal), (_BLURRED, _BLURRED)).max() < _ABOVE - 2:
         return 0.0
     dark, bright = smooth(low), smooth(normal)
     above = cv2.subtract(dark, bright) > _ABOVE
