@@ -18,7 +18,7 @@ from ..manifests.clips.listing import frame_files, video_and_times
 from ..manifests.images.decode import decode_as_rgb, is_deep
 from ..manifests.images.header import check_size, read_header
 from ..manifests.images.normals import encode
-from ..manifests.images.npy import MAGIC, npy_as_png
+from ..manifests.images.npy import npy_as_png
 from ..manifests.images.png import SIGNATURE
 from ..manifests.images.tiff import MARKS
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys, TarKeys, Tarred, key_in
@@ -189,8 +189,7 @@ def read_extent(extent: Extent) -> bytes:
     no image.
     """
     try:
-        data = extent.read()
-        return npy_as_png(data) if data.startswith(MAGIC) else data
+        return npy_as_png(extent.read())
     except SetError as error:
         raise LoaderError(str(error), path=error.path) from error
     except ImageRefused as refusal:

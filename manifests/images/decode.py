@@ -186,8 +186,7 @@ def read_rgb(path: Path) -> Pixels:
     Raises SourceError when it cannot be read or decoded.
     """
     try:
-        data = read_regular(path, byte_limit())
-        data = npy_as_png(data) if data.startswith(MAGIC) else data
+        data = npy_as_png(read_regular(path, byte_limit()))
         read_header(data)  # refuses what is too large
         return decode_as_rgb(data)
     except ImageRefused as refusal:

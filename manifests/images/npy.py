@@ -82,8 +82,10 @@ def _unread(kind: np.dtype[Any]) -> ImageRefused:
 def npy_as_png(data: bytes) -> bytes:
     """Return the image of a `.npy` file as PNG of its depth, which every decoder reads.
 
-    Raises ImageRefused as `read_npy`.
+    Other images are returned as they are. Raises ImageRefused as `read_npy`.
     """
+    if not data.startswith(MAGIC):
+        return data
     bgr = read_npy(data)[..., ::-1]
     done, png = cv2.imencode(".png", bgr, [cv2.IMWRITE_PNG_COMPRESSION, 0])
     if not done:

@@ -25,12 +25,12 @@ from ..clips import frame_names, is_clip, named_frames, render_clip
 from ..input_images import decode_image
 from ..kernels.arrays import Pixels
 from ..measures.wrong_pairs import MOST_BRIGHTER, MOST_OF_AREA, brighter, brighter_area, brightness
-from ..models import MODEL, LowMaker, draw_many, form_of, has_lamps, parse_draw
+from ..models import MODEL, Draw, LowMaker, draw_many, form_of, has_lamps, parse_draw
 from ..recipes.load import recorded_recipe
 from . import WARM
 from .make_unit import Making, encode_low
 
-_MakeLow = Callable[[Pixels], Pixels]
+_Drawn = tuple[Draw, Callable[[Pixels], Pixels]]
 _AT_ONCE = 16  # pairs whose draws are read together
 _MEND = (
     "its bytes are as they were written, so the machine or the gloam that made it erred; build the"
@@ -81,10 +81,10 @@ def _recheck_unit(how: Making, unit: Unit) -> tuple[list[Problem], tuple[list[st
     problems: list[Problem] = []
     bright: tuple[list[str], list[str]] = [], []
     try:
-        for pair, make in _with_makers(unit.pairs(), how):
+        for pair, known in _with_draws(unit.pairs(), how):
             where = f"{unit.name}: {pair.key}"
             try:
-                problem = _problem_of(pair, make, how, where, bright)
+                problem = _problem_of(pair, known, how, where, bright)
             except ImageRefused as refusal:
                 problem = f"cannot be decoded: {refusal.detail}"
             except (ValueError, TypeError) as error:
@@ -96,46 +96,53 @@ def _recheck_unit(how: Making, unit: Unit) -> tuple[list[Problem], tuple[list[st
     return problems, bright
 
 
-def _with_makers(pairs: Iterator[Sample], how: Making) -> Iterator[tuple[Sample, _MakeLow | None]]:
-    """Yield pairs, each with what makes its low; none of clips, and of what cannot be drawn alone.
+def _with_draws(pairs: Iterator[Sample], how: Making) -> Iterator[tuple[Sample, _Drawn | None]]:
+    """Yield pairs, each with its draw and what makes its low; none of clips, and of damaged draws.
 
     Draws of several pairs are read together, which takes a fifth of the time.
     """
     group: list[Sample] = []
 
-    def made() -> Iterator[tuple[Sample, _MakeLow | None]]:
-        makes: dict[str, _MakeLow] = {}
+    def drawn() -> Iterator[tuple[Sample, _Drawn | None]]:
+        found: dict[int, _Drawn] = {}
         with suppress(Exception):  # each pair tells of it alone
-            stills = [one for one in group if not (how.recipe or is_clip(one.record["members"]))]
-            maker = LowMaker([parse_draw(one.record["draw"]) for one in stills])
-            makes = {one.key: partial(maker.low, i) for i, one in enumerate(stills)}
-        yield from ((one, makes.get(one.key)) for one in group)
+            stills = {
+                place: parse_draw(one.record["draw"])
+                for place, one in enumerate(group)
+                if not (how.recipe or is_clip(one.record["members"]))
+            }
+            maker = LowMaker([*stills.values()])
+            found = {
+                place: (one, partial(maker.low, number))
+                for number, (place, one) in enumerate(stills.items())
+            }
+        yield from ((one, found.get(place)) for place, one in enumerate(group))
         group.clear()
 
     try:
         for pair in pairs:
             group.append(pair)
             if len(group) == _AT_ONCE:
-                yield from made()
+                yield from drawn()
     except SetError:
-        yield from made()
+        yield from drawn()
         raise
-    yield from made()
+    yield from drawn()
 
 
 def _problem_of(
     pair: Sample,
-    make: _MakeLow | None,
+    known: _Drawn | None,
     how: Making,
     where: str,
     bright: tuple[list[str], list[str]],
 ) -> str:
     """Say what is wrong with a pair or a clip, if anything.
 
-    make: makes its low, where that is at hand. bright: get `where` it is, if its low is the
-    brighter one, or is in parts.
+    known: its draw and what makes its low, where they are at hand. bright: get `where` it is, if
+    its low is the brighter one, or is in parts.
     """
-    drawn = parse_draw(pair.record["draw"])
+    drawn, make = known or (parse_draw(pair.record["draw"]), None)
     clip = is_clip(pair.record["members"])
     names = frame_names(pair.members, NORMAL) if clip else [NORMAL]
     normals = [pair.decoded(name, decode_image) for name in names]

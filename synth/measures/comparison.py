@@ -161,18 +161,16 @@ def compare_groups(
     one, two = (other, control) if control is not None else other.halves()
     scenes = np.unique(np.concatenate([real.scenes, other.scenes]))
     enough = len(np.unique(np.concatenate([one.scenes, two.scenes]))) >= FEWEST
-    jobs = [*_jobs(real, other), *(_jobs(one, two, rising=False) if enough else ())]
-    made = list(local_engine(workers).map(_told, jobs))
-    told: dict[bool, dict[str, Told]] = {True: {}, False: {}}
-    for job, one_told in zip(jobs, made, strict=True):
-        told[job.rising][job.bank] = one_told
+    lows, chance = _jobs(real, other), _jobs(one, two, rising=False) if enough else []
+    made = iter([*local_engine(workers).map(_told, [*lows, *chance])])
+    told, by_chance = ({job.bank: next(made) for job in jobs} for jobs in (lows, chance))
     return Realism(
         name,
         real.rows,
         other.rows,
         len(scenes),
-        told[True],
-        told[False],
+        told,
+        by_chance,
         find_tells(real.rows, other.rows),
     )
 

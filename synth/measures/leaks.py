@@ -19,7 +19,7 @@ from ...engines.local import local_engine
 from ...errors import ConfigError, ImageRefused, SourceError
 from ...manifests.clips.listing import locates_clip
 from ...manifests.images.decode import decode_as_rgb
-from ...manifests.images.npy import MAGIC, npy_as_png
+from ...manifests.images.npy import npy_as_png
 from ...manifests.images.opening import byte_limit
 from ...manifests.real.real import real_named
 from ...manifests.selection.bounds import KEPT
@@ -163,8 +163,7 @@ class _Picture(NamedTuple):
     def read(self) -> tuple[bytes]:
         """Return its file's bytes; those of an array of NumPy's as PNG."""
         try:
-            data = self.data or read_regular(as_path(self.path), byte_limit())
-            return (npy_as_png(data) if data.startswith(MAGIC) else data,)
+            return (npy_as_png(self.data or read_regular(as_path(self.path), byte_limit())),)
         except OSError as error:
             raise SourceError.at(self.path, error.strerror or str(error)) from error
         except ImageRefused as refusal:

@@ -17,8 +17,7 @@ from time import monotonic
 from typing import Any, Protocol, TypeVar
 
 from ...engines.engine import Counted, Engine, ignore_progress
-from ...engines.local import LocalEngine
-from ...engines.local import count as count_one
+from ...engines.local import LocalEngine, count
 from ...errors import SourceError
 from ...manifests.images.decode import read_rgb
 from ...manifests.sources.folders import image_pairs
@@ -91,15 +90,15 @@ def each_pair(
     pairs: Iterable[P],
     engine: Engine,
     at: Counted = ignore_progress,
-    count: int | None = None,
+    total: int | None = None,
 ) -> list[R | str]:
     """Run a job on each pair and its pictures; of what cannot be read, return the reason.
 
     job: a function of a module, of a pair and what its `read` returns. at: called with the number
-    of pairs so far. count: of pairs that are no sequence. Few are measured in this process, as
-    others are no sooner there.
+    of pairs so far. total: number of pairs that are no sequence. Few are measured in this process,
+    as others are no sooner there.
     """
-    many = len(pairs) if isinstance(pairs, Sequence) else count or 1 << 30
+    many = len(pairs) if isinstance(pairs, Sequence) else total or 1 << 30
     workers = getattr(engine, "workers", _GROUP)
     step = max(1, min(_GROUP, many // (4 * workers or 1)))
     left = iter(pairs)
@@ -131,5 +130,5 @@ def _measured(
             made.append(str(error))
         else:
             made.append(job(pair, *pictures))
-        count_one()
+        count()
     return made

@@ -20,7 +20,7 @@ import numpy as np
 from ...errors import ImageRefused, SourceError
 from ...manifests.images.decode import decode_small
 from ...manifests.images.header import read_header
-from ...manifests.images.npy import MAGIC, npy_as_png
+from ...manifests.images.npy import npy_as_png
 from ...manifests.images.opening import byte_limit
 from ...manifests.selection.duplicates import correlate, thumbnail
 from ...manifests.selection.measures import SIDE
@@ -55,8 +55,8 @@ def mean_level(picture: Path | str | bytes) -> float:
 
     Raises ImageRefused when it cannot be decoded, OSError when its file cannot be read.
     """
-    data = picture if isinstance(picture, bytes) else read_regular(picture, byte_limit())
-    data = npy_as_png(data) if data.startswith(MAGIC) else data
+    held = picture if isinstance(picture, bytes) else read_regular(picture, byte_limit())
+    data = npy_as_png(held)
     return float(np.mean(cv2.mean(decode_small(data, read_header(data), SIDE))[:3]))
 
 
