@@ -495,7 +495,8 @@ def _fill_noise_curves(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray
         return plain
     own = np.flatnonzero(nodes.counts * draws["noisy"])
     parts = [_numbers(name, columns, own) for name in names]
-    draws["form"][own] = 1 + np.any(parts[3:], axis=(0, 2))
+    bent, swung = (np.any(some, axis=(0, 2)) for some in (parts[3:6], parts[6:]))
+    draws["form"][own] = np.where(swung, 3, 1 + bent)
     kinds, numbers = distinct(np.hstack([draws["toe_slope"][own, None], nodes.table[own], *parts]))
     draws["curve"][own] = 1 + numbers
     places = (np.arange(FACTORS) / (FACTORS - 1)) ** 2

@@ -81,7 +81,7 @@ class ChannelNoise(NamedTuple):
     gaussian: npt.NDArray[np.float32]  # (10) of `sensor.Noise`
     curves: npt.NDArray[np.float32]  # (C, 9, FACTORS), by light, of all draws; see `light_form`
     curve: np.uint32  # the draw's own
-    form: np.int32  # 0: it has none; 1: a factor on noise; 2: skewness and kurtosis, too
+    form: np.int32  # 0: it has none; 1: a factor on noise; 2: skewness, too; 3: kurtosis, too
 
 
 @scalar
@@ -124,6 +124,7 @@ def light_form(light, channel, form, noise):
         factor = factor_at(light, noise.curves[noise.curve, channel])
     if form > 1:
         bend = factor_at(light, noise.curves[noise.curve, 3 + channel])
+    if form > 2:
         swing = (wide * wide - f32(1)) * factor_at(light, noise.curves[noise.curve, 6 + channel])
         swing = min(swing, _MOST_SWING)
         wide, narrow = np.sqrt(f32(1) + swing), np.sqrt(f32(1) - swing)
@@ -393,11 +394,13 @@ def develop_noisily(raw, colour, noise, place, normals, cells):
     if noise.grainy > 1:
         _develop(rows, cells, colour, noise, place, _patchy_of, noise.form)
     elif noise.grainy and noise.form > 1:
-        _develop(rows, cells, colour, noise, place, _grainy_of, 2)
+        _develop(rows, cells, colour, noise, place, _grainy_of, noise.form)
     elif noise.grainy and noise.form > 0:
         _develop(rows, cells, colour, noise, place, _grainy_of, 1)
     elif noise.grainy:
         _develop(rows, cells, colour, noise, place, _grainy_of, 0)
+    elif noise.form > 2:
+        _develop(rows, cells, colour, noise, place, _plain_of, 3)
     elif noise.form > 1:
         _develop(rows, cells, colour, noise, place, _plain_of, 2)
     elif noise.form > 0:
