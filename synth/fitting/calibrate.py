@@ -49,6 +49,7 @@ _TAIL_STEP, _MOST_TAIL = 0.3, 0.6  # logs: of the share and the mean
 TAIL_STEPS = np.tile([_TAIL_STEP, 0.0], (3, 1)), np.tile([0.0, _TAIL_STEP], (3, 1))
 """Steps (3, 2) for `tail_slopes`: of the share, and of the mean."""
 _TAIL_RIDGE = np.diag([0.3, 0.03])
+_OWN_TAIL_RIDGE, _OWN_NOISE_RIDGE = 2.0, 0.5  # of one pair's own
 _SHARES, _MEANS = (0.004, 0.3), (0.05, 6.0)
 _GAP = 0.08  # of log deviation: settings differ by more; pictures of one by .03
 _WIDEST = 0.5
@@ -236,11 +237,11 @@ def adjust_noise(
             moved[here, read] *= np.exp(eased[here] * step[0] / 2)
             moved[here, shot] *= np.exp(eased[here] * step[1])
             left[here] -= design @ step / 2
-        if own:
-            apart = _mean(ratio)
-            apart = _OWN * eased * np.nan_to_num(apart - _by_group(apart, groups))
-            moved[:, read] *= np.exp(apart)
-            moved[:, shot] *= np.exp(2 * apart)
+            if own and known.any():
+                apart = ratio[here] - np.nanmedian(np.where(counts > 0, ratio[here], 0.0), axis=0)
+                of_pairs = _OWN * eased[here] * _own_steps(2 * apart, design)
+                moved[here, read] *= np.exp(of_pairs[0] / 2)
+                moved[here, shot] *= np.exp(of_pairs[1])
         step = np.clip(_by_light(left, light), -0.5, 0.5)
         curve[i] = np.clip(curve[i] + step, -_MOST_CURVE, _MOST_CURVE)
         square = _signed(real[f"rows_{channel[0]}"]), _signed(made[f"rows_{channel[0]}"])
@@ -261,6 +262,19 @@ def adjust_noise(
         away = _away(found - now, groups, _OWN)
         moved[:, place] = np.tanh(_fisher(values[:, place]) + away)
     return clip_to_bounds(moved), replace(shared, curve=curve)
+
+
+def _own_steps(apart: FloatArray, design: FloatArray) -> FloatArray:
+    """Return by how much the logs of pairs' read and shot noise are moved (2, N).
+
+    apart: float array (N, L), of log variance by level. design: float array (L, 2), the shares of
+    read and shot noise in it.
+    """
+    known = np.isfinite(apart)[:, :, None]
+    some = np.where(known, design, 0)
+    square = some.swapaxes(1, 2) @ some + _OWN_NOISE_RIDGE * np.eye(2)
+    aim = (some * np.nan_to_num(apart)[:, :, None]).sum(axis=1)
+    return np.linalg.solve(square, aim[:, :, None])[:, :, 0].T
 
 
 def adjust_form(
@@ -353,14 +367,30 @@ def with_tail(values: FloatArray, shared: Shared, step: FloatArray) -> tuple[Flo
 
     step: float array (3, 2), by how much the logs of a channel's share and mean are moved.
     """
-    moved, share = values.copy(), shared.share.copy()
-    for i, channel in enumerate(CHANNELS):
-        read, tail = (column_indices(f"noise.{part}.{channel}")[0] for part in ("read", "tail"))
-        was = width(values[:, tail], share[i])
-        share[i] = np.clip(share[i] * np.exp(step[i, 0]), *_SHARES)
-        moved[:, tail] = np.clip(values[:, tail] * np.exp(step[i, 1]), *_MEANS)
-        moved[:, read] *= np.sqrt(was / width(moved[:, tail], share[i]))
-    return moved, replace(shared, share=share)
+    share = np.clip(shared.share * np.exp(step[:, 0]), *_SHARES)
+    return _moved_tails(values, shared.share, share, step[:, 1]), replace(shared, share=share)
+
+
+def own_tails(
+    values: FloatArray, real: PairMeasures, made: PairMeasures, shared: Shared, slopes: FloatArray
+) -> FloatArray:
+    """Return values (N, C) with each pair's tail moved by what it differs from the others."""
+    away, of_mean = _of_tail(real) - _of_tail(made), slopes[:, :, 1]
+    apart = np.nan_to_num(away - _medians(away))
+    step = (apart * of_mean).sum(axis=2) / ((of_mean**2).sum(axis=1) + _OWN_TAIL_RIDGE)
+    step = np.clip(step, -_MOST_TAIL, _MOST_TAIL)
+    return _moved_tails(values, shared.share, shared.share, step)
+
+
+def _moved_tails(
+    values: FloatArray, was: FloatArray, share: FloatArray, step: FloatArray
+) -> FloatArray:
+    """Return values whose tails' means have logs moved by a step, and read noise as strong."""
+    reads, tails = column_indices("noise.read"), column_indices("noise.tail")
+    moved = values.copy()
+    moved[:, tails] = np.clip(values[:, tails] * np.exp(step), *_MEANS)
+    moved[:, reads] *= np.sqrt(width(values[:, tails], was) / width(moved[:, tails], share))
+    return moved
 
 
 def tail_slopes(base: PairMeasures, of_share: PairMeasures, of_mean: PairMeasures) -> FloatArray:

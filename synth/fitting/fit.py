@@ -31,6 +31,7 @@ from .calibrate import (
     curve_of,
     initial_values,
     loudness,
+    own_tails,
     settings,
     tail_slopes,
     tail_step,
@@ -206,6 +207,7 @@ def fit(
         values, shared = adjust_noise(values, real, made, shared, groups, own=number > 0)
         if number >= _FORM:  # what the tail has left
             shared = adjust_form(values, real, made, shared)
+            values = own_tails(values, real, made, shared, slopes)
         elif number >= _TAIL:
             values, shared = with_tail(values, shared, tail_step(real, made, slopes))
     residuals = paired_residuals(real.rows, passed(shared, values, rounds).rows)

@@ -17,7 +17,14 @@ import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import SourceError
 from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.fitting.calibrate import adjust_noise, settings, tone_in, with_tone
+from gloam.synth.fitting.calibrate import (
+    adjust_noise,
+    own_tails,
+    settings,
+    tone_in,
+    width,
+    with_tone,
+)
 from gloam.synth.fitting.columns import (
     CHANNELS,
     COLUMNS,
@@ -190,6 +197,23 @@ def test_one_pair_is_enough_and_lows_alone_are(folders, tmp_path, count):
     drawn = draw(found.recipe(), 0, "a")
     assert bool(drawn.tone.curve.red) == (count == 1)
     assert drawn.exposure.ev > 1
+
+
+def test_a_pair_whose_noise_has_a_longer_tail_gets_one_of_its_own():
+    made = PairMeasures([dict.fromkeys(NOISE_LABELS, 1.0) for _ in range(6)], np.zeros((6, 3, 8)))
+    rows = [dict(row) for row in made.rows]
+    rows[2] |= {name: 3.0 for name in rows[2] if name.startswith("kurtosis_b")}
+    real, shared = PairMeasures(rows, made.tone), Shared(0.035)
+    before = np.tile(values(**{"noise.tail": 1.0}), (6, 1))
+    after = own_tails(before, real, made, shared, np.ones((3, 13, 2)))
+    moved = after != before
+    blue = [column_indices(f"noise.{part}.blue")[0] for part in ("read", "tail")]
+    assert np.argwhere(moved).tolist() == [[2, place] for place in sorted(blue)]
+    assert after[2, blue[1]] > 1
+    black = [
+        row[blue[0]] ** 2 * width(row[blue[1]], shared.share[2]) for row in (before[2], after[2])
+    ]
+    assert black[0] == pytest.approx(black[1])
 
 
 @pytest.mark.parametrize("louder", [1, 8])
