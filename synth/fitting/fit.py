@@ -15,12 +15,19 @@ from ...errors import ConfigError, SourceError
 from ...progress import Progress, Silent
 from ..kernels.arrays import FloatArray
 from ..measures.columns import BANKS
-from ..measures.comparison import CHANCE, TELLS, Group, Realism, compare_groups
+from ..measures.comparison import (
+    CHANCE,
+    FEWEST,
+    TELLS,
+    Group,
+    Realism,
+    compare_groups,
+    require_classifier,
+)
 from ..measures.contact_sheet import sheet, tiles_of
 from ..measures.pair_files import PairFiles
 from ..measures.realism import compare_with_recipe
-from ..measures.residuals import Residual, paired_residuals, residual_lines
-from ..measures.two_sample import FEWEST, require_classifier
+from ..measures.tells import Residual, paired_residuals, residual_lines
 from ..models import draw, render
 from ..recipes.load import Recipe, recipe_of
 from .calibrate import (

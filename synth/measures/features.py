@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ...engines.engine import Counted
 from ...engines.local import local_engine
@@ -186,6 +184,9 @@ def assign_scenes(
 
     names: those of each group's pictures; equal ones mean one photograph, in all groups.
     """
+    from scipy.sparse import coo_array  # as late as any command needs it
+    from scipy.sparse.csgraph import connected_components
+
     hashes = np.array([one.hash for group in groups for one in group], np.uint64)
     count = len(hashes)
     repeats = near_duplicates(hashes, np.ones(count, np.bool_), _ALIKE)

@@ -13,12 +13,11 @@ from ...progress import Progress, Silent
 from ...storage.untrusted import whole
 from ..kernels.arrays import IntArray
 from ..recipes.load import Recipe, load_recipe
-from .comparison import Group, Realism, compare_groups
+from .comparison import Group, Realism, compare_groups, require_classifier
 from .features import MeasuredLow, assign_scenes, easiest, measure_lows
 from .pair_files import PairFiles, pairs_of_folders
 from .protocols import PROTOCOLS, protocol_figures
-from .residuals import paired_residuals
-from .two_sample import require_classifier
+from .tells import paired_residuals
 from .wrong_pairs import refuse_swapped, refuse_swapped_lists
 
 _EQUAL = 0.25  # EV between lows and normals that are as bright
