@@ -1,4 +1,4 @@
-"""`gloam fit`: a recipe from real lows."""
+"""`gloam fit`, a recipe from real lows, and `brackets`, real pairs from exposure brackets."""
 
 from __future__ import annotations
 
@@ -9,8 +9,19 @@ from typing import Any
 import click
 
 from ..storage.atomic import write_bytes
+from ..synth.brackets.brackets import brackets as make_pairs
 from ..synth.fitting.fit import fit as fit_recipe
-from .common import brighter_lows_option, options_of, output_option, paths, write_png
+from .common import (
+    FOLDER,
+    brighter_lows_option,
+    count_of,
+    json_option,
+    option_of,
+    options_of,
+    output_option,
+    paths,
+    write_png,
+)
 from .workers import working
 
 
@@ -44,3 +55,31 @@ def fit(lows: Path, normals: Path | None, *, out: Path, **options: Any) -> str:
         write_png(out.with_suffix(".png"), found.sheet)
     look = f"{out}: look at it with gloam preview --recipe {quote(str(out))}"
     return "\n".join([*found.lines(), look])
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=FOLDER)
+@option_of(make_pairs, "out", "Write to this new folder.", metavar="PAIRS", required=True)
+@options_of(
+    make_pairs,
+    normal="Fuse the frames to the normal, or take the one whose mean level is nearest .45.",
+    lows="Dark frames of each bracket that become lows.",
+)
+@json_option
+@working(engine=False)
+def brackets(folder: Path, *, out: Path, **options: Any) -> tuple[Any, list[str]]:
+    """Make real pairs of the exposure brackets in DIR, for fit, mix and judge.
+
+    Take them from a tripod, with your camera's bracketing: three frames and more, from dark to
+    bright. Frames are grouped by likeness, time and exposure, and aligned; those in which something
+    moved are left out. PAIRS gets low/, normal/, brackets.csv (what became of each frame) and
+    brackets.png, a sheet to look at.
+    """
+    found = make_pairs(folder, out, **options)
+    write_png(out / "brackets.png", found.sheet())
+    number = len({one.bracket for one in found.uses if one.role != "left out"})
+    return found, [
+        f"{count_of(len(found.pairs), 'pair')} of {count_of(number, 'bracket')} in {out}",
+        *(f"left out: {count_of(n, 'frame')}: {why}" for why, n in found.left_out().items()),
+        f"what became of each frame: {out / 'brackets.csv'}; look at {out / 'brackets.png'}",
+    ]

@@ -45,6 +45,12 @@ _COMMANDS = {
     "cameras": "List the calibrated cameras and their ISOs.",
     "doctor": "Check this machine: versions, GPU, DALI, decoders, and known lows.",
 }
+_FILES = {
+    **{"regenerate": "build", "export": "publish", "rebuild": "publish", "stage": "verify"},
+    **{"report": "stats", "leaks": "realism", "studio": "preview", "brackets": "fit"},
+    **{"calibrate": "cameras", "recipes": "lists", "sets": "lists", "doctor": "bench"},
+}
+"""Files of the commands that lie in another one's."""
 _MAKING_LOWS = {"build", "regenerate", "rebuild"}
 _NO_IMAGES = {"sets", "stage", "export-triton", "recipes", "fit", "calibrate", "cameras", "doctor"}
 
@@ -94,7 +100,7 @@ class _Lazy(click.Group):
         written = name.replace("-", "_")
         gc.disable()  # all that is imported stays; looking through it takes a tenth of the time
         try:
-            module = importlib.import_module(f".{written}", __package__)
+            module = importlib.import_module(f".{_FILES.get(name, written)}", __package__)
         finally:
             gc.enable()
         command: click.Command = getattr(module, written)

@@ -1,4 +1,4 @@
-"""`gloam stats`: exposure, field and noise statistics beside those of real sets."""
+"""`gloam stats`, statistics beside those of real sets, and `report`, a set as one page."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Any
 
 import click
 
+from ..errors import ConfigError
 from ..storage.atomic import write_bytes
+from ..synth.measures.checks import Check
 from ..synth.measures.pair_statistics import reference_statistics
+from ..synth.measures.report import report as write_report
 from ..synth.measures.set_statistics import read_reference, reference_yaml
 from ..synth.measures.set_statistics import stats as measure
 from .common import EXISTING, brighter_lows_option, json_option, options_of, output_option, paths
@@ -53,3 +56,49 @@ def stats(
         write_bytes(save_reference, reference_yaml(measured, save_reference.stem))
     lines = measured.lines(references, full=full)
     return {**measured.as_json(), "reference": references}, lines
+
+
+@click.command()
+@paths(first="SET|LOW_DIR|MIX.yaml", second="[SET|NORMAL_DIR]")
+@options_of(
+    write_report,
+    normals="For sets of lows only: the set that holds their normals.",
+    pairs="Largest number of pairs to measure of each, evenly spread.",
+)
+@brighter_lows_option
+@click.option(
+    "--beside",
+    multiple=True,
+    type=EXISTING,
+    metavar="FILE|FOLDER",
+    help="Compare with this reference, which gloam stats --save-reference wrote; or tell the lows"
+    " from those of this folder of real lows, or of low/ and normal/. May be repeated.",
+)
+@output_option("--out", default="report.html", help="Write the page to this file.")
+@working()
+def report(first: Path, second: Path | None, out: Path, **options: Any) -> str:
+    """Write a page about a set: facts, checks, statistics, pictures.
+
+    The page is one HTML file that loads nothing else. Give one set, two sets to compare, or two
+    folders of images with equal names. For a mixture (a YAML file) the page measures pairs as
+    training gets them, with medians of each component.
+    """
+    if first.suffix in (".yaml", ".yml"):
+        checks = _of_mixture(first, second, out, options)
+    else:
+        checks = write_report(first, second, out=out, **options)
+    failed = [f"{check.name}: {check.found}" for check in checks if not check.passed]
+    said = "all passed" if not failed else f"{len(failed)} to look at"
+    size = out.stat().st_size / 1e6
+    return "\n".join([*failed, f"{out}: {size:.1f} MB; {len(checks)} checks, {said}"])
+
+
+def _of_mixture(path: Path, second: Path | None, out: Path, options: dict[str, Any]) -> list[Check]:
+    if second is not None or options.pop("normals") is not None:
+        raise ConfigError(f"{path}: a mixture is reported on alone; leave out what else is given")
+    try:
+        from ..loaders.mixture_report import report_mixture
+    except ImportError as error:
+        what = f"gloam report of a mixture needs PyTorch: {error}; pip install 'gloam[torch]'"
+        raise ConfigError(what) from error
+    return report_mixture(path, out=out, **options)

@@ -1,4 +1,5 @@
-"""What gives lows away, in words: statistics that tell many of them alone, and paired residuals.
+"""Signs that give lows away, in words: telling statistics, and residuals of pairs.
+
 
 Residuals are what real lows have less what is made of the same normals, with their errors. The two
 lows of a pair have one scene, so that some twenty pairs show what a classifier learns from
