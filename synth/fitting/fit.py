@@ -43,15 +43,17 @@ from .calibrate import (
     tail_step,
     with_tail,
 )
-from .columns import Shared, column_indices, recipe_of_columns
+from .field import light_of_pairs
 from .fitted_recipe import (
+    Shared,
     brightness,
     broad_recipe,
     by_brightness,
+    column_indices,
     distribution_values,
+    recipe_of_columns,
     table_values,
 )
-from .light import light_of_pairs
 from .pairs import Pair, PairMeasures, measure_pairs, read_pairs
 
 _ROUNDS, _JPEG_ROUNDS = 6, 8

@@ -25,6 +25,7 @@ from ..kernels.degradations.jpeg import COSINES, quantisers
 from ..kernels.degradations.jpeg import SIDE as BLOCK
 from ..measures.columns import all_statistics, middle
 from ..measures.pair_files import each_pair
+from ..measures.pair_statistics import flattest
 from ..measures.wrong_pairs import (
     BRIGHTER,
     WAY_OUT,
@@ -36,8 +37,7 @@ from ..measures.wrong_pairs import (
 )
 from ..models import draw, render
 from ..recipes.load import Recipe
-from .columns import Shared, recipe_of_columns
-from .tone import tone_levels
+from .fitted_recipe import Shared, recipe_of_columns
 
 MOST = 200
 """Pairs that are read."""
@@ -50,6 +50,10 @@ _MOST_GAIN = 4096.0
 _BLUR = 2.0
 _NEAR = (-6, -5, -4, -3, 3, 4, 5, 6)  # of a quality: others that are compared with it
 _ITS_OWN = 0.8  # of their error: what was never a JPEG is at .98 to 1, one of quality 95 at .6
+_BINS = (0, 3), (12, 20), (27, 38), (56, 72), (116, 140), (180, 204), (230, 242), (252, 256)
+"""Levels of the normal, smoothed, that count as those of `CURVE_LEVELS`."""
+_SMOOTHEST = 0.6  # of the pixels
+_ENOUGH = 60  # pixels
 _BLOCKS = 1500  # that are looked at
 
 
@@ -172,6 +176,23 @@ def as_normal(low: Pixels) -> Pixels:
         mean = float((np.minimum(light * gain, 1) @ LUMINANCE).mean())
         gain = min(_MOST_GAIN, gain * _GREY / max(mean, 1e-5))
     return np.rint(255 * linear_to_srgb(np.minimum(light * gain, 1))).astype(np.uint8)
+
+
+def tone_levels(low: Pixels, normal: Pixels) -> FloatArray:
+    """Return the levels (3, 8) that a low has, in the median, at `CURVE_LEVELS` of its normal.
+
+    low, normal: uint8 arrays (H, W, 3). NaN where a normal shows too little of a level.
+    """
+    smooth = flattest(normal, _SMOOTHEST)
+    dark = cv2.blur(low.astype(np.float32), (3, 3))[smooth]
+    lit = cv2.GaussianBlur(normal.astype(np.float32), (0, 0), _BLUR)[smooth]
+    found = np.full((3, len(_BINS)), np.nan)
+    for i in range(3):
+        for number, (least, most) in enumerate(_BINS):
+            here = dark[(lit[:, i] >= least) & (lit[:, i] <= most), i]
+            if len(here) >= _ENOUGH:
+                found[i, number] = np.median(here)
+    return found
 
 
 def quality_of_pixels(low: Pixels) -> int:

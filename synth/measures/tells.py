@@ -1,6 +1,5 @@
 """Signs that give lows away, in words: telling statistics, and residuals of pairs.
 
-
 Residuals are what real lows have less what is made of the same normals, with their errors. The two
 lows of a pair have one scene, so that some twenty pairs show what a classifier learns from
 hundreds: noise and tone by level and channel, and how neighbours agree.
