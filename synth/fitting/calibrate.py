@@ -15,8 +15,7 @@ import numpy as np
 
 from ..kernels.arrays import FloatArray, IntArray
 from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, linear_to_srgb, srgb_to_linear, toe_of
-from ..measures.noise_statistics import LEVELS
-from ..measures.tone_statistics import TONES
+from ..measures.noise_and_tone import LEVELS, TONES
 from .fitted_recipe import CHANNELS, NEUTRAL, NODES, Shared, clip_to_bounds, column_indices, width
 from .pairs import PairMeasures
 

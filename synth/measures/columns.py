@@ -18,9 +18,14 @@ from typing import Any
 import numpy as np
 
 from ..kernels.arrays import FloatArray, Pixels
-from .noise_statistics import NOISE_LABELS, noise_statistics, smooth_places
+from .noise_and_tone import (
+    NOISE_LABELS,
+    TONE_LABELS,
+    noise_statistics,
+    smooth_places,
+    tone_statistics,
+)
 from .pair_statistics import LABELS, flattest, low_statistics, noise, pair_statistics, texture
-from .tone_statistics import TONE_LABELS, tone_statistics
 
 Statistic = Callable[[Pixels, Pixels | None], float]
 Rows = Sequence[dict[str, float]]

@@ -22,7 +22,7 @@ from ...manifests.selection.duplicates import near_duplicates
 from ...manifests.selection.measures import measure_pixels
 from ..kernels.arrays import FloatArray, IntArray, Mask, Pixels
 from .columns import all_statistics, middle
-from .noise_statistics import LEVELS, smooth_places
+from .noise_and_tone import LEVELS, smooth_places
 from .pair_files import PairFiles, each_pair
 
 Features = npt.NDArray[np.float32]

@@ -15,8 +15,7 @@ import numpy as np
 
 from ..kernels.arrays import FloatArray
 from .columns import ADDED, ALL_LABELS, BANKS, Rows, columns
-from .noise_statistics import CHANNELS, LEVELS
-from .tone_statistics import TONES
+from .noise_and_tone import CHANNELS, LEVELS, TONES
 
 _SURE = 2.6  # Kuiper's statistic, scaled: chance gives as much once in some 20,000 statistics
 _MOST = 12

@@ -42,7 +42,7 @@ from gloam.synth.fitting.fitted_recipe import (
 )
 from gloam.synth.fitting.pairs import PairMeasures, read_pairs, tone_levels
 from gloam.synth.kernels.curves import LEVEL_LIGHT
-from gloam.synth.measures.noise_statistics import NOISE_LABELS
+from gloam.synth.measures.noise_and_tone import NOISE_LABELS
 from gloam.synth.models import draw, render
 from gloam.synth.recipes import load
 
