@@ -90,8 +90,8 @@ class Fit:
     values: dict[str, Any]
     settings: tuple[int, ...]
     paired: bool
-    told: Realism | None
-    notes: tuple[str, ...]
+    told: Realism | None = None
+    notes: tuple[str, ...] = ()
     residuals: tuple[Residual, ...] = ()
     sheet: Image.Image | None = None
 
@@ -227,11 +227,13 @@ def fit(
     else:
         recipe = table_values(free, shared, slope)
     about = f"Fitted to {len(pairs)} real {_what(paired, len(pairs))}."
-    counts = tuple(np.bincount(groups).tolist())
     found = Fit(
-        {"about": about, "model": "camera", **recipe}, counts, paired, None, (), tuple(residuals)
+        {"about": about, "model": "camera", **recipe},
+        tuple(np.bincount(groups).tolist()),
+        paired,
+        residuals=tuple(residuals),
+        sheet=_sheet(pairs, values, shared),
     )
-    found = replace(found, sheet=_sheet(pairs, values, shared))
     if light is not None:
         notes.append(
             "light differs within the pairs: what was taken out of it is by lightness and place"
@@ -252,10 +254,8 @@ def fit(
             notes.append(str(error))
         else:
             begin = done
-            found = replace(
-                found,
-                told=_told(pairs, real, found.recipe(), workers, lambda n: shown.at(begin + n)),
-            )
+            told = _told(pairs, real, found.recipe(), workers, lambda n: shown.at(begin + n))
+            found = replace(found, told=told)
     return replace(found, notes=tuple(notes))
 
 

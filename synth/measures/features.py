@@ -212,10 +212,12 @@ def easiest(
     samples: tuple[Sequence[PairFiles], Sequence[PairFiles]],
     found: tuple[Sequence[MeasuredLow], Sequence[MeasuredLow]],
     scenes: tuple[IntArray, IntArray],
+    same: Sequence[tuple[int, int]],
 ) -> list[Patch]:
     """Return the patches of real lows, then of others, that are told the surest; one of a scene.
 
-    Those of lows of the same normals are of the same places, in the same order.
+    same: numbers of a real low and another of one normal. If there are such of equal sizes, patches
+      are of the same places, in the same order.
     """
     every = [one for group in found for one in group]
     counts = [len(one.patches) for one in every]
@@ -225,8 +227,10 @@ def easiest(
     score = _scores(features, labels, of_scene)
     image = np.repeat(np.arange(len(every)), counts)
     first = np.cumsum([0, *counts])  # patch of each image
-    same = _same_places(samples, found)
-    if same:  # a place is told the surest where the two are furthest apart
+    same = [(i, len(found[0]) + k) for i, k in same]
+    if same := [
+        (one, other) for one, other in same if counts[one] == counts[other]
+    ]:  # a place is told the surest where the two are furthest apart
         one, other = (
             np.concatenate([first[i] + np.arange(counts[i]) for i in numbers])
             for numbers in zip(*same, strict=True)
@@ -254,20 +258,6 @@ def easiest(
             if len(shown) == _SHOWN:
                 break
     return [*made[0], *made[1]]
-
-
-def _same_places(
-    samples: tuple[Sequence[PairFiles], Sequence[PairFiles]],
-    found: tuple[Sequence[MeasuredLow], Sequence[MeasuredLow]],
-) -> list[tuple[int, int]]:
-    """Return the numbers of real lows, and of the others of the same normals and sizes, if any."""
-    every = [len(one.patches) for group in found for one in group]
-    others = {one.normal: i for i, one in enumerate(samples[1], len(samples[0])) if one.normal}
-    return [
-        (i, others[one.normal])
-        for i, one in enumerate(samples[0])
-        if one.normal in others and every[i] == every[others[one.normal]]
-    ]
 
 
 def _scores(features: FloatArray, labels: IntArray, scenes: IntArray) -> FloatArray:

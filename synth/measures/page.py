@@ -82,14 +82,15 @@ def page(
     """
     references = reference_statistics() if references is None else references
     title = " and ".join(subject.name for subject in subjects)
+    whose = [f" of {subject.name}" if len(subjects) > 1 else "" for subject in subjects]
     sections = [
         *(_head(subject, i, len(subjects) > 1) for i, subject in enumerate(subjects)),
-        *(_checks(subject, len(subjects) > 1) for subject in subjects),
+        *map(_checks, subjects, whose),
         _statistics(subjects, references),
         *(_realism(one) for one in compared),
         _drawn(subjects),
-        *(_counts(subject, len(subjects) > 1) for subject in subjects),
-        *(_pairs(subject, len(subjects) > 1) for subject in subjects),
+        *map(_counts, subjects, whose),
+        *map(_pairs, subjects, whose),
         *(_again(subject) for subject in subjects if subject.recipe),
     ]
     return document(title, "".join(sections), wipe=True)
@@ -125,17 +126,13 @@ def _head(subject: Subject, number: int, several: bool) -> str:
     )
 
 
-def _of(subject: Subject, several: bool) -> str:
-    return f" of {subject.name}" if several else ""
-
-
-def _checks(subject: Subject, several: bool) -> str:
+def _checks(subject: Subject, whose: str) -> str:
     rows = "".join(
         f"<tr><td>{_PASSED[check.passed]}</td><td>{escape(check.name)}</td>"
         f"<td>{escape(check.found)}</td><td>{escape(check.bound)}</td></tr>"
         for check in subject.checks
     )
-    return section("Checks" + _of(subject, several), table(("", "what", "found", "bound"), rows))
+    return section(f"Checks{whose}", table(("", "what", "found", "bound"), rows))
 
 
 def _folded(title: str, content: str) -> str:
@@ -232,7 +229,7 @@ def _drawn(subjects: Sequence[Subject]) -> str:
     )
 
 
-def _counts(subject: Subject, several: bool) -> str:
+def _counts(subject: Subject, whose: str) -> str:
     if not subject.counts:
         return ""
     splits = sorted({split for counts in subject.counts.values() for split in counts})
@@ -248,15 +245,15 @@ def _counts(subject: Subject, several: bool) -> str:
         refused = table(("reason", "photographs", "such as"), refused)
         refused = f"<h3>Photographs that were refused</h3>{refused}"
     return section(
-        "Sources" + _of(subject, several),
+        f"Sources{whose}",
         table(("source", *splits), rows, len(splits))
         + (refused or "<p>No photograph was refused.</p>"),
     )
 
 
-def _pairs(subject: Subject, several: bool) -> str:
+def _pairs(subject: Subject, whose: str) -> str:
     return section(
-        "Pairs" + _of(subject, several),
+        f"Pairs{whose}",
         "<p>Typical ones, then the extreme ones of those measured. One row each: low and normal,"
         " the low brightened to middle grey, and its middle at 1:1.</p>"
         f'<div class="pairs">{"".join(map(_pair, subject.shown))}</div>',

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from importlib import resources
 from itertools import chain, pairwise
-from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ...manifests.config import load_yaml
+from ...manifests.config import load_shipped
 from ..kernels.arrays import FloatArray, FloatImage, Mask, Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE
 
@@ -269,8 +267,7 @@ def percentile_text(values: Any) -> str:
 @lru_cache(maxsize=1)
 def reference_statistics() -> dict[str, dict[str, Any]]:
     """Return columns to compare with, by the real set's name: percentiles of each statistic."""
-    with resources.as_file(resources.files(__package__) / "reference_statistics.yaml") as path:
-        return dict(load_yaml(Path(path)))
+    return load_shipped(__package__, "reference_statistics.yaml")
 
 
 _MOVED = 2  # levels by which a normal's pixel may differ between frames and count as still

@@ -151,14 +151,15 @@ def realism(
         names[0] = [f"{lows}/{key}" for key in names[0]]
     scenes = assign_scenes(parts, names)
     first, second, third = (_group(*one) for one in zip(parts, scenes, strict=True))
+    mine = {one.normal: i for i, one in enumerate(groups[1]) if one.normal}
+    same = [(i, mine[one.normal]) for i, one in enumerate(groups[0]) if one.normal in mine]
+    pairs_of = (groups[0], groups[1]), (parts[0], parts[1]), (scenes[0], scenes[1])
     made = replace(
         compare_groups(name, first, second, third if control else None, workers),
-        patches=easiest((groups[0], groups[1]), (parts[0], parts[1]), (scenes[0], scenes[1])),
+        patches=easiest(*pairs_of, same),
         damaged=list(damaged),
     )
-    mine = {one.normal: i for i, one in enumerate(groups[1])}
-    same = [(i, mine[one.normal]) for i, one in enumerate(groups[0]) if one.normal in mine]
-    if normals is None or not same:
+    if not same:
         return made
     rows = [parts[0][i].row for i, _ in same], [parts[1][i].row for _, i in same]
     exposures = np.nan_to_num([row["exposure_ev"] for row in rows[0]], nan=1.0)  # of black lows

@@ -21,6 +21,7 @@ from ...errors import ConfigError, ImageRefused, SetError, SourceError
 from ...manifests.config import load_yaml
 from ...manifests.sets.pair_set import PairSet, is_set, open_set
 from ...manifests.sets.units import Unit, each_unit
+from ...manifests.sources.folders import evenly
 from ...progress import Progress, Silent
 from ...storage.stores import as_path
 from ...storage.untrusted import whole
@@ -249,10 +250,10 @@ def measure_set(
     engine = engine or LocalEngine()
     pairs.check_pass(engine)
     units = [unit for unit in pairs.units() if unit.count]
-    if most_units is not None and len(units) > most_units:
-        units = [units[i] for i in np.linspace(0, len(units) - 1, most_units).astype(int)]
+    if most_units is not None:
+        units = [units[i] for i in evenly(len(units), most_units)]
     ends = np.cumsum([0, *(unit.count for unit in units)])
-    chosen = np.unique(np.linspace(0, ends[-1] - 1, min(most, int(ends[-1]))).astype(int))
+    chosen = np.array(evenly(int(ends[-1]), most), int)
     parts = np.split(chosen, np.searchsorted(chosen, ends[1:-1]))
     units = [
         replace(unit, places=frozenset((places - first).tolist()))

@@ -8,7 +8,6 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import resources
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +17,7 @@ import yaml
 from ...engines.engine import Engine
 from ...engines.local import local_engine
 from ...errors import ConfigError, needed
-from ...manifests.config import load_yaml
+from ...manifests.config import load_shipped
 from ...manifests.images.normals import encode
 from ...manifests.labels.coco import annotation_path, write_annotations
 from ...manifests.labels.label_table import read_about
@@ -114,16 +113,10 @@ class TrainerFormat:
     lines: tuple[str, ...] = ()  # what to write into its configuration; `{root}` is the folder
 
 
-def _read_trainers() -> dict[str, TrainerFormat]:
-    with resources.as_file(resources.files(__package__) / "trainers.yaml") as path:
-        rows = load_yaml(Path(path))
-    return {
-        name: TrainerFormat(name, **row | {"lines": tuple(row["lines"])})
-        for name, row in rows.items()
-    }
-
-
-TRAINERS = _read_trainers()
+TRAINERS = {
+    name: TrainerFormat(name, **row | {"lines": tuple(row["lines"])})
+    for name, row in load_shipped(__package__, "trainers.yaml").items()
+}
 """Trainers by name."""
 
 

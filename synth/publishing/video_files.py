@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import cv2
 import numpy as np
 
 from ...engines.engine import Engine
@@ -89,36 +88,21 @@ def _write_unit(codec: Codec, unit: Unit, root: Path) -> Note:
 
 
 def _write(path: Path, frames: Sequence[Pixels], codec: Codec) -> None:
-    av = pyav()
-    kind = "mp4" if codec == "mp4" else "matroska"
+    av, lossless = pyav(), codec == "ffv1"
+    kind, coder, pixels = ("matroska", codec, "bgr0") if lossless else ("mp4", "libx264", "yuv420p")
+    height, width = frames[0].shape[:2]
+    # As 4:2:0 wants even sides, the last row and column of odd ones are repeated.
+    more = ((0, 0),) * 3 if lossless else ((0, height % 2), (0, width % 2), (0, 0))
     with atomic_write(path) as file, av.open(file, "w", format=kind, options=_SAME_BYTES) as made:
-        stream = _stream(made, frames[0].shape[0], frames[0].shape[1], codec)
+        stream = made.add_stream(coder, rate=_RATE)
+        stream.width, stream.height = width + more[1][1], height + more[0][1]
+        stream.codec_context.time_base = Fraction(1, _RATE)
+        stream.codec_context.thread_count = 1
+        stream.pix_fmt, stream.options = pixels, {} if lossless else {"crf": "18"}
         for number, frame in enumerate(frames):
-            kept = _even(frame) if codec == "mp4" else frame
-            image = av.VideoFrame.from_ndarray(np.ascontiguousarray(kept), format="rgb24")
-            if codec == "ffv1":  # what it stores: samples in another order, none changed
-                image = image.reformat(format="bgr0")
+            image = av.VideoFrame.from_ndarray(np.pad(frame, more, mode="edge"), format="rgb24")
+            if lossless:  # what it stores: samples in another order, none changed
+                image = image.reformat(format=pixels)
             image.pts, image.time_base = number, Fraction(1, _RATE)
             made.mux(stream.encode(image))
         made.mux(stream.encode(None))
-
-
-def _stream(made: Any, height: int, width: int, codec: Codec) -> Any:
-    stream = made.add_stream("libx264" if codec == "mp4" else "ffv1", rate=_RATE)
-    stream.width, stream.height = width, height
-    stream.codec_context.time_base = Fraction(1, _RATE)
-    stream.codec_context.thread_count = 1
-    if codec == "mp4":
-        stream.width, stream.height = width + width % 2, height + height % 2
-        stream.pix_fmt, stream.options = "yuv420p", {"crf": "18"}
-    else:
-        stream.pix_fmt = "bgr0"
-    return stream
-
-
-def _even(frame: Pixels) -> Pixels:
-    """Repeat the last row and column where a side is odd, as 4:2:0 wants even ones."""
-    height, width = frame.shape[:2]
-    return np.asarray(
-        cv2.copyMakeBorder(frame, 0, height % 2, 0, width % 2, cv2.BORDER_REPLICATE), np.uint8
-    )
