@@ -30,8 +30,8 @@ from .common import (
     paths,
     recipe_option,
     sample_name,
+    working,
 )
-from .workers import working
 
 
 def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:

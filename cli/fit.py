@@ -20,9 +20,9 @@ from .common import (
     options_of,
     output_option,
     paths,
+    working,
     write_png,
 )
-from .workers import working
 
 
 @click.command()

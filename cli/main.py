@@ -18,7 +18,6 @@ from ..engines.process import prepare_own_process
 from ..errors import GloamWarning, visible
 from ..synth.kernels.compiling import cache_folders as kernel_places
 from .ending import stoppable, user_errors
-from .workers import begin_workers
 
 _COMMANDS = {
     "build": "Make a set of low/normal pairs from photographs.",
@@ -67,6 +66,8 @@ class _Lazy(click.Group):
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] in _MAKING_LOWS and not context.resilient_parsing:
+            from .common import begin_workers  # later than any help is there
+
             begin_workers(args[1:])
         resolved = super().resolve_command(context, args)
         if args[0] not in _NO_IMAGES:

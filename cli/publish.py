@@ -13,8 +13,7 @@ from ..synth.publishing.export import export as write_export
 from ..synth.publishing.publish import publish as publish_set
 from ..synth.publishing.rebuild import rebuild as rebuild_set
 from ..synth.publishing.video_files import CODECS
-from .common import EXISTING, count_of, option_of, options_of, paths, sample_name
-from .workers import working
+from .common import EXISTING, count_of, option_of, options_of, paths, sample_name, working
 
 
 @click.command()

@@ -21,9 +21,9 @@ from .common import (
     paths,
     recipe_option,
     seed_option,
+    working,
     write_png,
 )
-from .workers import working
 
 
 @click.command()

@@ -14,8 +14,15 @@ from ..synth.measures.pair_statistics import reference_statistics
 from ..synth.measures.report import report as write_report
 from ..synth.measures.set_statistics import read_reference, reference_yaml
 from ..synth.measures.set_statistics import stats as measure
-from .common import EXISTING, brighter_lows_option, json_option, options_of, output_option, paths
-from .workers import working
+from .common import (
+    EXISTING,
+    brighter_lows_option,
+    json_option,
+    options_of,
+    output_option,
+    paths,
+    working,
+)
 
 
 @click.command()

@@ -16,9 +16,8 @@ from ..manifests.sets.stage import stage as stage_set
 from ..progress import Bars
 from ..synth.building.verify import verify as find_problems
 from ..synth.publishing.unit_by_unit import MARK, verify_export
-from .common import PATH, count_of, option_of, options_of, paths, sample_name
+from .common import PATH, count_of, option_of, options_of, paths, sample_name, working
 from .ending import USER_ERROR
-from .workers import working
 
 
 @click.command()

@@ -49,7 +49,9 @@ def list_clips(
     """
     folders: dict[str, list[Entry]] = {}
     videos: list[Entry] = []
-    for entry in _entries(path, passed):
+    at = as_path(path)
+    alone = at.suffix.lower() in SUFFIXES and at.is_file()
+    for entry in [file_entry(at)] if alone else list_container(at, passed):
         name = PurePosixPath(entry.name)
         suffix = os.path.splitext(name.name)[1].lower()
         if suffix in SUFFIXES and name.stem.endswith(_LOW):
@@ -77,15 +79,6 @@ def list_clips(
             + (f"; passed over: {format_counts(passed)}" if passed else ""),
             path=path,
         )
-
-
-def _entries(path: str, passed: Counter[str]) -> Iterator[Entry]:
-    """List a folder's or archive's files; a video is one of its folder."""
-    at = as_path(path)
-    if at.suffix.lower() in SUFFIXES and at.is_file():
-        yield file_entry(at)
-    else:
-        yield from list_container(at, passed)
 
 
 def _of_folders(

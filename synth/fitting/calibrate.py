@@ -180,7 +180,9 @@ def curve_of(real: PairMeasures) -> float:
 
 def _transfer(real: PairMeasures, toe: float, channel: int) -> tuple[float, float, float]:
     """Return read noise's variance and gain of all pairs' medians, and the misfit."""
-    light, slopes = level_lights(toe), _slopes(toe)
+    light = level_lights(toe)
+    # Levels of the low for each level of the straight part.
+    slopes = 1 / np.interp(_MIDDLES, np.arange(256), np.gradient(light_of_levels(toe)))
     deviation = by_level(real, "deviation", channel)
     counts = np.isfinite(deviation).sum(axis=0)
     known = (counts >= min(3, len(deviation))) & (np.array(LEVELS[:-1]) > 0)
@@ -192,11 +194,6 @@ def _transfer(real: PairMeasures, toe: float, channel: int) -> tuple[float, floa
     (read, shot), *_ = np.linalg.lstsq(design, weight * variance, rcond=None)
     apart = design @ np.array([read, shot]) - weight * variance
     return float(read), float(shot), float(apart @ apart)
-
-
-def _slopes(toe: float) -> FloatArray:
-    """Return levels of the low for each level of the straight part, at the middles of `LEVELS`."""
-    return 1 / np.interp(_MIDDLES, np.arange(256), np.gradient(light_of_levels(toe)))
 
 
 def adjust_tone(
