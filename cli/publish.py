@@ -8,11 +8,10 @@ from typing import Any
 import click
 
 from ..manifests.sets.info import SetInfo
-from ..synth.publishing.export import TRAINERS, TrainerFormat
+from ..synth.publishing.export import CODECS, TRAINERS, TrainerFormat
 from ..synth.publishing.export import export as write_export
 from ..synth.publishing.publish import publish as publish_set
 from ..synth.publishing.rebuild import rebuild as rebuild_set
-from ..synth.publishing.video_files import CODECS
 from .common import EXISTING, count_of, option_of, options_of, paths, sample_name, working
 
 

@@ -87,8 +87,8 @@ class Told:
     """
 
     accuracy: float  # the mean of both groups' accuracies
-    least: float  # the mean of both groups' accuracies
-    most: float  # the mean of both groups' accuracies
+    least: float
+    most: float
     curve: tuple[tuple[int, float], ...]  # (pairs learned from, accuracy) of a quarter, half, all
 
     def __str__(self) -> str:

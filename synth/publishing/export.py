@@ -7,16 +7,19 @@ import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import yaml
 
 from ...engines.engine import Engine
 from ...engines.local import local_engine
-from ...errors import ConfigError, needed
+from ...errors import ConfigError, ImageRefused, SetError, needed
+from ...manifests.clips.video import pyav
 from ...manifests.config import load_shipped
 from ...manifests.images.normals import encode
 from ...manifests.labels.coco import annotation_path, write_annotations
@@ -32,6 +35,7 @@ from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...manifests.sets.units import Unit
 from ...progress import Progress, Silent
 from ...storage.atomic import (
+    atomic_write,
     canonical_json,
     flush,
     remove_tree,
@@ -39,14 +43,15 @@ from ...storage.atomic import (
     sha256_file,
     write_bytes,
 )
-from ...storage.stores import as_path, place
+from ...storage.stores import as_path, in_store, place
 from ...storage.untrusted import inside, read_regular
 from ..building.make_unit import pairs_with_lows
 from ..building.regenerate import export_layout
+from ..clips import frames_of
 from ..input_images import decode_image
+from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
 from .unit_by_unit import ENERGON, Note, Written, is_prepared, write_shard, write_units
-from .video_files import Codec, export_videos
 
 DRAWS = "draws"
 _QUALITY = 100
@@ -88,6 +93,17 @@ def part_filter(part):
 '''
 _AT_ONCE = 1000  # images of a transaction
 _ROOM = 1 << 24
+Codec = Literal["ffv1", "mp4"]
+CODECS: dict[str, str] = {
+    "ffv1": "KEY.low.mkv and KEY.normal.mkv, lossless (FFV1, RFC 9043): every sample as stored",
+    "mp4": (
+        "KEY.mp4, low and normal side by side, to look at: its coding destroys the noise; do not"
+        " train on it"
+    ),
+}
+_RATE = 25
+_SAME_BYTES = {"fflags": "+bitexact"}
+"""Matroska's writer draws the numbers of files and tracks at random else."""
 
 
 @dataclass(frozen=True)
@@ -466,3 +482,76 @@ def write_lmdb(folder: Path, images: Iterable[tuple[str, Path, str]]) -> dict[Pa
     meta = folder / "meta_info.txt"
     meta.write_text("".join(f"{line} 1\n" for line in lines), "utf-8")
     return {path: sha256_file(path) for path in (folder / "data.mdb", meta)}
+
+
+def export_videos(
+    pairs: PairSet, root: Path, codec: Codec, engine: Engine, progress: Progress
+) -> int:
+    """Write the clips of a set as video files ("ffv1" or "mp4", see `CODECS`), a folder a split.
+
+    Beside them lie their checksums, `SHA256SUMS`. See `gloam.export`.
+
+    Returns how many clips there are. Raises SetError when the set holds no clips, one of them is
+    damaged, or the folder holds something else; ConfigError when PyAV is missing, or the folder
+    lies in a store.
+    """
+    if codec not in CODECS:
+        raise ConfigError(f"video {codec!r}: must be one of {', '.join(CODECS)}", key="video")
+    if in_store(root):
+        raise ConfigError(f"{root}: videos are written to a folder", value=str(root))
+    if not pairs.frames:
+        raise SetError.at(pairs.root, "holds pairs of images, no clips")
+    pyav()
+    write_units(
+        pairs,
+        root,
+        {"video": codec},
+        partial(_write_clips, codec),
+        lambda written: None,  # all is said by the files of the units
+        engine,
+        progress,
+    )
+    return len(pairs)
+
+
+def _write_clips(codec: Codec, unit: Unit, root: Path) -> Note:
+    """Write the clips of a unit."""
+    sums: dict[str, str] = {}
+
+    def write(name: str, frames: Sequence[Pixels]) -> None:
+        _write_video(root / unit.split / name, frames, codec)
+        sums[f"{unit.split}/{name}"] = sha256_file(root / unit.split / name)
+
+    for clip in unit.pairs():
+        try:
+            lows, normals = frames_of(clip)
+        except (ImageRefused, ValueError) as error:
+            raise unit.fault(clip.key, str(error)) from error
+        if codec == "mp4":
+            both = [np.hstack(pair) for pair in zip(lows, normals, strict=True)]
+            write(f"{clip.key}.mp4", both)
+        else:
+            write(f"{clip.key}.low.mkv", lows)
+            write(f"{clip.key}.normal.mkv", normals)
+    return {"sums": sums}
+
+
+def _write_video(path: Path, frames: Sequence[Pixels], codec: Codec) -> None:
+    av, lossless = pyav(), codec == "ffv1"
+    kind, coder, pixels = ("matroska", codec, "bgr0") if lossless else ("mp4", "libx264", "yuv420p")
+    height, width = frames[0].shape[:2]
+    # As 4:2:0 wants even sides, the last row and column of odd ones are repeated.
+    more = ((0, 0),) * 3 if lossless else ((0, height % 2), (0, width % 2), (0, 0))
+    with atomic_write(path) as file, av.open(file, "w", format=kind, options=_SAME_BYTES) as made:
+        stream = made.add_stream(coder, rate=_RATE)
+        stream.width, stream.height = width + more[1][1], height + more[0][1]
+        stream.codec_context.time_base = Fraction(1, _RATE)
+        stream.codec_context.thread_count = 1
+        stream.pix_fmt, stream.options = pixels, {} if lossless else {"crf": "18"}
+        for number, frame in enumerate(frames):
+            image = av.VideoFrame.from_ndarray(np.pad(frame, more, mode="edge"), format="rgb24")
+            if lossless:  # what it stores: samples in another order, none changed
+                image = image.reformat(format=pixels)
+            image.pts, image.time_base = number, Fraction(1, _RATE)
+            made.mux(stream.encode(image))
+        made.mux(stream.encode(None))
