@@ -109,34 +109,28 @@ def read_pairs(
         if len(damaged) >= len(pairs):
             raise damaged[0]
         left_out.append(damage_line([str(error) for error in damaged]))
-    paths = [pair.files[0] for pair in pairs]
-    reasons = [_unfit(pair, brighter_lows) for pair in pairs]
-    for reason in filter(None, dict.fromkeys(reasons)):
-        own = [path for path, why in zip(paths, reasons, strict=True) if why == reason]
-        said = f"{len(own)} of {len(pairs)} images are {reason}, such as {own[0]}"
-        if 2 * len(own) >= len(pairs):
-            raise SourceError.at(lows, f"{said}: {_WAYS_OUT[reason]}")
+    total = len(pairs)
+
+    def leave_out(number: int, said: str, way_out: str) -> None:
+        if 2 * number >= total:
+            raise SourceError.at(lows, f"{said}: {way_out}")
         left_out.append(f"{said}: left out")
-    others = {
-        pair.key: what
-        for pair, reason in zip(pairs, reasons, strict=True)
-        if pair.known and not reason and (what := mismatch(pair.low, pair.normal))
-    }
-    if others:
-        said = mismatch_line(others, len(pairs))
-        if 2 * len(others) >= len(pairs):
-            raise SourceError.at(lows, f"{said}: give each low its own normal, of equal name")
-        left_out.append(f"{said}: left out")
-    kept = [
-        number
-        for number, reason in enumerate(reasons)
-        if not reason and pairs[number].key not in others
-    ]
-    pairs, paths = [pairs[i] for i in kept], [paths[i] for i in kept]
-    for pair, path in zip(pairs, paths, strict=True):
+
+    reasons = {pair.key: _unfit(pair, brighter_lows) for pair in pairs}
+    for reason in filter(None, dict.fromkeys(reasons.values())):
+        own = [pair.files[0] for pair in pairs if reasons[pair.key] == reason]
+        said = f"{len(own)} of {total} images are {reason}, such as {own[0]}"
+        leave_out(len(own), said, _WAYS_OUT[reason])
+    pairs = [pair for pair in pairs if not reasons[pair.key]]
+    found = {pair.key: mismatch(pair.low, pair.normal) for pair in pairs if pair.known}
+    if others := {key: what for key, what in found.items() if what}:
+        said = mismatch_line(others, total)
+        leave_out(len(others), said, "give each low its own normal, of equal name")
+    pairs = [pair for pair in pairs if pair.key not in others]
+    for pair in pairs:
         if (least := min(pair.low.shape[:2])) < _LEAST:  # of the middle of larger images
             raise SourceError.at(
-                path, f"its shorter side has {least} pixels; {_LEAST} are the least"
+                pair.files[0], f"its shorter side has {least} pixels; {_LEAST} are the least"
             )
     if max(float(pair.low.std(axis=(0, 1)).max()) for pair in pairs) < 0.3:
         raise SourceError.at(

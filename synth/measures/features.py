@@ -36,16 +36,13 @@ PATCH = 64  # pixels
 _PATCHES = 12  # an image
 _SAMPLES = 12_000  # an image
 _ENOUGH = 150  # samples of a level
-
-
-_WEIGHTS = np.random.default_rng(0).normal(size=(SIDE * SIDE * 3, COUNT))
-_WEIGHTS -= _WEIGHTS.mean(axis=0)
-_FILTERS: Features = (_WEIGHTS / np.linalg.norm(_WEIGHTS, axis=0)).astype(np.float32)
-
-
 _SHOWN = 6  # of each group
 _FURTHEST = 5.0  # deviations that count
 _PATCH_RIDGE = 0.01  # of the number of patches
+_WEIGHTS = np.random.default_rng(0).normal(size=(SIDE * SIDE * 3, COUNT))
+_WEIGHTS -= _WEIGHTS.mean(axis=0)
+_FILTERS: Features = (_WEIGHTS / np.linalg.norm(_WEIGHTS, axis=0)).astype(np.float32)
+_NOTHING: Features = np.empty(0, np.float32)
 
 
 def filter_features(low: Pixels, smooth: Mask) -> Features:
@@ -105,9 +102,6 @@ def _spread(responses: Features) -> Features:
     magnitude = np.abs(responses).mean(axis=0)
     # What is added is below the rounding of one sample: it keeps black pictures finite.
     return np.concatenate([np.log2(deviation + 0.01), deviation / (magnitude + 1e-3)])
-
-
-_NOTHING: Features = np.empty(0, np.float32)
 
 
 class MeasuredLow(NamedTuple):
