@@ -11,36 +11,25 @@ import click
 from ..storage.atomic import write_bytes
 from ..synth.brackets.brackets import brackets as make_pairs
 from ..synth.fitting.fit import fit as fit_recipe
-from .common import (
-    FOLDER,
-    brighter_lows_option,
-    count_of,
-    json_option,
-    option_of,
-    options_of,
-    output_option,
-    paths,
-    working,
-    write_png,
-)
+from . import common
 
 
 @click.command()
-@paths(lows="LOW_DIR", normals="[NORMAL_DIR]")
-@output_option(
+@common.paths(lows="LOW_DIR", normals="[NORMAL_DIR]")
+@common.output_option(
     "--out",
     ".yaml",
     default="fitted.yaml",
     help="Write the recipe to this YAML file; one that exists is replaced.",
 )
-@options_of(
+@common.options_of(
     fit_recipe,
     broad="Make the recipe to train on: the pairs' tone, noise as at 1 to 32 times their ISO,"
     " demosaiced in all ways.",
     distributions="Write settings, means and covariances in place of a table of the pairs.",
 )
-@brighter_lows_option
-@working(engine=False)
+@common.brighter_lows_option
+@common.working(engine=False)
 def fit(lows: Path, normals: Path | None, *, out: Path, **options: Any) -> str:
     """Fit a recipe to real lows: their tone and noise, calibrated by simulation.
 
@@ -52,21 +41,21 @@ def fit(lows: Path, normals: Path | None, *, out: Path, **options: Any) -> str:
     found = fit_recipe(lows, normals, **options)
     write_bytes(out, found.yaml(out.stem).encode("utf-8", "backslashreplace"))
     if found.sheet is not None:
-        write_png(out.with_suffix(".png"), found.sheet)
+        common.write_png(out.with_suffix(".png"), found.sheet)
     look = f"{out}: look at it with gloam preview --recipe {quote(str(out))}"
     return "\n".join([*found.lines(), look])
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=FOLDER)
-@option_of(make_pairs, "out", "Write to this new folder.", metavar="PAIRS", required=True)
-@options_of(
+@click.argument("folder", metavar="DIR", type=common.FOLDER)
+@common.option_of(make_pairs, "out", "Write to this new folder.", metavar="PAIRS", required=True)
+@common.options_of(
     make_pairs,
     normal="Fuse the frames to the normal, or take the one whose mean level is nearest .45.",
     lows="Dark frames of each bracket that become lows.",
 )
-@json_option
-@working(engine=False)
+@common.json_option
+@common.working(engine=False)
 def brackets(folder: Path, *, out: Path, **options: Any) -> tuple[Any, list[str]]:
     """Make real pairs of the exposure brackets in DIR, for fit, mix and judge.
 
@@ -76,10 +65,11 @@ def brackets(folder: Path, *, out: Path, **options: Any) -> tuple[Any, list[str]
     brackets.png, a sheet to look at.
     """
     found = make_pairs(folder, out, **options)
-    write_png(out / "brackets.png", found.sheet())
+    common.write_png(out / "brackets.png", found.sheet())
     number = len({one.bracket for one in found.uses if one.role != "left out"})
     return found, [
-        f"{count_of(len(found.pairs), 'pair')} of {count_of(number, 'bracket')} in {out}",
-        *(f"left out: {count_of(n, 'frame')}: {why}" for why, n in found.left_out().items()),
+        f"{common.count_of(len(found.pairs), 'pair')} of {common.count_of(number, 'bracket')}"
+        f" in {out}",
+        *(f"left out: {common.count_of(n, 'frame')}: {why}" for why, n in found.left_out().items()),
         f"what became of each frame: {out / 'brackets.csv'}; look at {out / 'brackets.png'}",
     ]

@@ -15,45 +15,36 @@ from ..synth.measures.contact_sheet import read_photographs
 from ..synth.recipes.load import DEFAULT, load_recipe
 from ..synth.studio.server import StudioServer
 from ..synth.studio.workbench import MOST, Photographs, Workbench
-from .common import (
-    PATH,
-    count_of,
-    option_of,
-    options_of,
-    output_option,
-    overrides_option,
-    recipe_names,
-    recipe_option,
-    seed_option,
-    write_png,
-)
+from . import common
 
 
 @click.command()
-@click.argument("photos", metavar="[PHOTO|FOLDER]...", nargs=-1, type=PATH)
+@click.argument("photos", metavar="[PHOTO|FOLDER]...", nargs=-1, type=common.PATH)
 @click.option(
     "--recipe",
     "recipes",
     multiple=True,
     metavar="NAME|FILE",
-    shell_complete=recipe_names,
+    shell_complete=common.recipe_names,
     help="Recipe; may be repeated, for one row each. even:0.5,uneven:0.5 is a mixture."
     f"  [default: {DEFAULT}]",
 )
-@overrides_option("Change one value of the recipes, such as camera.iso=3200.")
+@common.overrides_option("Change one value of the recipes, such as camera.iso=3200.")
 @click.option(
     "--grid",
     nargs=2,
     metavar="KEY=A,B,.. KEY=C,D,..",
     help="Vary two values over rows and columns, such as camera.iso=400,1600 exposure.ev=4,6.",
 )
-@options_of(
+@common.options_of(
     make_sheet,
     frames="Show so many frames of the first four clips, from folders of frames or video files.",
 )
-@seed_option
-@option_of(make_sheet, "width", "Width of each picture, pixels.", type=click.IntRange(64, 2000))
-@output_option("--out", ".png", default="sheet.png", help="Write the sheet to this PNG.")
+@common.seed_option
+@common.option_of(
+    make_sheet, "width", "Width of each picture, pixels.", type=click.IntRange(64, 2000)
+)
+@common.output_option("--out", ".png", default="sheet.png", help="Write the sheet to this PNG.")
 def preview(photos: tuple[Path, ...], recipes: tuple[str, ...], out: Path, **options: Any) -> str:
     """Make a contact sheet of every PHOTO and recipe.
 
@@ -65,13 +56,13 @@ def preview(photos: tuple[Path, ...], recipes: tuple[str, ...], out: Path, **opt
     its low of the same photograph differs; gloam.darken(image, recipe, seed=, key=) makes either.
     """
     pictures = make_sheet(photos, recipes or DEFAULT, **options)
-    write_png(out, pictures)
+    common.write_png(out, pictures)
     return f"{out}: {pictures.width} x {pictures.height} pixels"
 
 
 @click.command()
-@click.argument("photos", metavar="[PHOTO|FOLDER]...", nargs=-1, type=PATH)
-@recipe_option(f"Begin with this recipe.  [default: {DEFAULT}]")
+@click.argument("photos", metavar="[PHOTO|FOLDER]...", nargs=-1, type=common.PATH)
+@common.recipe_option(f"Begin with this recipe.  [default: {DEFAULT}]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Begin with this random seed.")
 @click.option(
     "--folder",
@@ -113,7 +104,7 @@ def studio(
     held = Photographs(read_photographs(photos, 24 if len(photos) <= 1 else 4, MOST))
     bench = Workbench(held, load_recipe(named), named, folder, seed)
     with StudioServer(bench, port) as server:
-        click.echo(f"{count_of(len(held), 'photograph')}; open {server.address}")
+        click.echo(f"{common.count_of(len(held), 'photograph')}; open {server.address}")
         click.echo("Ctrl-C ends it; recipes are saved by the page's button alone.")
         screen = sys.stdout.isatty() and (
             sys.platform == "darwin" or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())

@@ -14,35 +14,27 @@ from ..synth.measures.pair_statistics import reference_statistics
 from ..synth.measures.report import report as write_report
 from ..synth.measures.set_statistics import read_reference, reference_yaml
 from ..synth.measures.set_statistics import stats as measure
-from .common import (
-    EXISTING,
-    brighter_lows_option,
-    json_option,
-    options_of,
-    output_option,
-    paths,
-    working,
-)
+from . import common
 
 
 @click.command()
-@paths(lows="SET|LOW_DIR", normals="[SET|NORMAL_DIR]")
-@options_of(measure, pairs="Largest number of pairs to measure, evenly spread.")
+@common.paths(lows="SET|LOW_DIR", normals="[SET|NORMAL_DIR]")
+@common.options_of(measure, pairs="Largest number of pairs to measure, evenly spread.")
 @click.option(
     "--beside",
     multiple=True,
-    type=EXISTING,
+    type=common.EXISTING,
     help="Compare with this file, written by --save-reference; may be repeated.",
 )
-@brighter_lows_option
+@common.brighter_lows_option
 @click.option("--full", is_flag=True, help="Also print noise and tone by level and channel.")
-@json_option
-@output_option(
+@common.json_option
+@common.output_option(
     "--save-reference",
     ".yaml",
     help="Also write the statistics to this YAML file, as a reference for --beside.",
 )
-@working()
+@common.working()
 def stats(
     lows: Path,
     normals: Path | None,
@@ -66,23 +58,23 @@ def stats(
 
 
 @click.command()
-@paths(first="SET|LOW_DIR|MIX.yaml", second="[SET|NORMAL_DIR]")
-@options_of(
+@common.paths(first="SET|LOW_DIR|MIX.yaml", second="[SET|NORMAL_DIR]")
+@common.options_of(
     write_report,
     normals="For sets of lows only: the set that holds their normals.",
     pairs="Largest number of pairs to measure of each, evenly spread.",
 )
-@brighter_lows_option
+@common.brighter_lows_option
 @click.option(
     "--beside",
     multiple=True,
-    type=EXISTING,
+    type=common.EXISTING,
     metavar="FILE|FOLDER",
     help="Compare with this reference, which gloam stats --save-reference wrote; or tell the lows"
     " from those of this folder of real lows, or of low/ and normal/. May be repeated.",
 )
-@output_option("--out", default="report.html", help="Write the page to this file.")
-@working()
+@common.output_option("--out", default="report.html", help="Write the page to this file.")
+@common.working()
 def report(first: Path, second: Path | None, out: Path, **options: Any) -> str:
     """Write a page about a set: facts, checks, statistics, pictures.
 

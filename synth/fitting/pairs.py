@@ -23,18 +23,10 @@ from ..kernels.arrays import FloatArray, FloatImage, Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE, linear_to_srgb
 from ..kernels.degradations.jpeg import COSINES, quantisers
 from ..kernels.degradations.jpeg import SIDE as BLOCK
+from ..measures import wrong_pairs
 from ..measures.columns import all_statistics, middle
 from ..measures.pair_files import each_pair
 from ..measures.pair_statistics import flattest
-from ..measures.wrong_pairs import (
-    BRIGHTER,
-    WAY_OUT,
-    brighter,
-    brightness,
-    damage_line,
-    mismatch,
-    mismatch_line,
-)
 from ..models import draw, render
 from ..recipes.load import Recipe
 from .fitted_recipe import Shared, recipe_of_columns
@@ -62,7 +54,7 @@ _SAME = "equal to their normals"
 _WAYS_OUT = {
     _DAYLIGHT: "they do not show noise in the dark; give dark photographs, or their normals too",
     _SAME: "give two folders, lows and normals",
-    BRIGHTER: WAY_OUT,
+    wrong_pairs.BRIGHTER: wrong_pairs.WAY_OUT,
 }
 
 
@@ -108,7 +100,7 @@ def read_pairs(
     if damaged:
         if len(damaged) >= len(pairs):
             raise damaged[0]
-        left_out.append(damage_line([str(error) for error in damaged]))
+        left_out.append(wrong_pairs.damage_line([str(error) for error in damaged]))
     total = len(pairs)
 
     def leave_out(number: int, said: str, way_out: str) -> None:
@@ -122,9 +114,9 @@ def read_pairs(
         said = f"{len(own)} of {total} images are {reason}, such as {own[0]}"
         leave_out(len(own), said, _WAYS_OUT[reason])
     pairs = [pair for pair in pairs if not reasons[pair.key]]
-    found = {pair.key: mismatch(pair.low, pair.normal) for pair in pairs if pair.known}
+    found = {pair.key: wrong_pairs.mismatch(pair.low, pair.normal) for pair in pairs if pair.known}
     if others := {key: what for key, what in found.items() if what}:
-        said = mismatch_line(others, total)
+        said = wrong_pairs.mismatch_line(others, total)
         leave_out(len(others), said, "give each low its own normal, of equal name")
     pairs = [pair for pair in pairs if pair.key not in others]
     for pair in pairs:
@@ -158,8 +150,8 @@ def _unfit(pair: Pair, brighter_lows: bool) -> str:
         return _DAYLIGHT if np.median(pair.low) > _BRIGHT else ""
     if np.array_equal(pair.low, pair.normal):
         return _SAME
-    means = brightness(pair.low, pair.normal)
-    return BRIGHTER if not brighter_lows and brighter(means).any() else ""
+    means = wrong_pairs.brightness(pair.low, pair.normal)
+    return wrong_pairs.BRIGHTER if not brighter_lows and wrong_pairs.brighter(means).any() else ""
 
 
 def as_normal(low: Pixels) -> Pixels:

@@ -32,18 +32,11 @@ from ..models import component_of, has_lamps, parse_draw
 from ..recipes.load import recorded_recipe
 from ..recipes.mixture_recipe import MixtureRecipe
 from ..renderers import pixels_of
+from . import wrong_pairs
 from .columns import ADDED, ALL_LABELS, Statistic, all_statistics, statistic_rows
 from .pair_files import PairFiles, each_pair, pairs_of_folders
 from .pair_statistics import LABELS, PERCENTILES, clip_statistics, summary
 from .photon_transfer import TransferPoint, by_sensor, pool_points, transfer_points, transfer_ratio
-from .wrong_pairs import (
-    brighter_area,
-    brightness,
-    damage_line,
-    mismatch,
-    mismatch_line,
-    refuse_swapped,
-)
 
 
 class MeasuredPair(NamedTuple):
@@ -126,8 +119,10 @@ class Measured:
             f"{len(self.rows):,} {what}; percentiles 5 / 50 / 95",
             *(_line(*row, width, 25) for row in [("", ["here", *references]), *rows]),
         ]
-        lines += [mismatch_line(self.mismatched, len(self.rows))] if self.mismatched else []
-        lines += [damage_line(self.damaged)] if self.damaged else []
+        lines += (
+            [wrong_pairs.mismatch_line(self.mismatched, len(self.rows))] if self.mismatched else []
+        )
+        lines += [wrong_pairs.damage_line(self.damaged)] if self.damaged else []
         if parts := self.by_component():
             counts = [f"{len(held):,}" for held in parts.values()]
             rows = [("", list(parts)), ("pairs", counts), *median_rows(parts, _cell)]
@@ -292,8 +287,8 @@ def _measure_unit(
             except (ImageRefused, SetError, ValueError) as error:
                 damaged.append(f"{unit.name}: {pair.key}: {error}")
                 continue
-            area = math.nan if has_lamps(drawn) else brighter_area(low, normal)
-            means = brightness(low, normal)
+            area = math.nan if has_lamps(drawn) else wrong_pairs.brighter_area(low, normal)
+            means = wrong_pairs.brightness(low, normal)
             found.append(MeasuredPair(pair.key, row, unit.name, means=means, area=area))
             if isinstance(drawn, CameraDraw):
                 points += transfer_points(low, normal, drawn)
@@ -330,7 +325,7 @@ def measure_folders(
         raise SourceError(made.damaged[0])
     if not brighter_lows:
         paths = {one.key: one.low for one in wanted}
-        refuse_swapped(lows, made.means, [paths[one.key] for one in made.pairs])
+        wrong_pairs.refuse_swapped(lows, made.means, [paths[one.key] for one in made.pairs])
     return made
 
 
@@ -339,9 +334,9 @@ def _measure_files(pair: PairFiles, low: Pixels, normal: Pixels | None) -> Measu
     if normal is None:
         return found
     return found._replace(
-        means=brightness(low, normal),
-        area=brighter_area(low, normal),
-        mismatch=mismatch(low, normal),
+        means=wrong_pairs.brightness(low, normal),
+        area=wrong_pairs.brighter_area(low, normal),
+        mismatch=wrong_pairs.mismatch(low, normal),
     )
 
 

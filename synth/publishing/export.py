@@ -34,15 +34,7 @@ from ...manifests.sets.pair_set import PairSet, open_set, require_images
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...manifests.sets.units import Unit
 from ...progress import Progress, Silent
-from ...storage.atomic import (
-    atomic_write,
-    canonical_json,
-    flush,
-    remove_tree,
-    sha256_bytes,
-    sha256_file,
-    write_bytes,
-)
+from ...storage import atomic
 from ...storage.stores import as_path, in_store, place
 from ...storage.untrusted import inside, read_regular
 from ..building.make_unit import pairs_with_lows
@@ -275,16 +267,16 @@ def _write_unit(form: TrainerFormat, unit: Unit, root: Path) -> Note:
             if form.extra == "lmdb":
                 name = f"{WORK_FOLDER}/{name}/{sample.key}.png"
             name = f"{name.rpartition('.')[0]}.{image.suffix}"
-            write_bytes(inside(root, name), image.data, durable=False)
+            atomic.write_bytes(inside(root, name), image.data, durable=False)
             written[member] = name
-            sums[name] = sha256_bytes(image.data)
+            sums[name] = atomic.sha256_bytes(image.data)
             if form.extra == "yolo":
                 data, name = yolo_lines(sample.record), label_path(name)
-                write_bytes(root / name, data, durable=False)
-                sums[name] = sha256_bytes(data)
+                atomic.write_bytes(root / name, data, durable=False)
+                sums[name] = atomic.sha256_bytes(data)
         records.append(sample.record | {"files": written})
     for name in [*sums, *sorted({name.rpartition("/")[0] for name in sums})]:
-        flush(root / name)
+        atomic.flush(root / name)
     return {"sums": sums, "records": records}
 
 
@@ -322,7 +314,7 @@ def _finish(form: TrainerFormat, classes: list[str], written: Written) -> None:
         write_yolo(written, classes)
     for split in written.splits:
         named = form.splits[split]
-        written.put(f"{DRAWS}/{split}.jsonl", map(canonical_json, _records(written, split)))
+        written.put(f"{DRAWS}/{split}.jsonl", map(atomic.canonical_json, _records(written, split)))
         if form.extra == "meta_info":
             lines = (f"{_line(one)}\n".encode() for one in _records(written, split))
             written.put(f"{named}/meta_info.txt", lines)
@@ -355,7 +347,7 @@ def _metadata(split: str, record: dict[str, Any]) -> bytes:
         for member, name in record["files"].items()
     }
     labels = record.get("labels")
-    return canonical_json(
+    return atomic.canonical_json(
         columns
         | {"key": record["key"], "source": record["source"], "draw": json.dumps(record["draw"])}
         | ({} if labels is None else {"class": labels["class"], "labels": json.dumps(labels)})
@@ -408,7 +400,7 @@ def write_coco(written: Written, records: Records, classes: Sequence[str]) -> No
                 )
                 name = annotation_path(kind, member, split)
                 path = write_annotations(written.root / name, rows, classes, kind)
-                written.sums[name] = sha256_file(path)
+                written.sums[name] = atomic.sha256_file(path)
         first += sum(unit.count for unit in written.units if unit.split == split)
 
 
@@ -422,7 +414,7 @@ def write_index(root: Path, unit: str) -> None:
     places.append(last.offset + -(-last.size // BLOCK) * BLOCK)
     data = struct.pack(f"<{len(places)}Q", *places)
     path = tar.with_name(f"{tar.name}.idx")
-    write_bytes(path, data)
+    atomic.write_bytes(path, data)
 
 
 def write_meta(written: Written, counts: dict[str, int], splits: dict[str, list[str]]) -> None:
@@ -445,7 +437,7 @@ def write_meta(written: Written, counts: dict[str, int], splits: dict[str, list[
     for name, text in files.items():
         path = f"{ENERGON}/{name}"
         if is_prepared(path):
-            write_bytes(written.root / path, text.encode())
+            atomic.write_bytes(written.root / path, text.encode())
         else:
             written.put(path, [text.encode()])
 
@@ -465,7 +457,7 @@ def write_lmdb(folder: Path, images: Iterable[tuple[str, Path, str]]) -> dict[Pa
     (`lock.mdb` does). Raises ConfigError when lmdb is not installed.
     """
     lmdb = lmdb_module()
-    remove_tree(folder)
+    atomic.remove_tree(folder)
     folder.mkdir(parents=True)
     lines = []
     with lmdb.open(str(folder), map_size=_ROOM, sync=True) as database:
@@ -481,7 +473,7 @@ def write_lmdb(folder: Path, images: Iterable[tuple[str, Path, str]]) -> dict[Pa
                     lines.append(line)
     meta = folder / "meta_info.txt"
     meta.write_text("".join(f"{line} 1\n" for line in lines), "utf-8")
-    return {path: sha256_file(path) for path in (folder / "data.mdb", meta)}
+    return {path: atomic.sha256_file(path) for path in (folder / "data.mdb", meta)}
 
 
 def export_videos(
@@ -520,7 +512,7 @@ def _write_clips(codec: Codec, unit: Unit, root: Path) -> Note:
 
     def write(name: str, frames: Sequence[Pixels]) -> None:
         _write_video(root / unit.split / name, frames, codec)
-        sums[f"{unit.split}/{name}"] = sha256_file(root / unit.split / name)
+        sums[f"{unit.split}/{name}"] = atomic.sha256_file(root / unit.split / name)
 
     for clip in unit.pairs():
         try:
@@ -542,7 +534,10 @@ def _write_video(path: Path, frames: Sequence[Pixels], codec: Codec) -> None:
     height, width = frames[0].shape[:2]
     # As 4:2:0 wants even sides, the last row and column of odd ones are repeated.
     more = ((0, 0),) * 3 if lossless else ((0, height % 2), (0, width % 2), (0, 0))
-    with atomic_write(path) as file, av.open(file, "w", format=kind, options=_SAME_BYTES) as made:
+    with (
+        atomic.atomic_write(path) as file,
+        av.open(file, "w", format=kind, options=_SAME_BYTES) as made,
+    ):
         stream = made.add_stream(coder, rate=_RATE)
         stream.width, stream.height = width + more[1][1], height + more[0][1]
         stream.codec_context.time_base = Fraction(1, _RATE)
