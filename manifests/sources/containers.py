@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ...errors import ImageRefused, Reason, SourceError
-from ...storage.stores import Place, as_path, read_local
+from ...storage.stores import Place, Status, as_path, read_local
 from ...storage.untrusted import has_holes, naming, read_regular
 from ..images.header import MAX_BYTES
 from .folders import HIDDEN, files_below, is_hidden
@@ -314,16 +314,16 @@ def list_container(path: Path, passed: Counter[str] | None = None) -> Iterator[E
 
 def _list_folder(root: Path, passed: Counter[str]) -> Iterator[Entry]:
     container = _text(root)
-    for path, status in files_below(root, passed):
-        name = _text(path)
-        yield _entry(name, Location(container, name, -1, status.st_size, status.st_mtime_ns))
+    for name, status in files_below(root, passed):
+        yield _file(container, _text(name), status)
 
 
 def file_entry(path: Path) -> Entry:
     """Return a file as an entry of the folder that it lies in."""
-    status = path.stat()
-    name = _text(path.name)
-    folder = _text(path.parent)
+    return _file(_text(path.parent), _text(path.name), path.stat())
+
+
+def _file(folder: str, name: str, status: os.stat_result | Status) -> Entry:
     return _entry(name, Location(folder, name, -1, status.st_size, status.st_mtime_ns))
 
 

@@ -172,7 +172,9 @@ def set_subject(
     for (source, split), count in sorted(Counter(both).items()):
         counts.setdefault(source, {})[split] = count
     held = set(table.column_names)
-    sensed = _of_sensors(table)
+    sensed = np.ones(len(table), np.bool_)
+    if "draw_noise_kurtosis" in held:  # others may name a sensor that is not used
+        sensed = np.array(table.column("draw_noise_kurtosis").is_null().to_pylist(), np.bool_)
     if not sensed.all():
         some = "" if not sensed.any() else f" by {(~sensed).sum():,} of {len(sensed):,} pairs"
         facts.insert(2, ("camera, ISO", f"not used{some}: noise is the recipe's own"))
@@ -191,13 +193,6 @@ def set_subject(
         dict(sorted(Counter(compress(names, sensed)).items())),
         pairs.recipe_yaml,
     )
-
-
-def _of_sensors(table: pa.Table) -> npt.NDArray[np.bool_]:
-    """Return of which pairs the noise is a sensor's; others may name one that is not used."""
-    if "draw_noise_kurtosis" not in table.column_names:
-        return np.ones(len(table), np.bool_)
-    return np.array(table.column("draw_noise_kurtosis").is_null().to_pylist(), np.bool_)
 
 
 def _drawn(table: pa.Table, name: str, sensed: npt.NDArray[np.bool_]) -> FloatArray:

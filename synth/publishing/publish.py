@@ -166,18 +166,16 @@ def _write_unit(
     """Write a unit's pictures."""
     if form == "plan":
         return {"sums": {}}
-    samples = (_with_all_keys(unit, one, paths) for one in pairs_with_lows(unit))
+    # Draws have the keys of all others: a mixture's recipes differ in them.
+    samples = (
+        replace(one, record=one.record | {"draw": with_all_columns(draw_of(unit, one), paths)})
+        for one in pairs_with_lows(unit)
+    )
     if form == "parquet":
         split, number = unit.name.rpartition("-")[::2]
         name = f"data/{_SPLITS[split]}-{number}.parquet"
         return {"sums": {name: write_parquet(root / name, samples)}}
     return {"sums": write_shard(root, unit.name, (_alike(one, suffixes) for one in samples))}
-
-
-def _with_all_keys(unit: Unit, sample: Sample, paths: list[str]) -> Sample:
-    """Return a sample whose draw has the keys of all others: a mixture's recipes differ in them."""
-    draw = with_all_columns(draw_of(unit, sample), paths)
-    return replace(sample, record=sample.record | {"draw": draw})
 
 
 def _alike(sample: Sample, suffixes: dict[str, str]) -> Sample:
