@@ -47,7 +47,8 @@ _COMMANDS = {
 _FILES = {
     **{"regenerate": "build", "export": "publish", "rebuild": "publish", "stage": "verify"},
     **{"report": "stats", "leaks": "realism", "studio": "preview", "brackets": "fit"},
-    **{"calibrate": "cameras", "recipes": "lists", "sets": "lists", "doctor": "bench"},
+    **{"cameras": "lists", "calibrate": "lists", "recipes": "lists", "sets": "lists"},
+    **{"doctor": "bench"},
 }
 """Files of the commands that lie in another one's."""
 _MAKING_LOWS = {"build", "regenerate", "rebuild"}

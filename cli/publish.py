@@ -11,7 +11,7 @@ from ..manifests.sets.info import SetInfo
 from ..synth.publishing.export import CODECS, TRAINERS, TrainerFormat
 from ..synth.publishing.export import export as write_export
 from ..synth.publishing.publish import publish as publish_set
-from ..synth.publishing.rebuild import rebuild as rebuild_set
+from ..synth.publishing.publish import rebuild as rebuild_set
 from .common import EXISTING, count_of, option_of, options_of, paths, sample_name, working
 
 

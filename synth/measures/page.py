@@ -35,15 +35,10 @@ DRAWN = {
 """Columns of drawn parameters that are shown: title, and whether on a logarithmic axis."""
 References = dict[str, dict[str, Any]]
 _CHARTS = (
-    ("mean", False),
-    ("exposure_ev", False),
-    ("field_ev", False),
-    ("low_grid_ev", False),
-    ("noise_g", True),
-    ("correlation_rg", False),
-    ("autocorrelation", False),
-    ("zeros", False),
+    *("mean", "exposure_ev", "field_ev", "low_grid_ev", "noise_g", "correlation_rg"),
+    *("autocorrelation", "zeros"),
 )
+_LOGARITHMIC = "noise_g"
 _PASSED = ('<span class="failed">look</span>', '<span class="passed">passed</span>')
 
 
@@ -150,9 +145,9 @@ def _statistics(subjects: Sequence[Subject], references: References) -> str:
                 for reference, values in references.items()
                 if values.get(name) is not None
             },
-            logarithmic,
+            name == _LOGARITHMIC,
         )
-        for name, logarithmic in _CHARTS
+        for name in _CHARTS
         if any(name in one for one in every[: len(subjects)])
     )
 
