@@ -120,13 +120,12 @@ def warn_of_videos(path: str | Path, passed: Counter[str]) -> None:
 
 
 def _why_passed(refusal: ImageRefused) -> str:
-    if refusal.reason is Reason.NOT_AN_IMAGE:
-        return "files that are no videos, for all their names"
-    if refusal.reason is Reason.UNSUPPORTED:
-        return f"{_REFUSED}{refusal.detail}"
-    if refusal.reason is Reason.TOO_LARGE:
-        return f"{_REFUSED}too large frames"
-    return "videos that are damaged"
+    known = {
+        Reason.NOT_AN_IMAGE: "files that are no videos, for all their names",
+        Reason.UNSUPPORTED: f"{_REFUSED}{refusal.detail}",
+        Reason.TOO_LARGE: f"{_REFUSED}too large frames",
+    }
+    return known.get(refusal.reason, "videos that are damaged")
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

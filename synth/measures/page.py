@@ -321,11 +321,10 @@ def _row(head: str, numbers: Iterable[str] = (), texts: Iterable[str] = ()) -> s
 def table(heads: Iterable[str], rows: str, numbers: int = 0) -> str:
     """Return a table of rows of HTML, the last columns of numbers."""
     names = list(heads)
-    first = len(names) - numbers
+    kinds = [""] * (len(names) - numbers) + [' class="number"'] * numbers
     cells = "".join(
-        f'<th scope="col"{" class=" + chr(34) + "number" + chr(34) if i >= first else ""}>'
-        f"{escape(name) or '<span class=soft>result</span>'}</th>"
-        for i, name in enumerate(names)
+        f'<th scope="col"{kind}>{escape(name) or "<span class=soft>result</span>"}</th>'
+        for kind, name in zip(kinds, names, strict=True)
     )
     return (
         f'<div class="wide" tabindex="0"><table><thead><tr>{cells}</tr></thead>'

@@ -283,15 +283,11 @@ def clip_statistics(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> dict[s
     scene is flat and stands still; NaN where it is nowhere.
     """
     exposures = [exposure_ev(*pair) for pair in zip(lows, normals, strict=True)]
-    pairs: tuple[list[FloatImage], list[FloatImage]] = ([], [])
-    residuals = [residual(low[..., 1].astype(np.float32)) for low in lows]
-    for one, other in pairwise(range(len(lows))):
-        moved = cv2.absdiff(normals[one][..., 1], normals[other][..., 1])
-        still = flattest(normals[one]) & (moved <= _MOVED)
-        pairs[0].append(residuals[one][still])
-        pairs[1].append(residuals[other][still])
-    both = [np.concatenate([np.empty(0, np.float32), *part]) for part in pairs]
-    return {
-        "flicker_ev": float(np.std(exposures)),
-        "temporal_correlation": correlation(both[0], both[1]),
-    }
+    found = [np.empty((2, 0), np.float32)]
+    residuals = (residual(low[..., 1].astype(np.float32)) for low in lows)
+    for (own, normal), (after, other) in pairwise(zip(residuals, normals, strict=True)):
+        moved = cv2.absdiff(normal[..., 1], other[..., 1])
+        still = flattest(normal) & (moved <= _MOVED)
+        found.append(np.stack([own[still], after[still]]))
+    temporal = correlation(*np.concatenate(found, axis=1))
+    return {"flicker_ev": float(np.std(exposures)), "temporal_correlation": temporal}
