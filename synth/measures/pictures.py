@@ -21,7 +21,6 @@ from ..models import parse_draw
 from ..renderers import pixels_of
 from .columns import columns
 from .contact_sheet import brighten, brightening_gain, describe_draw
-from .pair_files import PairFiles
 from .pair_statistics import LABELS
 from .set_statistics import Measured, MeasuredPair
 
@@ -110,13 +109,10 @@ def _shown_of_set(pair: Sample, own: MeasuredPair, why: str) -> Shown:
     )
 
 
-def pictures_of_files(pairs: Sequence[PairFiles], measured: Measured) -> list[Shown]:
+def pictures_of_files(measured: Measured) -> list[Shown]:
     """Make the pictures of the chosen pairs of folders, or of lows alone."""
-    files = {one.key: one for one in pairs}
-    return [
-        _shown(own, why, *files[own.key].read())
-        for own, why in ((measured.pairs[place], why) for place, why in chosen(measured).items())
-    ]
+    own = ((measured.pairs[place], why) for place, why in chosen(measured).items())
+    return [_shown(one, why, *one.files.read()) for one, why in own if one.files]
 
 
 def _shown(

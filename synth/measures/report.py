@@ -25,7 +25,6 @@ from ..kernels.arrays import FloatArray
 from .checks import Check, checks_of_folders, checks_of_set
 from .comparison import compare_rows, require_classifier
 from .page import DRAWN, Subject, page
-from .pair_files import pairs_of_folders
 from .pair_statistics import reference_statistics
 from .pictures import pictures_of_files, pictures_of_set
 from .set_statistics import measure_folders, measure_set, read_reference
@@ -217,7 +216,6 @@ def folder_subject(
     partner; and when lows are brighter than their normals, unless `brighter_lows`.
     """
     measured = measure_folders(lows, normals, most, engine, at, brighter_lows)
-    pairs = pairs_of_folders(lows, normals, most)
     where = f"{lows}" if normals is None else f"{lows} and {normals}"
     return Subject(
         lows.name or lows.resolve().name,
@@ -226,5 +224,5 @@ def folder_subject(
         len(image_files(lows)),
         measured,
         checks_of_folders(measured, brighter_lows),
-        pictures_of_files(pairs, measured),
+        pictures_of_files(measured),
     )

@@ -42,8 +42,8 @@ from .photon_transfer import TransferPoint, by_sensor, pool_points, transfer_poi
 class MeasuredPair(NamedTuple):
     """Measurements of a pair.
 
-    row: its columns. unit: that of a set that holds it, "" of folders. component: the recipe of a
-    mixture that it was drawn by.
+    row: its columns. unit: that of a set that holds it, "" of folders. files: those of folders.
+    component: the recipe of a mixture that it was drawn by.
     means: mean levels of low and normal; None of a low alone.
     area: share of the picture whose low is the brighter one (`brighter_area`), NaN where lamps are
       to be, and of a low alone.
@@ -57,6 +57,7 @@ class MeasuredPair(NamedTuple):
     means: tuple[float, float] | None = None
     area: float = math.nan
     mismatch: str = ""
+    files: PairFiles | None = None
 
 
 @dataclass(frozen=True)
@@ -315,8 +316,7 @@ def measure_folders(
     """
     engine = engine or LocalEngine()
     check_paths(engine, lows, normals)
-    wanted = pairs_of_folders(lows, normals, most)
-    results = each_pair(_measure_files, wanted, engine, at)
+    results = each_pair(_measure_files, pairs_of_folders(lows, normals, most), engine, at)
     made = Measured(
         [one for one in results if not isinstance(one, str)],
         damaged=[one for one in results if isinstance(one, str)],
@@ -324,13 +324,14 @@ def measure_folders(
     if not made.pairs:
         raise SourceError(made.damaged[0])
     if not brighter_lows:
-        paths = {one.key: one.low for one in wanted}
-        wrong_pairs.refuse_swapped(lows, made.means, [paths[one.key] for one in made.pairs])
+        wrong_pairs.refuse_swapped(
+            lows, made.means, [one.files and one.files.low for one in made.pairs]
+        )
     return made
 
 
 def _measure_files(pair: PairFiles, low: Pixels, normal: Pixels | None) -> MeasuredPair:
-    found = MeasuredPair(pair.key, all_statistics(low, normal))
+    found = MeasuredPair(pair.key, all_statistics(low, normal), files=pair)
     if normal is None:
         return found
     return found._replace(
