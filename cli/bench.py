@@ -1,7 +1,8 @@
-"""`gloam bench`: loading speed on this machine."""
+"""`gloam bench`, loading speed on this machine, and `doctor`, what it lacks and gets wrong."""
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from ..errors import ConfigError
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import open_set
-from .common import PATH, json_option
+from .common import PATH, json_flag, json_option, to_json
+from .ending import USER_ERROR
 
 
 @click.command()
@@ -89,3 +91,19 @@ def bench(
         shown = speed.note or f"{measured}, first batch after {speed.first_batch_s:.2f} s"
         lines.append(f"{speed.name:34} {shown}")
     return result, [*lines, result.advice]
+
+
+@click.command()
+@json_flag
+def doctor(as_json: bool) -> None:
+    """Check this machine: versions, GPU, DALI, decoders, kernels, limits, and known lows.
+
+    It lists what is missing and how to get it, makes known lows on the CPU (and the GPU, if any)
+    and compares their bits. The exit code is 1 if something is wrong.
+    """
+    from ..loaders.doctor import doctor as diagnose  # it loads the kernels
+
+    found = diagnose()
+    click.echo(to_json(found) if as_json else "\n".join(found.lines()))
+    if not found.healthy:
+        sys.exit(USER_ERROR)

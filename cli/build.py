@@ -1,4 +1,4 @@
-"""`gloam build`: photographs to a finished set."""
+"""`gloam build`, photographs to a finished set, and `regenerate`, the same pairs with new noise."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ..manifests.selection.plan import SPARE, SPLITS, PlanOptions
 from ..manifests.sources import KINDS, Source, format_counts
 from ..progress import Bars
 from ..synth.building.build import Report, Task, build_request, build_task, make_request
+from ..synth.building.regenerate import regenerate as regenerate_set
 from ..synth.building.request import Request
 from ..synth.measures.leaks import EXCLUDED
 from ..synth.recipes.load import DEFAULT
@@ -26,10 +27,11 @@ from .common import (
     count_of,
     field_option,
     overrides_option,
+    paths,
     recipe_option,
     sample_name,
+    working,
 )
-from .workers import working
 
 
 def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
@@ -215,3 +217,41 @@ def _lines(report: Report, request: Request) -> Iterator[str]:
         else "was complete already, so no source was looked at (other photographs: another folder)"
     )
     yield f"{report.root}: {done}; gloam verify {report.root} checks it"
+
+
+@click.command()
+@paths(origin="SET", root="NEW")
+@recipe_option("Make lows by another recipe; see gloam recipes.  [default: the set's own]")
+@overrides_option("Change one value of the recipe, such as camera.iso=6400.")
+@field_option(PlanOptions, "seed", help="Random seed of the lows.  [default: the set's own]")
+@field_option(
+    PlanOptions,
+    "val",
+    help="Pairs for validation; with nothing else changed, lows stay.  [default: the set's own]",
+)
+@field_option(PlanOptions, "test", help="Pairs for testing.  [default: the set's own]")
+@click.option(
+    "--lows-only",
+    "--low-only",
+    is_flag=True,
+    help="Write no normals, to save disk space; loaders take them from SET: PairLoader(NEW,"
+    " normals=SET).",
+)
+@working()
+def regenerate(origin: Path, root: Path, lows_only: bool, **options: Any) -> str:
+    """Make NEW from the pairs of SET, with other lows or other splits (--val, --test).
+
+    Keys, order and normals stay, and so does everything that no option changes. The sources are not
+    needed. After an interruption, run the same command again to continue.
+    """
+    info = regenerate_set(origin, root, lows_only=lows_only, **options)
+    changed = info.build.origin["changed"] if info.build.origin else []
+    count = count_of(sum(info.units.values()), "low" if lows_only else sample_name(info))
+    what = (
+        f"{count_of(len(changed), 'value')} changed"
+        if changed
+        else "nothing was changed, so their bytes are those of the set"
+    )
+    counts = ", ".join(f"{s} {info.counts[s]:,}" for s in SPLITS if s in info.counts)
+    lines = (f"  {line}" for line in changed[:10])
+    return "\n".join([*lines, f"{root}: {count} of {origin} ({counts}); {what}"])

@@ -1,4 +1,4 @@
-"""`gloam fit`: a recipe from real lows."""
+"""`gloam fit`, a recipe from real lows, and `brackets`, real pairs from exposure brackets."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Any
 import click
 
 from ..storage.atomic import write_bytes
+from ..synth.brackets.brackets import brackets as make_pairs
 from ..synth.fitting.fit import fit as fit_recipe
-from .common import brighter_lows_option, options_of, output_option, paths, write_png
-from .workers import working
+from . import common
 
 
 @click.command()
-@paths(lows="LOW_DIR", normals="[NORMAL_DIR]")
-@output_option(
+@common.paths(lows="LOW_DIR", normals="[NORMAL_DIR]")
+@common.output_option(
     "--out",
     ".yaml",
     default="fitted.yaml",
     help="Write the recipe to this YAML file; one that exists is replaced.",
 )
-@options_of(
+@common.options_of(
     fit_recipe,
     broad="Make the recipe to train on: the pairs' tone, noise as at 1 to 32 times their ISO,"
     " demosaiced in all ways.",
     distributions="Write settings, means and covariances in place of a table of the pairs.",
 )
-@brighter_lows_option
-@working(engine=False)
+@common.brighter_lows_option
+@common.working(engine=False)
 def fit(lows: Path, normals: Path | None, *, out: Path, **options: Any) -> str:
     """Fit a recipe to real lows: their tone and noise, calibrated by simulation.
 
@@ -41,6 +41,35 @@ def fit(lows: Path, normals: Path | None, *, out: Path, **options: Any) -> str:
     found = fit_recipe(lows, normals, **options)
     write_bytes(out, found.yaml(out.stem).encode("utf-8", "backslashreplace"))
     if found.sheet is not None:
-        write_png(out.with_suffix(".png"), found.sheet)
+        common.write_png(out.with_suffix(".png"), found.sheet)
     look = f"{out}: look at it with gloam preview --recipe {quote(str(out))}"
     return "\n".join([*found.lines(), look])
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=common.FOLDER)
+@common.option_of(make_pairs, "out", "Write to this new folder.", metavar="PAIRS", required=True)
+@common.options_of(
+    make_pairs,
+    normal="Fuse the frames to the normal, or take the one whose mean level is nearest .45.",
+    lows="Dark frames of each bracket that become lows.",
+)
+@common.json_option
+@common.working(engine=False)
+def brackets(folder: Path, *, out: Path, **options: Any) -> tuple[Any, list[str]]:
+    """Make real pairs of the exposure brackets in DIR, for fit, mix and judge.
+
+    Take them from a tripod, with your camera's bracketing: three frames and more, from dark to
+    bright. Frames are grouped by likeness, time and exposure, and aligned; those in which something
+    moved are left out. PAIRS gets low/, normal/, brackets.csv (what became of each frame) and
+    brackets.png, a sheet to look at.
+    """
+    found = make_pairs(folder, out, **options)
+    common.write_png(out / "brackets.png", found.sheet())
+    number = len({one.bracket for one in found.uses if one.role != "left out"})
+    return found, [
+        f"{common.count_of(len(found.pairs), 'pair')} of {common.count_of(number, 'bracket')}"
+        f" in {out}",
+        *(f"left out: {common.count_of(n, 'frame')}: {why}" for why, n in found.left_out().items()),
+        f"what became of each frame: {out / 'brackets.csv'}; look at {out / 'brackets.png'}",
+    ]

@@ -10,8 +10,7 @@ import click
 from ..loaders.judging.judge import judge as judge_outputs
 from ..loaders.judging.page import render_page
 from ..storage.atomic import write_bytes
-from .common import brighter_lows_option, json_option, options_of, output_option
-from .workers import working
+from .common import brighter_lows_option, json_option, options_of, output_option, working
 
 _WRITERS = (".html", ".md", ".csv")
 

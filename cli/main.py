@@ -18,7 +18,6 @@ from ..engines.process import prepare_own_process
 from ..errors import GloamWarning, visible
 from ..synth.kernels.compiling import cache_folders as kernel_places
 from .ending import stoppable, user_errors
-from .workers import begin_workers
 
 _COMMANDS = {
     "build": "Make a set of low/normal pairs from photographs.",
@@ -45,6 +44,13 @@ _COMMANDS = {
     "cameras": "List the calibrated cameras and their ISOs.",
     "doctor": "Check this machine: versions, GPU, DALI, decoders, and known lows.",
 }
+_FILES = {
+    **{"regenerate": "build", "export": "publish", "rebuild": "publish", "stage": "verify"},
+    **{"report": "stats", "leaks": "realism", "studio": "preview", "brackets": "fit"},
+    **{"cameras": "lists", "calibrate": "lists", "recipes": "lists", "sets": "lists"},
+    **{"doctor": "bench"},
+}
+"""Files of the commands that lie in another one's."""
 _MAKING_LOWS = {"build", "regenerate", "rebuild"}
 _NO_IMAGES = {"sets", "stage", "export-triton", "recipes", "fit", "calibrate", "cameras", "doctor"}
 
@@ -61,6 +67,8 @@ class _Lazy(click.Group):
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] in _MAKING_LOWS and not context.resilient_parsing:
+            from .common import begin_workers  # later than any help is there
+
             begin_workers(args[1:])
         resolved = super().resolve_command(context, args)
         if args[0] not in _NO_IMAGES:
@@ -94,7 +102,7 @@ class _Lazy(click.Group):
         written = name.replace("-", "_")
         gc.disable()  # all that is imported stays; looking through it takes a tenth of the time
         try:
-            module = importlib.import_module(f".{written}", __package__)
+            module = importlib.import_module(f".{_FILES.get(name, written)}", __package__)
         finally:
             gc.enable()
         command: click.Command = getattr(module, written)

@@ -1,4 +1,4 @@
-"""`gloam publish`: a set to be given away."""
+"""`gloam export`, `publish`, `rebuild`: a set in other forms, given away, and made again."""
 
 from __future__ import annotations
 
@@ -7,9 +7,45 @@ from typing import Any
 
 import click
 
+from ..manifests.sets.info import SetInfo
+from ..synth.publishing.export import CODECS, TRAINERS, TrainerFormat
+from ..synth.publishing.export import export as write_export
 from ..synth.publishing.publish import publish as publish_set
-from .common import EXISTING, option_of, options_of, paths
-from .workers import working
+from ..synth.publishing.publish import rebuild as rebuild_set
+from .common import EXISTING, count_of, option_of, options_of, paths, sample_name, working
+
+
+@click.command()
+@paths(origin="SET", root="NEW")
+@options_of(write_export, layout="Write a set of this layout.  [default: files]")
+@option_of(
+    write_export,
+    "for_",
+    "Write the folder that this trainer's own loader reads, and print its settings.",
+    type=click.Choice(list(TRAINERS)),
+)
+@options_of(
+    write_export,
+    video="Write the clips of a set as video files. ffv1 is lossless; mp4 is small, for viewing:"
+    " its coding destroys the noise.",
+    low_codec="Codec of the lows made from a live SET; stored lows keep their bytes.",
+)
+@working()
+def export(origin: Path, root: Path, **options: Any) -> str:
+    """Write the pairs of SET to NEW, as files or as shards, byte for byte.
+
+    Files are folders of lows and normals, with file lists. After an interruption, run the same
+    command again to continue.
+    """
+    written = write_export(origin, root, **options)
+    if isinstance(written, TrainerFormat):
+        lines = (f"  {line.replace('{root}', str(root))}" for line in written.lines)
+        return "\n".join([f"{root}: the pairs of {origin} for {written.about}", *lines])
+    if isinstance(written, SetInfo):
+        count = count_of(sum(written.units.values()), sample_name(written))
+        return f"{root}: {count} of {origin} as {options['layout'] or 'files'}"
+    about = CODECS[options["video"]]
+    return f"{root}: {count_of(written, 'clip')} of {origin} as {about}"
 
 
 @click.command()
@@ -37,3 +73,23 @@ def publish(origin: Path, root: Path, *, citation: Path | None, **options: Any) 
         f"{root}: {origin} as {options['format']}; read {root / 'README.md'}, then upload it, as"
         f" with hf upload NAME {root} --repo-type dataset{asked}"
     )
+
+
+@click.command()
+@paths(published="PUBLISHED", root="SET")
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    metavar="KIND=PATH",
+    help="Path of a source of the set, given by its kind or its name; may be repeated.",
+)
+@working()
+def rebuild(published: Path, root: Path, sources: tuple[str, ...], **options: Any) -> str:
+    """Rebuild the PUBLISHED set as SET, byte for byte, from your own copies of its photographs.
+
+    After an interruption, run the same command again to continue.
+    """
+    info = rebuild_set(published, root, sources, **options).info
+    count = count_of(sum(info.units.values()), sample_name(info))
+    return f"{root}: {count}, every byte as it was published"

@@ -1,4 +1,4 @@
-"""`gloam verify`: whether a set is still what was built."""
+"""`gloam verify`, whether a set is still what was built, and `stage`, a checked copy of it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 import click
 
 from ..errors import visible
+from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.info import EDITABLE
 from ..manifests.sets.pair_set import open_set
+from ..manifests.sets.stage import stage as stage_set
 from ..progress import Bars
 from ..synth.building.verify import verify as find_problems
 from ..synth.publishing.unit_by_unit import MARK, verify_export
-from .common import PATH, count_of, option_of, options_of, sample_name
+from .common import PATH, count_of, option_of, options_of, paths, sample_name, working
 from .ending import USER_ERROR
-from .workers import working
 
 
 @click.command()
@@ -71,3 +72,22 @@ def _report(root: Path, damage: list[str], bars: Bars, remarks: list[str]) -> No
         click.echo(visible(line))
     if damage:
         sys.exit(USER_ERROR)
+
+
+@click.command()
+@paths(root="SET", target="FOLDER")
+@click.option(
+    "--split", type=click.Choice(SPLITS), help="Copy the shards of this split only.  [default: all]"
+)
+def stage(root: Path, target: Path, split: str | None) -> str:
+    """Copy SET to FOLDER, such as /dev/shm/set, checking every byte by its receipts.
+
+    After an interruption, run the same command again to continue. It fails if FOLDER has too little
+    space or holds something else.
+    """
+    with Bars() as bars:
+        copied, kept = stage_set(root, target, split, bars)
+    return (
+        f"{target}: {count_of(copied, 'file')} copied, {kept} were there already, every byte as it"
+        " was built"
+    )

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from .synth.models import darken as darken
     from .synth.publishing.export import export as export
     from .synth.publishing.publish import publish as publish
-    from .synth.publishing.rebuild import rebuild as rebuild
+    from .synth.publishing.publish import rebuild as rebuild
     from .synth.recipes.load import load_recipe as load_recipe
 
     __version__: str
@@ -88,8 +88,7 @@ _NAMES = {
     "synth.fitting.fit": "fit",
     "synth.models": "darken",
     "synth.publishing.export": "export",
-    "synth.publishing.publish": "publish",
-    "synth.publishing.rebuild": "rebuild",
+    "synth.publishing.publish": "publish rebuild",
     "synth.measures.realism": "realism",
     "synth.recipes.load": "load_recipe",
     "synth.measures.report": "report",

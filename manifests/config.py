@@ -6,6 +6,7 @@ import difflib
 import re
 import reprlib
 from collections.abc import Iterator
+from importlib import resources
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -65,6 +66,12 @@ class Frozen(Numbers):
     """A model of a file's values: unknown keys are refused, and nothing is changed later."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def load_shipped(package: str | None, name: str) -> dict[str, Any]:
+    """Read a YAML file of a package of gloam's."""
+    with resources.as_file(resources.files(package or "") / name) as path:
+        return load_yaml(Path(path))
 
 
 def shorten(value: Any) -> str:

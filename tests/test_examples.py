@@ -25,7 +25,7 @@ PLACES = {
     "gloam.fit": "gloam.synth.fitting.fit",
     "gloam.preview": "gloam.synth.measures.contact_sheet",
     "gloam.publish": "gloam.synth.publishing.publish",
-    "gloam.rebuild": "gloam.synth.publishing.rebuild",
+    "gloam.rebuild": "gloam.synth.publishing.publish",
     "gloam.report": "gloam.synth.measures.report",
     "gloam.stage": "gloam.manifests.sets.stage",
     "gloam.stats": "gloam.synth.measures.set_statistics",

@@ -19,10 +19,11 @@ from ...manifests.clips.listing import (
     clip_path,
     frame_files,
     list_clips,
+    video_and_times,
     warn_of_videos,
 )
-from ...manifests.clips.load_clip import check_frames, load_clip, load_files, video_pixels
-from ...manifests.clips.video import probe_video
+from ...manifests.clips.load_clip import check_frames, load_clip, load_files
+from ...manifests.clips.video import decode_frames, probe_video
 from ...manifests.images.header import read_header
 from ...manifests.selection.candidates import make_keys
 from ...manifests.sets.layouts.extents import Extent
@@ -65,7 +66,7 @@ class ClipContents(Contents):
             return super().normals_of(sample)
         try:
             if frame_files(sample.place) is None:
-                return video_pixels(sample.place)
+                return decode_frames(*video_and_times(sample.place))
             return [frame.pixels for frame in load_clip(sample.place, cuts=True)]
         except ImageRefused as refusal:
             raise LoaderError(

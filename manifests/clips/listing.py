@@ -49,7 +49,9 @@ def list_clips(
     """
     folders: dict[str, list[Entry]] = {}
     videos: list[Entry] = []
-    for entry in _entries(path, passed):
+    at = as_path(path)
+    alone = at.suffix.lower() in SUFFIXES and at.is_file()
+    for entry in [file_entry(at)] if alone else list_container(at, passed):
         name = PurePosixPath(entry.name)
         suffix = os.path.splitext(name.name)[1].lower()
         if suffix in SUFFIXES and name.stem.endswith(_LOW):
@@ -77,15 +79,6 @@ def list_clips(
             + (f"; passed over: {format_counts(passed)}" if passed else ""),
             path=path,
         )
-
-
-def _entries(path: str, passed: Counter[str]) -> Iterator[Entry]:
-    """List a folder's or archive's files; a video is one of its folder."""
-    at = as_path(path)
-    if at.suffix.lower() in SUFFIXES and at.is_file():
-        yield file_entry(at)
-    else:
-        yield from list_container(at, passed)
 
 
 def _of_folders(
@@ -127,13 +120,12 @@ def warn_of_videos(path: str | Path, passed: Counter[str]) -> None:
 
 
 def _why_passed(refusal: ImageRefused) -> str:
-    if refusal.reason is Reason.NOT_AN_IMAGE:
-        return "files that are no videos, for all their names"
-    if refusal.reason is Reason.UNSUPPORTED:
-        return f"{_REFUSED}{refusal.detail}"
-    if refusal.reason is Reason.TOO_LARGE:
-        return f"{_REFUSED}too large frames"
-    return "videos that are damaged"
+    known = {
+        Reason.NOT_AN_IMAGE: "files that are no videos, for all their names",
+        Reason.UNSUPPORTED: f"{_REFUSED}{refusal.detail}",
+        Reason.TOO_LARGE: f"{_REFUSED}too large frames",
+    }
+    return known.get(refusal.reason, "videos that are damaged")
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

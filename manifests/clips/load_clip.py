@@ -12,7 +12,7 @@ from ..images.normals import Normal, encode_normal, load_normal
 from ..images.opening import Pixels
 from ..sources.containers import Location, read
 from .listing import frame_files, video_and_times
-from .video import check_clip, convert_frames, decode_frames
+from .video import check_clip, convert_frames
 
 _SIDE = 120  # pixels that are looked at along the longer side
 _LEVELS = 4  # of each channel, of a histogram of colours
@@ -66,15 +66,6 @@ def load_files(
         frames.append(load_normal(read(file), max_side, max_pixels))
         check_clip(*frames[-1].size, len(frames), max_pixels)
     return frames
-
-
-def video_pixels(location: Location, max_pixels: int | None = None) -> list[Pixels]:
-    """Decode the frames of a clip of a video, uint8 RGB (H, W, 3) each.
-
-    Raises ImageRefused when one is not there, or they have more pixels.
-    """
-    video, times = video_and_times(location)
-    return decode_frames(video, times, max_pixels)
 
 
 def check_frames(frames: list[Normal], cuts: bool = False) -> None:

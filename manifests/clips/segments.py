@@ -151,7 +151,7 @@ def coded_size(video: Location) -> tuple[int, int] | None:
         codec = stream.codec_context
         if codec.codec.canonical_name not in _WITH_MARGINS:
             return None
-        frame = first_frame(container, stream)
+        frame, _ = first_frame(container, stream)
         coded = codec.coded_height, codec.coded_width
         return None if coded == (frame.height, frame.width) else coded
 

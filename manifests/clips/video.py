@@ -69,7 +69,7 @@ def frame_times(location: Location, max_pixels: int | None = None) -> list[int]:
         return _decoded_times(location, max_pixels)
     times.sort()
     with open_video(location, max_pixels) as (container, stream):
-        first = _time_of(first_frame(container, stream)) or 0
+        first = _time_of(first_frame(container, stream)[0]) or 0
     if first not in times:
         return _decoded_times(location, max_pixels)
     return [time for time in times if time >= first]
@@ -186,8 +186,8 @@ def _decoded_times(location: Location, max_pixels: int | None) -> list[int]:
     return times
 
 
-def first_frame(container: Any, stream: Any) -> Any:
-    """Decode the first frame of an opened video.
+def first_frame(container: Any, stream: Any) -> tuple[Any, _Signal]:
+    """Decode the first frame of an opened video; returns it, and what is said of its colours.
 
     Raises ImageRefused where there is none, or it is interlaced or of a high dynamic range.
     """
@@ -195,8 +195,7 @@ def first_frame(container: Any, stream: Any) -> Any:
     frame = next(container.decode(stream), None)
     if frame is None:
         raise ImageRefused(Reason.DAMAGED, "no frame of it can be decoded")
-    told.with_frame(frame)
-    return frame
+    return frame, told.with_frame(frame)
 
 
 def _time_of(frame: Any) -> int | None:
@@ -332,9 +331,7 @@ def probe_video(location: Location) -> VideoFacts:
     decoded.
     """
     with open_video(location) as (container, stream):
-        told = _Signal.of(stream.codec_context)
-        frame = first_frame(container, stream)
-        signal = told.with_frame(frame)
+        frame, signal = first_frame(container, stream)
         upright = _orientation(frame) == (False, (slice(None), slice(None)))
         codec, size = stream.codec_context.codec.canonical_name, (frame.height, frame.width)
         bt601, srgb = signal.matrix in (*_UNSAID, *_BT601), not signal.profile

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -111,33 +112,26 @@ class Annotations:
     def _texts(self, listing: str) -> list[tuple[str, str]]:
         """Read the annotation files, the instances first."""
         root = as_path(self._path)
-        inside = [
-            entry
-            for entry in list_container(root)
-            if PurePosixPath(entry.name).parent.name in FOLDERS.values()
-            and entry.name.lower().endswith(".json")
-        ]
-        beside = [
-            path
-            for folder in FOLDERS.values()
-            if (root.parent / folder).is_dir()
-            for path in sorted((root.parent / folder).glob("*"))
-            if path.suffix.lower() == ".json"
-        ]
-        stems = {PurePosixPath(entry.name).stem for entry in inside} | {p.stem for p in beside}
+        inside: dict[str, list[tuple[str, Callable[[], str]]]] = {}
+        beside: dict[str, list[tuple[str, Callable[[], str]]]] = {}
+        for entry in list_container(root):
+            at = PurePosixPath(entry.name)
+            if at.parent.name in FOLDERS.values() and at.suffix.lower() == ".json":
+                text = partial(read_text, self._path, entry)
+                inside.setdefault(at.stem, []).append((entry.name, text))
+        for folder in (root.parent / name for name in FOLDERS.values()):
+            for path in sorted(folder.glob("*")) if folder.is_dir() else ():
+                if path.suffix.lower() == ".json":
+                    named = f"{folder.name}/{path.name}", partial(read_beside, path)
+                    beside.setdefault(path.stem, []).append(named)
+        stems = inside.keys() | beside.keys()
         if listing:
             _, _, which = listing.partition("_")
             stems &= {listing, *(f"{kind}_{which}" for kind in _KINDS)}
         else:
             stems = {name for name in stems if name.startswith(_KINDS)}
-        texts: list[tuple[str, str]] = []
-        for stem in sorted(stems, reverse=True):  # instances before captions
-            found = [entry for entry in inside if PurePosixPath(entry.name).stem == stem]
-            texts += [(entry.name, read_text(self._path, entry)) for entry in found]
-            if not found:
-                paths = [path for path in beside if path.stem == stem]
-                texts += [(f"{path.parent.name}/{path.name}", read_beside(path)) for path in paths]
-        return texts
+        found, order = beside | inside, sorted(stems, reverse=True)  # instances before captions
+        return [(name, read()) for stem in order for name, read in found[stem]]
 
     def _take(self, file: str, value: Any, names: dict[int | str, str]) -> None:
         """Take what a file says. Raises ValueError when it is not laid out as COCO's."""

@@ -14,8 +14,9 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ..clips.listing import frame_files
-from ..clips.load_clip import check_frames, load_files, refuse_cut, video_pixels
+from ..clips.listing import frame_files, video_and_times
+from ..clips.load_clip import check_frames, load_files, refuse_cut
+from ..clips.video import decode_frames
 from ..images.decode import decode_small
 from ..images.header import read_header
 from ..images.opening import Pixels
@@ -91,7 +92,7 @@ def measure_clip(location: Location, max_pixels: int | None = None) -> Measures:
     """
     files = frame_files(location)
     if files is None:
-        pixels = video_pixels(location, max_pixels)
+        pixels = decode_frames(*video_and_times(location), max_pixels)
         refuse_cut(pixels)
         found = [measure_pixels(pixels[number]) for number in _three(len(pixels))]
     else:

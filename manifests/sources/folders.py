@@ -209,8 +209,13 @@ def image_pairs(lows: Path, normals: Path | None, most: int) -> list[tuple[str, 
     if normals is not None:
         check_partners(lows, files, normals, partners)
     names = list(files)
-    chosen = np.unique(np.linspace(0, len(names) - 1, min(most, len(names))).astype(int))
-    return [(name, files[name], partners.get(name)) for name in (names[i] for i in chosen)]
+    chosen = (names[i] for i in evenly(len(names), most))
+    return [(name, files[name], partners.get(name)) for name in chosen]
+
+
+def evenly(count: int, most: int) -> list[int]:
+    """Return at most so many of `count` indices, evenly spread, in order."""
+    return np.unique(np.linspace(0, count - 1, min(most, count)).astype(int)).tolist()
 
 
 def check_partners(

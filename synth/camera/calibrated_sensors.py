@@ -8,14 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib import resources
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...manifests.config import load_yaml
+from ...manifests.config import load_shipped
 from ..kernels.arrays import FloatArray
 from ..kernels.numbers.library import exp, log
 from .calibration import Calibration, Relation
@@ -53,8 +51,7 @@ class Sensors(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _file() -> dict[str, Any]:
-    with resources.as_file(resources.files(__package__) / "sensors.yaml") as path:
-        return load_yaml(Path(path))
+    return load_shipped(__package__, "sensors.yaml")
 
 
 @lru_cache(maxsize=1)

@@ -14,13 +14,14 @@ from itertools import pairwise
 import numpy as np
 
 from ..kernels.arrays import FloatArray, IntArray
-from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, toe_of
-from ..measures.noise_statistics import LEVELS
-from ..measures.tone_statistics import TONES
-from .columns import CHANNELS, NEUTRAL, NODES, Shared, clip_to_bounds, column_indices
+from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, linear_to_srgb, srgb_to_linear, toe_of
+from ..measures.noise_and_tone import LEVELS, TONES
+from .fitted_recipe import CHANNELS, NEUTRAL, NODES, Shared, clip_to_bounds, column_indices, width
 from .pairs import PairMeasures
-from .tone import filled, light_of_levels
 
+_FEWEST_FILLED = 12  # pairs that show how levels go together
+_FILL_STEPS = 20
+_RIDGE = 0.01  # squares of log2 levels
 _TOES = 0.03, 0.035, 0.04, 0.045, 0.055
 _AXES = ("across", "row"), ("down", "column")
 _MOST_LAG = 0.69
@@ -45,8 +46,8 @@ _OF_TAIL = (
     *((f"black_{{}}_{least}", 4.0) for least in (0, 1, 2)),
 )
 """What tells of the tail where black cuts it and beyond, and how much it counts."""
-_TAIL_STEP, _MOST_TAIL = 0.3, 0.6  # logs: of the share and the mean
-TAIL_STEPS = np.tile([_TAIL_STEP, 0.0], (3, 1)), np.tile([0.0, _TAIL_STEP], (3, 1))
+_TAIL_STEPSTEP, _MOST_TAIL = 0.3, 0.6  # logs: of the share and the mean
+TAIL_STEPS = np.tile([_TAIL_STEPSTEP, 0.0], (3, 1)), np.tile([0.0, _TAIL_STEPSTEP], (3, 1))
 """Steps (3, 2) for `tail_slopes`: of the share, and of the mean."""
 _TAIL_RIDGE = np.diag([0.3, 0.03])
 _OWN_TAIL_RIDGE, _OWN_NOISE_RIDGE = 2.0, 0.5  # of one pair's own
@@ -54,6 +55,52 @@ _SHARES, _MEANS = (0.004, 0.3), (0.05, 6.0)
 _GAP = 0.08  # of log deviation: settings differ by more; pictures of one by .03
 _WIDEST = 0.5
 _FEWEST = 5  # pairs that show a setting's noise at every level
+
+
+def light_of_levels(toe: float) -> FloatArray:
+    """Return the linear light (256) of a low's levels, in levels of its curve's straight part."""
+    curve, level = toe_of(toe), np.arange(256) / 255
+    straight = curve.slope * 2**curve.end
+    power = (np.maximum(level, straight) + curve.a) / (1 + curve.a)
+    return 255 * np.where(level <= straight, level, curve.slope * power**2.4)
+
+
+def filled(levels: FloatArray) -> FloatArray:
+    """Return the levels (N, 3, 8) of pairs with those that are not known, which never fall.
+
+    They are what a gain in light would make of those that are known; where there are enough pairs,
+    what goes with these in others: the conditional means of a normal distribution of log2 levels.
+    """
+    known = np.isfinite(levels).reshape(len(levels), -1)
+    plain = np.maximum(LEVEL_LIGHT[list(CURVE_LEVELS)], LEVEL_LIGHT[1])
+    logs = np.log2(levels + 0.5)
+    gains = np.log2(srgb_to_linear(np.maximum(levels, 0.5) / 255) / plain)
+    middle = float(np.nanmedian(gains)) if known.any() else 0.0
+    places = np.arange(len(CURVE_LEVELS))
+    for pair, own in enumerate(gains):
+        some = own[np.isfinite(own)]
+        for i in range(3):
+            here = np.isfinite(own[i])
+            gain = np.median(some) if len(some) else middle
+            if here.any():
+                gain = np.interp(places, places[here], own[i, here])
+            levels_then = 255 * linear_to_srgb(np.minimum(2**gain * plain, 1))
+            logs[pair, i, ~here] = np.log2(levels_then[~here] + 0.5)
+    flat = logs.reshape(len(levels), -1)
+    unsure = np.zeros((flat.shape[1],) * 2)
+    for _ in range(_FILL_STEPS if len(levels) >= _FEWEST_FILLED else 0):
+        mean = flat.mean(axis=0)
+        spread = np.cov(flat.T) + unsure / len(flat) + _RIDGE * np.eye(len(mean))
+        unsure = np.zeros_like(spread)
+        for row, own in zip(flat, known, strict=True):
+            if own.any() and not own.all():
+                of_known = np.linalg.solve(spread[np.ix_(own, own)], spread[np.ix_(own, ~own)])
+                row[~own] = mean[~own] + (row[own] - mean[own]) @ of_known
+                unsure[np.ix_(~own, ~own)] += (
+                    spread[np.ix_(~own, ~own)] - spread[np.ix_(~own, own)] @ of_known
+                )
+    rising = np.maximum.accumulate(flat.reshape(levels.shape), axis=2)
+    return np.clip(2**rising - 0.5, 0, 255)
 
 
 def level_lights(toe: float) -> FloatArray:
@@ -134,7 +181,9 @@ def curve_of(real: PairMeasures) -> float:
 
 def _transfer(real: PairMeasures, toe: float, channel: int) -> tuple[float, float, float]:
     """Return read noise's variance and gain of all pairs' medians, and the misfit."""
-    light, slopes = level_lights(toe), _slopes(toe)
+    light = level_lights(toe)
+    # Levels of the low for each level of the straight part.
+    slopes = 1 / np.interp(_MIDDLES, np.arange(256), np.gradient(light_of_levels(toe)))
     deviation = by_level(real, "deviation", channel)
     counts = np.isfinite(deviation).sum(axis=0)
     known = (counts >= min(3, len(deviation))) & (np.array(LEVELS[:-1]) > 0)
@@ -146,11 +195,6 @@ def _transfer(real: PairMeasures, toe: float, channel: int) -> tuple[float, floa
     (read, shot), *_ = np.linalg.lstsq(design, weight * variance, rcond=None)
     apart = design @ np.array([read, shot]) - weight * variance
     return float(read), float(shot), float(apart @ apart)
-
-
-def _slopes(toe: float) -> FloatArray:
-    """Return levels of the low for each level of the straight part, at the middles of `LEVELS`."""
-    return 1 / np.interp(_MIDDLES, np.arange(256), np.gradient(light_of_levels(toe)))
 
 
 def adjust_tone(
@@ -400,7 +444,7 @@ def tail_slopes(base: PairMeasures, of_share: PairMeasures, of_mean: PairMeasure
     """
     first = _of_tail(base)
     return np.stack(
-        [_medians(_of_tail(one) - first) / _TAIL_STEP for one in (of_share, of_mean)], axis=2
+        [_medians(_of_tail(one) - first) / _TAIL_STEPSTEP for one in (of_share, of_mean)], axis=2
     )
 
 
@@ -413,11 +457,6 @@ def tail_step(real: PairMeasures, made: PairMeasures, slopes: FloatArray) -> Flo
         for own, apart in zip(slopes, away, strict=True)
     ]
     return np.clip(steps, -_MOST_TAIL, _MOST_TAIL)
-
-
-def width(mean: FloatArray, share: FloatArray | float) -> FloatArray:
-    """Return the variance of read noise with a tail, over that without."""
-    return 1 + 2 * share * mean**2 - (share * mean) ** 2
 
 
 def _of_tail(measures: PairMeasures) -> FloatArray:

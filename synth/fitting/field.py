@@ -1,31 +1,41 @@
-"""The field of one real pair: the light by place and lightness that makes its low of its normal.
+"""The light of real pairs, by place and lightness: of one pair as a field, of many as ten numbers.
 
 The mean light of a part of a low is linear in the light at the nodes of a bilateral grid, so that
 Gauss and Newton's steps in stops find the grid whose render is nearest the low.
+
+Fusing and tone mapping take light out of unevenly lit pairs. Each of these has ten numbers: how
+much darker it is, stops at each lightness, and how much of the light around a place is undone with
+it; and the spread of what they leave, by place.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ..camera.illumination import cell_luminance
+from ..camera.illumination import blur_weights, cell_luminance
 from ..camera.recipe import MAX_GRID, CameraRecipe
 from ..draws.camera import draw_camera
 from ..draws.record import CameraDraw, GridDraw, PoolsDraw, SceneLightDraw
 from ..draws.table import table_of_records
-from ..kernels.arrays import FloatArray, Pixels, check_normal
-from ..kernels.curves import LEVEL_LIGHT, LUMINANCE
+from ..kernels.arrays import FloatArray, IntArray, Pixels, check_normal
+from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, LUMINANCE
 from ..kernels.exposure import GUIDES
 from ..kernels.illumination import CELLS
 from ..parameters.drawing import records_of
 from ..parameters.keyed_columns import KeyedColumns
 from ..render.maps import camera_maps
+from .fitted_recipe import GRID_CELLS, clip_to_bounds, column_indices
+
+if TYPE_CHECKING:
+    from .pairs import Pair
 
 Singles = npt.NDArray[np.float32]
 _PARTS = 128  # along a side of a square picture
@@ -35,6 +45,16 @@ _DARK = 1e-5  # light of a normal
 _STEPS = 8
 _FAR = 1.0  # EV: parts that are further off count less
 _ALIKE = 1.0  # parts: how surely neighbouring nodes are alike
+_FEWEST = 0.5  # of the variance that numbers of even light leave: more is even light's
+_LEAST_EV = 0.3  # deviation within a picture, of what those leave
+_AROUND = 0.05  # share of the light around that is undone: curves of tone undo none
+_ROUNDS = 4
+_ERROR, _INDEPENDENT = 0.3, 300  # EV that parts err by; parts, as neighbours err alike
+_FIRST_SPREAD = np.array([1.5] * GUIDES + [0.4])
+_LEAST_SPREAD = 0.15
+_DARKEST = 2.0**-10
+_SHADOWS = 0.03  # light of a normal
+_PER_SATURATION, _PALE, _MOST_EXPONENT = 0.5, 0.85, 1.3  # .85 is that of lows of exponent 1
 
 
 @dataclass(frozen=True)
@@ -181,9 +201,7 @@ def parts_of(normal: Pixels, low: Pixels, exponent: float = 1.0) -> Parts:
             table[0][one[:, :, 0]] + table[1][one[:, :, 1]] + table[2][one[:, :, 2]]
             for table, one in zip(tables, (bright, shown), strict=True)
         )
-        guide = np.minimum(np.sqrt(light), 1) * (GUIDES - 1)
-        near = np.maximum(1 - np.abs(guide[:, :, None] - np.arange(GUIDES, dtype=np.float32)), 0)
-        lit.append(means(light[:, :, None] * near))
+        lit.append(means(light[:, :, None] * _near(light)))
         dark.append(means(own[:, :, None])[:, 0])
         clipped = means((shown.min(axis=2) >= _CLIPPED)[:, :, None].astype(np.float32))
         level = means(shown.astype(np.float32)).mean(axis=1)
@@ -215,6 +233,157 @@ def _linear(places: FloatArray, count: int) -> FloatArray:
 def _mean_ev(values: FloatArray, luminance: FloatArray) -> float:
     """Return the mean over cells of the grid at their own lightness, as kernels take it off."""
     light = _of_cells() @ 2.0**values @ _of_cells().T  # (8, 32, 32)
-    guide = np.minimum(np.sqrt(luminance), 1) * (GUIDES - 1)
-    near = np.maximum(1 - np.abs(guide - np.arange(GUIDES)[:, None, None]), 0)
+    near = np.ascontiguousarray(np.moveaxis(_near(luminance), 2, 0))
     return float(np.log2((light * near).sum(axis=0)).mean())
+
+
+def _near(light: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return weights (..., GUIDES) of the lightnesses of nodes, linear between, for light (...)."""
+    guide = np.minimum(np.sqrt(light), 1) * (GUIDES - 1)
+    return np.maximum(1 - np.abs(guide[..., None] - np.arange(GUIDES, dtype=light.dtype)), 0)
+
+
+class _Parts(NamedTuple):
+    """Parts of a pair, as of `field.parts_of`."""
+
+    lit: FloatArray  # (N, GUIDES)
+    dark: FloatArray  # (N), stops
+    around: FloatArray  # (N), stops of the light around, of the mean
+    place: IntArray  # (N), which of the grid's cells, and whether it is bright
+    luminance: FloatArray  # (32, 32)
+
+
+def light_of_pairs(
+    pairs: Sequence[Pair], values: FloatArray, saturation: float = 1.0
+) -> FloatArray | None:
+    """Return values (N, C) whose tone is that of uneven light; None where it is even.
+
+    values: with the tone of even light, which is taken where that leaves about as little.
+    saturation: of the lows, over their normals', in the median; strong colours are of a contrast
+      of each channel by itself.
+    """
+    exponent = float(np.clip(1 + _PER_SATURATION * (saturation - _PALE), 1, _MOST_EXPONENT))
+    parts = [_parts(pair, exponent) for pair in pairs]
+    mean: FloatArray = np.zeros(GUIDES + 1)
+    precision: FloatArray = np.diag(_FIRST_SPREAD**-2.0)
+    for number in range(_ROUNDS):
+        found = np.array([_solved(one, mean, precision) for one in parts])
+        found[:, 0] += found[:, 4]
+        found[:, 1 : 1 + GUIDES] -= found[:, 4:5]
+        own = found[:, 1:]
+        if len(pairs) > GUIDES + 2 and number < _ROUNDS - 1:
+            mean = own.mean(axis=0)
+            spread = np.cov(own.T) + np.eye(GUIDES + 1) * _LEAST_SPREAD**2
+            precision = np.asarray(np.linalg.inv(spread), np.float64)
+    curves = values[:, column_indices("tone.curve")].reshape(len(values), 3, -1)
+    left, even = np.array(
+        [
+            (_deviation(one, _left(one, numbers)), _even_left(one, curve, exponent))
+            for one, numbers, curve in zip(parts, found, curves[:, 1], strict=True)
+        ]
+    ).T
+    if (
+        np.median(even) < _LEAST_EV
+        or np.median(left**2) > _FEWEST * np.median(even**2)
+        or np.median(found[:, -1]) < _AROUND
+    ):
+        return None
+    made = values.copy()
+    made[:, column_indices("tone.exponent")] = exponent
+    made[:, column_indices("tone.curve", "noise.offset")] = 0
+    middle = np.log2(np.maximum(curves[:, :, CURVE_LEVELS.index(128)], 1e-6))
+    made[:, column_indices("white_balance.error_ev")] = middle[:, [0, 2]] - middle[:, 1:2]
+    made[:, column_indices("illumination.smooth.sigma_ev")] = 0
+    made[:, column_indices("exposure.ev")[0]] = [
+        -numbers[0] - _mean_of_levels(one, numbers)
+        for one, numbers in zip(parts, found, strict=True)
+    ]
+    undone = column_indices("illumination.scene_light.undone", "illumination.scene.strength")
+    made[:, undone] = own
+    made[:, column_indices("illumination.scene_light.grid")[0]] = [
+        _spread(one, numbers) for one, numbers in zip(parts, found, strict=True)
+    ]
+    return clip_to_bounds(made)
+
+
+def _parts(pair: Pair, exponent: float) -> _Parts:
+    found = parts_of(pair.normal, pair.low, exponent)
+    luminance = cell_luminance(pair.normal)
+    smooth = np.log2(np.maximum(blur_weights() @ luminance @ blur_weights().T, _DARKEST))
+    smooth -= smooth.mean()
+    shape = found.kept.shape
+    around = cv2.resize(smooth, shape[::-1], interpolation=cv2.INTER_LINEAR)[found.kept]
+    rows, columns = (np.arange(n) * GRID_CELLS // n for n in shape)
+    places = (rows[:, None] * GRID_CELLS + columns)[found.kept]
+    lit = found.lit.astype(np.float64)
+    bright = np.argmax(lit, axis=1) >= GUIDES // 2
+    return _Parts(
+        lit,
+        np.log2(found.dark).astype(np.float64),
+        np.asarray(around, np.float64),
+        2 * places + bright,
+        luminance,
+    )
+
+
+def _made(one: _Parts, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the stops of parts of the low by ten numbers, and each lightness's share of them."""
+    by_level = one.lit * 2.0 ** numbers[1 : 1 + GUIDES]
+    total = by_level.sum(axis=1)
+    made = np.log2(total) + numbers[0] + numbers[-1] * one.around
+    return made, by_level / total[:, None]
+
+
+def _left(one: _Parts, numbers: FloatArray) -> FloatArray:
+    return one.dark - _made(one, numbers)[0]
+
+
+def _deviation(one: _Parts, left: FloatArray) -> float:
+    """Return the deviation of what is left, but of what black offsets may have brightened."""
+    shown = one.lit.sum(axis=1) > _SHADOWS
+    return float(left[shown].std()) if shown.any() else 0.0
+
+
+def _even_left(one: _Parts, curve: FloatArray, exponent: float) -> float:
+    """Return the deviation of what the tone of even light leaves."""
+    lit = np.sqrt(one.lit.sum(axis=1) ** (1 / exponent))
+    nodes = np.sqrt(LEVEL_LIGHT[list(CURVE_LEVELS)])
+    left = one.dark - 2 * np.log2(np.maximum(np.interp(lit, nodes, np.sqrt(curve)), 1e-4))
+    return _deviation(one, left)
+
+
+def _solved(one: _Parts, mean: FloatArray, precision: FloatArray) -> FloatArray:
+    """Return the ten numbers of a pair, by Gauss and Newton's steps from where pairs are."""
+    count = len(one.dark)
+    middle = np.concatenate([[0.0], mean])
+    prior = np.zeros((GUIDES + 2, GUIDES + 2))
+    prior[1:, 1:], prior[0, 0] = precision, 1e-4
+    numbers = middle.copy()
+    if not count:
+        return numbers
+    numbers[0] = float(np.median(one.dark - np.log2(one.lit.sum(axis=1))))
+    sure = min(count, _INDEPENDENT) / count / _ERROR**2
+    for _ in range(_STEPS):
+        made, shares = _made(one, numbers)
+        left = one.dark - made
+        slopes = np.column_stack([np.ones(count), shares, one.around])
+        weight = sure / np.maximum(1, np.abs(left) / (2 * _ERROR))
+        weighted = slopes * weight[:, None]
+        side = weighted.T @ left - prior @ (numbers - middle)
+        numbers = np.clip(numbers + np.linalg.solve(weighted.T @ slopes + prior, side), -16, 16)
+    return numbers
+
+
+def _mean_of_levels(one: _Parts, numbers: FloatArray) -> float:
+    """Return the mean over cells of light by lightness, which kernels take off."""
+    near = _near(one.luminance.ravel())
+    return float(np.log2(near @ 2.0 ** numbers[1 : 1 + GUIDES]).mean())
+
+
+def _spread(one: _Parts, numbers: FloatArray) -> float:
+    """Return the deviation by place, dark and bright apart, of what ten numbers leave."""
+    left = _left(one, numbers)
+    counts = np.bincount(one.place, minlength=2 * GRID_CELLS**2)
+    means = np.bincount(one.place, left, minlength=len(counts)) / np.maximum(counts, 1)
+    known = counts > CELLS
+    return float(means[known].std()) if known.sum() > 2 else 0.0

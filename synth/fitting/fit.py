@@ -14,38 +14,18 @@ from PIL import Image
 from ...errors import ConfigError, SourceError
 from ...progress import Progress, Silent
 from ..kernels.arrays import FloatArray
+from ..measures import comparison
 from ..measures.columns import BANKS
-from ..measures.comparison import CHANCE, TELLS, Group, Realism, compare_groups
+from ..measures.comparison import Group, Realism
 from ..measures.contact_sheet import sheet, tiles_of
 from ..measures.pair_files import PairFiles
 from ..measures.realism import compare_with_recipe
-from ..measures.residuals import Residual, paired_residuals, residual_lines
-from ..measures.two_sample import FEWEST, require_classifier
+from ..measures.tells import Residual, paired_residuals, residual_lines
 from ..models import draw, render
 from ..recipes.load import Recipe, recipe_of
-from .calibrate import (
-    TAIL_STEPS,
-    adjust_form,
-    adjust_noise,
-    adjust_tone,
-    curve_of,
-    initial_values,
-    loudness,
-    own_tails,
-    settings,
-    tail_slopes,
-    tail_step,
-    with_tail,
-)
-from .columns import Shared, column_indices, recipe_of_columns
-from .fitted_recipe import (
-    brightness,
-    broad_recipe,
-    by_brightness,
-    distribution_values,
-    table_values,
-)
-from .light import light_of_pairs
+from . import calibrate, fitted_recipe
+from .field import light_of_pairs
+from .fitted_recipe import Shared, column_indices
 from .pairs import Pair, PairMeasures, measure_pairs, read_pairs
 
 _ROUNDS, _JPEG_ROUNDS = 6, 8
@@ -82,8 +62,8 @@ class Fit:
     values: dict[str, Any]
     settings: tuple[int, ...]
     paired: bool
-    told: Realism | None
-    notes: tuple[str, ...]
+    told: Realism | None = None
+    notes: tuple[str, ...] = ()
     residuals: tuple[Residual, ...] = ()
     sheet: Image.Image | None = None
 
@@ -107,7 +87,7 @@ class Fit:
         if self.told is not None:
             banks = ("noise", "tone", "noise and tone") if self.paired else ("noise",)
             lines += self.told.told_lines(banks)
-            lines += [CHANCE, *([TELLS] if self.told.tells else [])]
+            lines += [comparison.CHANCE, *([comparison.TELLS] if self.told.tells else [])]
             lines += [f"  {tell}" for tell in self.told.tells[:5]]
         return [*lines, *(f"note: {note}" for note in self.notes)]
 
@@ -182,12 +162,12 @@ def fit(
         return measure_pairs(own, shared, by, seed, workers, lambda n: shown.at(begin + n))
 
     real = passed(None, None, 0)
-    shared = Shared(curve_of(real))
+    shared = Shared(calibrate.curve_of(real))
     if paired and not np.isfinite(real.tone[:, :, 1:-1]).any():
         raise SourceError.at(
             lows, "no pair shows how its low is darkened: normals are white, or lows black"
         )
-    values = initial_values(real, shared.toe, paired=paired)
+    values = calibrate.initial_values(real, shared.toe, paired=paired)
     values[:, column_indices("degradations.jpeg.quality")[0]] = [pair.quality for pair in pairs]
     groups, few = np.zeros(len(pairs), np.int64), slice(None, None, -(-len(pairs) // _SOME))
     saturation = float(np.nanmedian(real["saturation"])) if paired else 1.0
@@ -197,34 +177,39 @@ def fit(
     for number in range(rounds):
         made = passed(shared, values, number)
         if not number:
-            groups = settings(loudness(real, made))
+            groups = calibrate.settings(calibrate.loudness(real, made))
         if number == _TAIL:
             moved = [
-                passed(*with_tail(values, shared, step)[::-1], number, few) for step in TAIL_STEPS
+                passed(*calibrate.with_tail(values, shared, step)[::-1], number, few)
+                for step in calibrate.TAIL_STEPS
             ]
-            slopes = tail_slopes(PairMeasures(made.rows[few], made.tone[few]), *moved)
-        values = adjust_tone(values, real, made, shared.toe, paired=paired)
-        values, shared = adjust_noise(values, real, made, shared, groups, own=number > 0)
+            slopes = calibrate.tail_slopes(PairMeasures(made.rows[few], made.tone[few]), *moved)
+        values = calibrate.adjust_tone(values, real, made, shared.toe, paired=paired)
+        values, shared = calibrate.adjust_noise(values, real, made, shared, groups, own=number > 0)
         if number >= _FORM:  # what the tail has left
-            shared = adjust_form(values, real, made, shared)
-            values = own_tails(values, real, made, shared, slopes)
+            shared = calibrate.adjust_form(values, real, made, shared)
+            values = calibrate.own_tails(values, real, made, shared, slopes)
         elif number >= _TAIL:
-            values, shared = with_tail(values, shared, tail_step(real, made, slopes))
+            values, shared = calibrate.with_tail(
+                values, shared, calibrate.tail_step(real, made, slopes)
+            )
     residuals = paired_residuals(real.rows, passed(shared, values, rounds).rows)
-    bright = brightness([pair.normal for pair in pairs])
-    free, slope = by_brightness(values, bright)
+    bright = fitted_recipe.brightness([pair.normal for pair in pairs])
+    free, slope = fitted_recipe.by_brightness(values, bright)
     if broad:
-        recipe = broad_recipe(free, shared, slope, bright)
+        recipe = fitted_recipe.broad_recipe(free, shared, slope, bright)
     elif distributions:
-        recipe = distribution_values(free, shared, slope, groups)
+        recipe = fitted_recipe.distribution_values(free, shared, slope, groups)
     else:
-        recipe = table_values(free, shared, slope)
+        recipe = fitted_recipe.table_values(free, shared, slope)
     about = f"Fitted to {len(pairs)} real {_what(paired, len(pairs))}."
-    counts = tuple(np.bincount(groups).tolist())
     found = Fit(
-        {"about": about, "model": "camera", **recipe}, counts, paired, None, (), tuple(residuals)
+        {"about": about, "model": "camera", **recipe},
+        tuple(np.bincount(groups).tolist()),
+        paired,
+        residuals=tuple(residuals),
+        sheet=_sheet(pairs, values, shared),
     )
-    found = replace(found, sheet=_sheet(pairs, values, shared))
     if light is not None:
         notes.append(
             "light differs within the pairs: what was taken out of it is by lightness and place"
@@ -233,22 +218,20 @@ def fit(
     what = _what(paired, len(pairs))
     if broad:
         notes.append("a broad recipe is to train on: its lows are told from real ones")
-    elif len(pairs) < FEWEST:
+    elif len(pairs) < comparison.FEWEST:
         notes.append(
-            f"{len(pairs)} {what} of the {FEWEST} that it takes to measure how well the recipe's"
-            " lows are told from real ones"
+            f"{len(pairs)} {what} of the {comparison.FEWEST} that it takes to measure how well the"
+            " recipe's lows are told from real ones"
         )
     else:
         try:
-            require_classifier()
+            comparison.require_classifier()
         except ConfigError as error:
             notes.append(str(error))
         else:
             begin = done
-            found = replace(
-                found,
-                told=_told(pairs, real, found.recipe(), workers, lambda n: shown.at(begin + n)),
-            )
+            told = _told(pairs, real, found.recipe(), workers, lambda n: shown.at(begin + n))
+            found = replace(found, told=told)
     return replace(found, notes=tuple(notes))
 
 
@@ -257,7 +240,9 @@ def _sheet(pairs: Sequence[Pair], values: FloatArray, shared: Shared) -> Image.I
     rows = []
     for i in sorted({round(k) for k in np.linspace(0, len(pairs) - 1, _SHOWN)}):
         pair = pairs[i]
-        made = render(pair.normal, draw(recipe_of_columns(values[i], shared), 0, pair.key))
+        made = render(
+            pair.normal, draw(fitted_recipe.recipe_of_columns(values[i], shared), 0, pair.key)
+        )
         for low, words in ((pair.low, "real"), (made, "made")):
             rows.append(tiles_of(pair.normal, low, (words,), pair.key, _WIDTH))
     return sheet(rows)
@@ -284,7 +269,7 @@ def _told(
         Group([{k: v for k, v in row.items() if k in BANKS["noise"]} for row in rows], scenes)
         for rows in (real.rows, other.rows)
     )
-    return compare_groups("the recipe", first, second, workers=workers)
+    return comparison.compare_groups("the recipe", first, second, workers=workers)
 
 
 def _untold(pairs: Sequence[Pair], real: PairMeasures) -> list[str]:

@@ -23,21 +23,13 @@ from ..kernels.arrays import FloatArray, FloatImage, Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE, linear_to_srgb
 from ..kernels.degradations.jpeg import COSINES, quantisers
 from ..kernels.degradations.jpeg import SIDE as BLOCK
+from ..measures import wrong_pairs
 from ..measures.columns import all_statistics, middle
 from ..measures.pair_files import each_pair
-from ..measures.wrong_pairs import (
-    BRIGHTER,
-    WAY_OUT,
-    brighter,
-    brightness,
-    damage_line,
-    mismatch,
-    mismatch_line,
-)
+from ..measures.pair_statistics import flattest
 from ..models import draw, render
 from ..recipes.load import Recipe
-from .columns import Shared, recipe_of_columns
-from .tone import tone_levels
+from .fitted_recipe import Shared, recipe_of_columns
 
 MOST = 200
 """Pairs that are read."""
@@ -50,6 +42,10 @@ _MOST_GAIN = 4096.0
 _BLUR = 2.0
 _NEAR = (-6, -5, -4, -3, 3, 4, 5, 6)  # of a quality: others that are compared with it
 _ITS_OWN = 0.8  # of their error: what was never a JPEG is at .98 to 1, one of quality 95 at .6
+_BINS = (0, 3), (12, 20), (27, 38), (56, 72), (116, 140), (180, 204), (230, 242), (252, 256)
+"""Levels of the normal, smoothed, that count as those of `CURVE_LEVELS`."""
+_SMOOTHEST = 0.6  # of the pixels
+_ENOUGH = 60  # pixels
 _BLOCKS = 1500  # that are looked at
 
 
@@ -58,7 +54,7 @@ _SAME = "equal to their normals"
 _WAYS_OUT = {
     _DAYLIGHT: "they do not show noise in the dark; give dark photographs, or their normals too",
     _SAME: "give two folders, lows and normals",
-    BRIGHTER: WAY_OUT,
+    wrong_pairs.BRIGHTER: wrong_pairs.WAY_OUT,
 }
 
 
@@ -104,35 +100,29 @@ def read_pairs(
     if damaged:
         if len(damaged) >= len(pairs):
             raise damaged[0]
-        left_out.append(damage_line([str(error) for error in damaged]))
-    paths = [pair.files[0] for pair in pairs]
-    reasons = [_unfit(pair, brighter_lows) for pair in pairs]
-    for reason in filter(None, dict.fromkeys(reasons)):
-        own = [path for path, why in zip(paths, reasons, strict=True) if why == reason]
-        said = f"{len(own)} of {len(pairs)} images are {reason}, such as {own[0]}"
-        if 2 * len(own) >= len(pairs):
-            raise SourceError.at(lows, f"{said}: {_WAYS_OUT[reason]}")
+        left_out.append(wrong_pairs.damage_line([str(error) for error in damaged]))
+    total = len(pairs)
+
+    def leave_out(number: int, said: str, way_out: str) -> None:
+        if 2 * number >= total:
+            raise SourceError.at(lows, f"{said}: {way_out}")
         left_out.append(f"{said}: left out")
-    others = {
-        pair.key: what
-        for pair, reason in zip(pairs, reasons, strict=True)
-        if pair.known and not reason and (what := mismatch(pair.low, pair.normal))
-    }
-    if others:
-        said = mismatch_line(others, len(pairs))
-        if 2 * len(others) >= len(pairs):
-            raise SourceError.at(lows, f"{said}: give each low its own normal, of equal name")
-        left_out.append(f"{said}: left out")
-    kept = [
-        number
-        for number, reason in enumerate(reasons)
-        if not reason and pairs[number].key not in others
-    ]
-    pairs, paths = [pairs[i] for i in kept], [paths[i] for i in kept]
-    for pair, path in zip(pairs, paths, strict=True):
+
+    reasons = {pair.key: _unfit(pair, brighter_lows) for pair in pairs}
+    for reason in filter(None, dict.fromkeys(reasons.values())):
+        own = [pair.files[0] for pair in pairs if reasons[pair.key] == reason]
+        said = f"{len(own)} of {total} images are {reason}, such as {own[0]}"
+        leave_out(len(own), said, _WAYS_OUT[reason])
+    pairs = [pair for pair in pairs if not reasons[pair.key]]
+    found = {pair.key: wrong_pairs.mismatch(pair.low, pair.normal) for pair in pairs if pair.known}
+    if others := {key: what for key, what in found.items() if what}:
+        said = wrong_pairs.mismatch_line(others, total)
+        leave_out(len(others), said, "give each low its own normal, of equal name")
+    pairs = [pair for pair in pairs if pair.key not in others]
+    for pair in pairs:
         if (least := min(pair.low.shape[:2])) < _LEAST:  # of the middle of larger images
             raise SourceError.at(
-                path, f"its shorter side has {least} pixels; {_LEAST} are the least"
+                pair.files[0], f"its shorter side has {least} pixels; {_LEAST} are the least"
             )
     if max(float(pair.low.std(axis=(0, 1)).max()) for pair in pairs) < 0.3:
         raise SourceError.at(
@@ -160,8 +150,8 @@ def _unfit(pair: Pair, brighter_lows: bool) -> str:
         return _DAYLIGHT if np.median(pair.low) > _BRIGHT else ""
     if np.array_equal(pair.low, pair.normal):
         return _SAME
-    means = brightness(pair.low, pair.normal)
-    return BRIGHTER if not brighter_lows and brighter(means).any() else ""
+    means = wrong_pairs.brightness(pair.low, pair.normal)
+    return wrong_pairs.BRIGHTER if not brighter_lows and wrong_pairs.brighter(means).any() else ""
 
 
 def as_normal(low: Pixels) -> Pixels:
@@ -172,6 +162,23 @@ def as_normal(low: Pixels) -> Pixels:
         mean = float((np.minimum(light * gain, 1) @ LUMINANCE).mean())
         gain = min(_MOST_GAIN, gain * _GREY / max(mean, 1e-5))
     return np.rint(255 * linear_to_srgb(np.minimum(light * gain, 1))).astype(np.uint8)
+
+
+def tone_levels(low: Pixels, normal: Pixels) -> FloatArray:
+    """Return the levels (3, 8) that a low has, in the median, at `CURVE_LEVELS` of its normal.
+
+    low, normal: uint8 arrays (H, W, 3). NaN where a normal shows too little of a level.
+    """
+    smooth = flattest(normal, _SMOOTHEST)
+    dark = cv2.blur(low.astype(np.float32), (3, 3))[smooth]
+    lit = cv2.GaussianBlur(normal.astype(np.float32), (0, 0), _BLUR)[smooth]
+    found = np.full((3, len(_BINS)), np.nan)
+    for i in range(3):
+        for number, (least, most) in enumerate(_BINS):
+            here = dark[(lit[:, i] >= least) & (lit[:, i] <= most), i]
+            if len(here) >= _ENOUGH:
+                found[i, number] = np.median(here)
+    return found
 
 
 def quality_of_pixels(low: Pixels) -> int:

@@ -160,8 +160,10 @@ def _splits(pairs: PairSet, table: pa.Table) -> Iterator[Check]:
     shared = {sha for sha, split in both if seen.setdefault(sha, split) != split}
     said = f"{len(shared):,} normals stand in more than one, byte for byte"
     yield Check("equal pictures in several splits", said, "none", not shared)
-    known, of = _selected(pairs), "of all pairs"
-    if not known:
+    measured = pairs.table("candidates").select(["key", "perceptual_hash"]).drop_null()
+    known: dict[str, int] = dict(zip(*(c.to_pylist() for c in measured.columns), strict=True))
+    of = "of all pairs"
+    if not known:  # selection measured nothing
         known = _hashed(pairs)
         of = f"among {len(known):,} of {len(keys):,} pairs, those held out first"
     places = [i for i, key in enumerate(keys) if key in known]
@@ -171,12 +173,6 @@ def _splits(pairs: PairSet, table: pa.Table) -> Iterator[Check]:
     such = ", such as {} and {}".format(*(keys[places[i]] for i in found[0])) if found else ""
     said = f"{len(found):,} ({of}){such}"
     yield Check("pictures of several splits that look alike", said, "none", not found)
-
-
-def _selected(pairs: PairSet) -> dict[str, int]:
-    """Return the hashes that selection measured, by key; none where it measured nothing."""
-    table = pairs.table("candidates").select(["key", "perceptual_hash"]).drop_null()
-    return dict(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
 def _hashed(pairs: PairSet) -> dict[str, int]:

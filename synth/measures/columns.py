@@ -18,11 +18,17 @@ from typing import Any
 import numpy as np
 
 from ..kernels.arrays import FloatArray, Pixels
-from .noise_statistics import NOISE_LABELS, noise_statistics, smooth_places
+from .noise_and_tone import (
+    NOISE_LABELS,
+    TONE_LABELS,
+    noise_statistics,
+    smooth_places,
+    tone_statistics,
+)
 from .pair_statistics import LABELS, flattest, low_statistics, noise, pair_statistics, texture
-from .tone_statistics import TONE_LABELS, tone_statistics
 
 Statistic = Callable[[Pixels, Pixels | None], float]
+Rows = Sequence[dict[str, float]]
 _SIDE = 1024
 """Pixels: of larger images noise and tone are measured of the middle, which has enough of both."""
 _REGISTRATION = ("shift", "detail")
@@ -82,7 +88,7 @@ def all_statistics(low: Pixels, normal: Pixels | None = None) -> dict[str, float
     Returns a dict by the names of `ALL_LABELS`; NaN where an image is too small or too black for
     one. Raises ValueError when the sizes differ.
     """
-    added = added_statistics(low, normal)
+    added = {name: float(function(low, normal)) for name, function in ADDED.items()}
     known = None
     if normal is None:
         found = low_statistics(low) | noise(low, flattest(low))
@@ -96,11 +102,6 @@ def all_statistics(low: Pixels, normal: Pixels | None = None) -> dict[str, float
     return (found if normal is None else found | tone_statistics(low, normal)) | added
 
 
-def added_statistics(low: Pixels, normal: Pixels | None) -> dict[str, float]:
-    """Measure the columns that are not built in."""
-    return {name: float(function(low, normal)) for name, function in ADDED.items()}
-
-
 def middle(image: Pixels, side: int) -> Pixels:
     """Return the middle of an image, at most so many pixels high and wide.
 
@@ -110,7 +111,7 @@ def middle(image: Pixels, side: int) -> Pixels:
     return np.ascontiguousarray(image[top : top + side, left : left + side])
 
 
-def columns(rows: Sequence[dict[str, float]], names: Iterable[str]) -> FloatArray:
+def columns(rows: Rows, names: Iterable[str]) -> FloatArray:
     """Return some columns of images as an array (images, names), NaN where one has none."""
     names = list(names)
     found = [[row.get(name, np.nan) for name in names] for row in rows]

@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -65,28 +66,15 @@ def brighten(low: Pixels, gain: float | None = None) -> Pixels:
     return levels[low]
 
 
-def row_of(normal: Pixels, recipe: Recipe, seed: int, key: str, width: int) -> list[Tile]:
+def tiles_of(
+    normal: Pixels, low: Pixels, words: tuple[str, ...], key: str, width: int
+) -> list[Tile]:
     """Make tiles of a normal, its low, the brightened low, and the middle of the latter at 1:1.
 
     Noise can be judged in the last one.
 
-    normal: uint8 array (H, W, 3). width: of each tile, pixels; pictures are scaled to it, the
-    close-up is not.
-    """
-    drawn = draw(recipe, seed, key)
-    name = component_of(recipe, seed, key)
-    named = f"{recipe.name}: {name}" if name else recipe.name
-    return tiles_of(
-        normal, render(normal, drawn), (named, *describe_draw(drawn, width)), key, width
-    )
-
-
-def tiles_of(
-    normal: Pixels, low: Pixels, words: tuple[str, ...], key: str, width: int
-) -> list[Tile]:
-    """Make tiles of a pair; see `row_of`.
-
-    normal, low: uint8 arrays (H, W, 3). words: lines under the low. key: under the normal.
+    normal, low: uint8 arrays (H, W, 3). words: lines under the low. key: under the normal. width:
+    of each tile, pixels; pictures are scaled to it, the close-up is not.
     """
     bright = brighten(low)
     height = max(1, round(width * normal.shape[0] / normal.shape[1]))
@@ -101,7 +89,7 @@ def tiles_of(
 def strip_of(frames: list[Pixels], recipe: Recipe, seed: int, key: str, width: int) -> list[Tile]:
     """Make tiles of a clip's lows, all brightened by the gain of the first, under its normals.
 
-    frames: list of uint8 arrays (H, W, 3), the normals. recipe, seed, key, width: as of `row_of`.
+    frames: list of uint8 arrays (H, W, 3), the normals. key, width: as of `tiles_of`.
     """
     drawn = draw(recipe, seed, key)
     lows = render_clip(frames, drawn)
@@ -117,7 +105,7 @@ def strip_of(frames: list[Pixels], recipe: Recipe, seed: int, key: str, width: i
 
 
 def small_tile(normal: Pixels, recipe: Recipe, label: str, seed: int, key: str, width: int) -> Tile:
-    """Make a tile of a normal's low, over the middle of it brightened; see `row_of`."""
+    """Make a tile of a normal's low, over the middle of it brightened; see `tiles_of`."""
     low = low_maker(recipe, seed, [key]).low(0, normal)
     close = _close_up(brighten(low), width // 2, width)
     return Tile(np.concatenate([_scaled(low, width), close]), (label,))
@@ -295,14 +283,15 @@ def preview(
     paths = list(map(as_path, [photos] if isinstance(photos, str | Path) else photos))
     chosen = [recipe] if isinstance(recipe, str | BaseModel) else list(recipe)
     changes = override_texts(overrides)
+    loaded = [] if grid else [load_recipe(one, changes) for one in chosen]
     rows: list[list[Tile]] = []
     if frames is not None:
         if grid is not None:
             raise ConfigError("--frames and --grid exclude each other")
-        loaded = [load_recipe(one, changes) for one in chosen]
         for name, clip in _clips(paths, frames):
             rows += [strip_of(clip, one, seed, name, width) for one in loaded]
         return sheet(rows)
+    downs, acrosses = ([], []) if grid is None else map(_axis, grid)
     refused: list[tuple[str, ImageRefused]] = []
     for name, data in read_photographs(paths):
         try:
@@ -310,17 +299,16 @@ def preview(
         except ImageRefused as refusal:
             refused.append((name, refusal))
             continue
-        for one in chosen:
-            if grid is None:
-                rows.append(row_of(normal, load_recipe(one, changes), seed, name, width))
-            else:
-                for down in _axis(grid[0]):
-                    tiles = []
-                    for across in _axis(grid[1]):
-                        varied = load_recipe(one, [*changes, down, across])
-                        label = f"{down}, {across}"
-                        tiles.append(small_tile(normal, varied, label, seed, name, width))
-                    rows.append(tiles)
+        for own in loaded:
+            drawn, part = draw(own, seed, name), component_of(own, seed, name)
+            words = f"{own.name}: {part}" if part else own.name, *describe_draw(drawn, width)
+            rows.append(tiles_of(normal, render(normal, drawn), words, name, width))
+        for one, down in product(chosen, downs):
+            tiles = []
+            for across in acrosses:
+                varied = load_recipe(one, [*changes, down, across])
+                tiles.append(small_tile(normal, varied, f"{down}, {across}", seed, name, width))
+            rows.append(tiles)
     say_refused(refused, len(rows))
     return sheet(rows)
 

@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ...engines.engine import Counted
 from ...engines.local import local_engine
@@ -24,7 +22,7 @@ from ...manifests.selection.duplicates import near_duplicates
 from ...manifests.selection.measures import measure_pixels
 from ..kernels.arrays import FloatArray, IntArray, Mask, Pixels
 from .columns import all_statistics, middle
-from .noise_statistics import LEVELS, smooth_places
+from .noise_and_tone import LEVELS, smooth_places
 from .pair_files import PairFiles, each_pair
 
 Features = npt.NDArray[np.float32]
@@ -38,16 +36,13 @@ PATCH = 64  # pixels
 _PATCHES = 12  # an image
 _SAMPLES = 12_000  # an image
 _ENOUGH = 150  # samples of a level
-
-
-_WEIGHTS = np.random.default_rng(0).normal(size=(SIDE * SIDE * 3, COUNT))
-_WEIGHTS -= _WEIGHTS.mean(axis=0)
-_FILTERS: Features = (_WEIGHTS / np.linalg.norm(_WEIGHTS, axis=0)).astype(np.float32)
-
-
 _SHOWN = 6  # of each group
 _FURTHEST = 5.0  # deviations that count
 _PATCH_RIDGE = 0.01  # of the number of patches
+_WEIGHTS = np.random.default_rng(0).normal(size=(SIDE * SIDE * 3, COUNT))
+_WEIGHTS -= _WEIGHTS.mean(axis=0)
+_FILTERS: Features = (_WEIGHTS / np.linalg.norm(_WEIGHTS, axis=0)).astype(np.float32)
+_NOTHING: Features = np.empty(0, np.float32)
 
 
 def filter_features(low: Pixels, smooth: Mask) -> Features:
@@ -107,9 +102,6 @@ def _spread(responses: Features) -> Features:
     magnitude = np.abs(responses).mean(axis=0)
     # What is added is below the rounding of one sample: it keeps black pictures finite.
     return np.concatenate([np.log2(deviation + 0.01), deviation / (magnitude + 1e-3)])
-
-
-_NOTHING: Features = np.empty(0, np.float32)
 
 
 class MeasuredLow(NamedTuple):
@@ -186,6 +178,9 @@ def assign_scenes(
 
     names: those of each group's pictures; equal ones mean one photograph, in all groups.
     """
+    from scipy.sparse import coo_array  # as late as any command needs it
+    from scipy.sparse.csgraph import connected_components
+
     hashes = np.array([one.hash for group in groups for one in group], np.uint64)
     count = len(hashes)
     repeats = near_duplicates(hashes, np.ones(count, np.bool_), _ALIKE)
@@ -211,10 +206,12 @@ def easiest(
     samples: tuple[Sequence[PairFiles], Sequence[PairFiles]],
     found: tuple[Sequence[MeasuredLow], Sequence[MeasuredLow]],
     scenes: tuple[IntArray, IntArray],
+    same: Sequence[tuple[int, int]],
 ) -> list[Patch]:
     """Return the patches of real lows, then of others, that are told the surest; one of a scene.
 
-    Those of lows of the same normals are of the same places, in the same order.
+    same: numbers of a real low and another of one normal. If there are such of equal sizes, patches
+      are of the same places, in the same order.
     """
     every = [one for group in found for one in group]
     counts = [len(one.patches) for one in every]
@@ -224,8 +221,10 @@ def easiest(
     score = _scores(features, labels, of_scene)
     image = np.repeat(np.arange(len(every)), counts)
     first = np.cumsum([0, *counts])  # patch of each image
-    same = _same_places(samples, found)
-    if same:  # a place is told the surest where the two are furthest apart
+    same = [(i, len(found[0]) + k) for i, k in same]
+    if same := [
+        (one, other) for one, other in same if counts[one] == counts[other]
+    ]:  # a place is told the surest where the two are furthest apart
         one, other = (
             np.concatenate([first[i] + np.arange(counts[i]) for i in numbers])
             for numbers in zip(*same, strict=True)
@@ -253,20 +252,6 @@ def easiest(
             if len(shown) == _SHOWN:
                 break
     return [*made[0], *made[1]]
-
-
-def _same_places(
-    samples: tuple[Sequence[PairFiles], Sequence[PairFiles]],
-    found: tuple[Sequence[MeasuredLow], Sequence[MeasuredLow]],
-) -> list[tuple[int, int]]:
-    """Return the numbers of real lows, and of the others of the same normals and sizes, if any."""
-    every = [len(one.patches) for group in found for one in group]
-    others = {one.normal: i for i, one in enumerate(samples[1], len(samples[0])) if one.normal}
-    return [
-        (i, others[one.normal])
-        for i, one in enumerate(samples[0])
-        if one.normal in others and every[i] == every[others[one.normal]]
-    ]
 
 
 def _scores(features: FloatArray, labels: IntArray, scenes: IntArray) -> FloatArray:

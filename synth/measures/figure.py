@@ -14,8 +14,7 @@ from .columns import columns
 from .comparison import Realism
 from .contact_sheet import brighten
 from .features import Patch
-from .noise_statistics import LEVELS
-from .tone_statistics import TONES
+from .noise_and_tone import LEVELS, TONES
 
 _LETTERS = 16  # of a name above a patch
 _REAL, _OTHER = "tab:orange", "tab:blue"

@@ -35,15 +35,10 @@ DRAWN = {
 """Columns of drawn parameters that are shown: title, and whether on a logarithmic axis."""
 References = dict[str, dict[str, Any]]
 _CHARTS = (
-    ("mean", False),
-    ("exposure_ev", False),
-    ("field_ev", False),
-    ("low_grid_ev", False),
-    ("noise_g", True),
-    ("correlation_rg", False),
-    ("autocorrelation", False),
-    ("zeros", False),
+    *("mean", "exposure_ev", "field_ev", "low_grid_ev", "noise_g", "correlation_rg"),
+    *("autocorrelation", "zeros"),
 )
+_LOGARITHMIC = "noise_g"
 _PASSED = ('<span class="failed">look</span>', '<span class="passed">passed</span>')
 
 
@@ -82,14 +77,15 @@ def page(
     """
     references = reference_statistics() if references is None else references
     title = " and ".join(subject.name for subject in subjects)
+    whose = [f" of {subject.name}" if len(subjects) > 1 else "" for subject in subjects]
     sections = [
         *(_head(subject, i, len(subjects) > 1) for i, subject in enumerate(subjects)),
-        *(_checks(subject, len(subjects) > 1) for subject in subjects),
+        *map(_checks, subjects, whose),
         _statistics(subjects, references),
         *(_realism(one) for one in compared),
         _drawn(subjects),
-        *(_counts(subject, len(subjects) > 1) for subject in subjects),
-        *(_pairs(subject, len(subjects) > 1) for subject in subjects),
+        *map(_counts, subjects, whose),
+        *map(_pairs, subjects, whose),
         *(_again(subject) for subject in subjects if subject.recipe),
     ]
     return document(title, "".join(sections), wipe=True)
@@ -125,17 +121,13 @@ def _head(subject: Subject, number: int, several: bool) -> str:
     )
 
 
-def _of(subject: Subject, several: bool) -> str:
-    return f" of {subject.name}" if several else ""
-
-
-def _checks(subject: Subject, several: bool) -> str:
+def _checks(subject: Subject, whose: str) -> str:
     rows = "".join(
         f"<tr><td>{_PASSED[check.passed]}</td><td>{escape(check.name)}</td>"
         f"<td>{escape(check.found)}</td><td>{escape(check.bound)}</td></tr>"
         for check in subject.checks
     )
-    return section("Checks" + _of(subject, several), table(("", "what", "found", "bound"), rows))
+    return section(f"Checks{whose}", table(("", "what", "found", "bound"), rows))
 
 
 def _folded(title: str, content: str) -> str:
@@ -153,9 +145,9 @@ def _statistics(subjects: Sequence[Subject], references: References) -> str:
                 for reference, values in references.items()
                 if values.get(name) is not None
             },
-            logarithmic,
+            name == _LOGARITHMIC,
         )
-        for name, logarithmic in _CHARTS
+        for name in _CHARTS
         if any(name in one for one in every[: len(subjects)])
     )
 
@@ -232,7 +224,7 @@ def _drawn(subjects: Sequence[Subject]) -> str:
     )
 
 
-def _counts(subject: Subject, several: bool) -> str:
+def _counts(subject: Subject, whose: str) -> str:
     if not subject.counts:
         return ""
     splits = sorted({split for counts in subject.counts.values() for split in counts})
@@ -248,15 +240,15 @@ def _counts(subject: Subject, several: bool) -> str:
         refused = table(("reason", "photographs", "such as"), refused)
         refused = f"<h3>Photographs that were refused</h3>{refused}"
     return section(
-        "Sources" + _of(subject, several),
+        f"Sources{whose}",
         table(("source", *splits), rows, len(splits))
         + (refused or "<p>No photograph was refused.</p>"),
     )
 
 
-def _pairs(subject: Subject, several: bool) -> str:
+def _pairs(subject: Subject, whose: str) -> str:
     return section(
-        "Pairs" + _of(subject, several),
+        f"Pairs{whose}",
         "<p>Typical ones, then the extreme ones of those measured. One row each: low and normal,"
         " the low brightened to middle grey, and its middle at 1:1.</p>"
         f'<div class="pairs">{"".join(map(_pair, subject.shown))}</div>',
@@ -329,11 +321,10 @@ def _row(head: str, numbers: Iterable[str] = (), texts: Iterable[str] = ()) -> s
 def table(heads: Iterable[str], rows: str, numbers: int = 0) -> str:
     """Return a table of rows of HTML, the last columns of numbers."""
     names = list(heads)
-    first = len(names) - numbers
+    kinds = [""] * (len(names) - numbers) + [' class="number"'] * numbers
     cells = "".join(
-        f'<th scope="col"{" class=" + chr(34) + "number" + chr(34) if i >= first else ""}>'
-        f"{escape(name) or '<span class=soft>result</span>'}</th>"
-        for i, name in enumerate(names)
+        f'<th scope="col"{kind}>{escape(name) or "<span class=soft>result</span>"}</th>'
+        for kind, name in zip(kinds, names, strict=True)
     )
     return (
         f'<div class="wide" tabindex="0"><table><thead><tr>{cells}</tr></thead>'

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from importlib import resources
 from itertools import chain, pairwise
-from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ...manifests.config import load_yaml
+from ...manifests.config import load_shipped
 from ..kernels.arrays import FloatArray, FloatImage, Mask, Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE
 
@@ -269,8 +267,7 @@ def percentile_text(values: Any) -> str:
 @lru_cache(maxsize=1)
 def reference_statistics() -> dict[str, dict[str, Any]]:
     """Return columns to compare with, by the real set's name: percentiles of each statistic."""
-    with resources.as_file(resources.files(__package__) / "reference_statistics.yaml") as path:
-        return dict(load_yaml(Path(path)))
+    return load_shipped(__package__, "reference_statistics.yaml")
 
 
 _MOVED = 2  # levels by which a normal's pixel may differ between frames and count as still
@@ -286,15 +283,11 @@ def clip_statistics(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> dict[s
     scene is flat and stands still; NaN where it is nowhere.
     """
     exposures = [exposure_ev(*pair) for pair in zip(lows, normals, strict=True)]
-    pairs: tuple[list[FloatImage], list[FloatImage]] = ([], [])
-    residuals = [residual(low[..., 1].astype(np.float32)) for low in lows]
-    for one, other in pairwise(range(len(lows))):
-        moved = cv2.absdiff(normals[one][..., 1], normals[other][..., 1])
-        still = flattest(normals[one]) & (moved <= _MOVED)
-        pairs[0].append(residuals[one][still])
-        pairs[1].append(residuals[other][still])
-    both = [np.concatenate([np.empty(0, np.float32), *part]) for part in pairs]
-    return {
-        "flicker_ev": float(np.std(exposures)),
-        "temporal_correlation": correlation(both[0], both[1]),
-    }
+    found = [np.empty((2, 0), np.float32)]
+    residuals = (residual(low[..., 1].astype(np.float32)) for low in lows)
+    for (own, normal), (after, other) in pairwise(zip(residuals, normals, strict=True)):
+        moved = cv2.absdiff(normal[..., 1], other[..., 1])
+        still = flattest(normal) & (moved <= _MOVED)
+        found.append(np.stack([own[still], after[still]]))
+    temporal = correlation(*np.concatenate(found, axis=1))
+    return {"flicker_ev": float(np.std(exposures)), "temporal_correlation": temporal}

@@ -14,18 +14,20 @@ import numpy as np
 from ...errors import SetError
 from ...manifests.sets.pair_set import PairSet
 from ...manifests.sets.sample import Sample
+from ...manifests.sources.folders import evenly
 from ..clips import frames_of, is_clip
 from ..kernels.arrays import FloatArray, Pixels
 from ..models import parse_draw
 from ..renderers import pixels_of
 from .columns import columns
 from .contact_sheet import brighten, brightening_gain, describe_draw
-from .pair_files import PairFiles
 from .pair_statistics import LABELS
 from .set_statistics import Measured, MeasuredPair
 
-EXTREMES = {"mean": "mean", "exposure_ev": "exposure EV", "field_ev": "field EV"}
-EXTREMES |= {"noise_g": "noise G", "zeros": "zeros"}
+EXTREMES = {
+    **{"mean": "mean", "exposure_ev": "exposure EV", "field_ev": "field EV"},
+    **{"noise_g": "noise G", "zeros": "zeros"},
+}
 """Statistics whose extremes are shown, and what they are called beside pictures."""
 _TYPICAL = 6
 _STRIP = 8  # frames of a clip
@@ -107,13 +109,10 @@ def _shown_of_set(pair: Sample, own: MeasuredPair, why: str) -> Shown:
     )
 
 
-def pictures_of_files(pairs: Sequence[PairFiles], measured: Measured) -> list[Shown]:
+def pictures_of_files(measured: Measured) -> list[Shown]:
     """Make the pictures of the chosen pairs of folders, or of lows alone."""
-    files = {one.key: one for one in pairs}
-    return [
-        _shown(own, why, *files[own.key].read())
-        for own, why in ((measured.pairs[place], why) for place, why in chosen(measured).items())
-    ]
+    own = ((measured.pairs[place], why) for place, why in chosen(measured).items())
+    return [_shown(one, why, *one.files.read()) for one, why in own if one.files]
 
 
 def _shown(
@@ -141,7 +140,7 @@ def _shown(
 
 def _strip(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> str:
     """Return some frames of a clip beside each other, lows brightened over normals."""
-    places = np.unique(np.linspace(0, len(lows) - 1, min(_STRIP, len(lows))).astype(int))
+    places = evenly(len(lows), _STRIP)
     width = 2 * _SIDE // len(places)
     height = max(1, round(width * lows[0].shape[0] / lows[0].shape[1]))
     gain = brightening_gain(lows[0])
@@ -176,11 +175,8 @@ def jpeg_address(image: Pixels, quality: int) -> str:
 
 
 def _numbers(row: Mapping[str, float]) -> str:
-    names = dict(
-        zip(EXTREMES, ("mean", "exposure EV", "field EV", "noise G", "zeros"), strict=True)
-    )
-    known = (name for name in names if np.isfinite(row.get(name, np.nan)))
-    return ", ".join(f"{names[name]} {row[name]:.3g}" for name in known)
+    known = (name for name in EXTREMES if np.isfinite(row.get(name, np.nan)))
+    return ", ".join(f"{EXTREMES[name]} {row[name]:.3g}" for name in known)
 
 
 def _boxes(record: Mapping[str, Any], normal: Pixels) -> list[list[float]]:

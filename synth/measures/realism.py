@@ -13,12 +13,11 @@ from ...progress import Progress, Silent
 from ...storage.untrusted import whole
 from ..kernels.arrays import IntArray
 from ..recipes.load import Recipe, load_recipe
-from .comparison import Group, Realism, compare_groups
+from .comparison import Group, Realism, compare_groups, require_classifier
 from .features import MeasuredLow, assign_scenes, easiest, measure_lows
 from .pair_files import PairFiles, pairs_of_folders
 from .protocols import PROTOCOLS, protocol_figures
-from .residuals import paired_residuals
-from .two_sample import require_classifier
+from .tells import paired_residuals
 from .wrong_pairs import refuse_swapped, refuse_swapped_lists
 
 _EQUAL = 0.25  # EV between lows and normals that are as bright
@@ -152,14 +151,15 @@ def realism(
         names[0] = [f"{lows}/{key}" for key in names[0]]
     scenes = assign_scenes(parts, names)
     first, second, third = (_group(*one) for one in zip(parts, scenes, strict=True))
+    mine = {one.normal: i for i, one in enumerate(groups[1]) if one.normal}
+    same = [(i, mine[one.normal]) for i, one in enumerate(groups[0]) if one.normal in mine]
+    pairs_of = (groups[0], groups[1]), (parts[0], parts[1]), (scenes[0], scenes[1])
     made = replace(
         compare_groups(name, first, second, third if control else None, workers),
-        patches=easiest((groups[0], groups[1]), (parts[0], parts[1]), (scenes[0], scenes[1])),
+        patches=easiest(*pairs_of, same),
         damaged=list(damaged),
     )
-    mine = {one.normal: i for i, one in enumerate(groups[1])}
-    same = [(i, mine[one.normal]) for i, one in enumerate(groups[0]) if one.normal in mine]
-    if normals is None or not same:
+    if not same:
         return made
     rows = [parts[0][i].row for i, _ in same], [parts[1][i].row for _, i in same]
     exposures = np.nan_to_num([row["exposure_ev"] for row in rows[0]], nan=1.0)  # of black lows

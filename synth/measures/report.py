@@ -23,13 +23,11 @@ from ...storage.atomic import write_bytes
 from ...storage.stores import as_path
 from ..kernels.arrays import FloatArray
 from .checks import Check, checks_of_folders, checks_of_set
-from .comparison import compare_rows
+from .comparison import compare_rows, require_classifier
 from .page import DRAWN, Subject, page
-from .pair_files import pairs_of_folders
 from .pair_statistics import reference_statistics
 from .pictures import pictures_of_files, pictures_of_set
 from .set_statistics import measure_folders, measure_set, read_reference
-from .two_sample import require_classifier
 
 _MOST_UNITS = 24
 """Shards that pairs are measured of, at most: each is read whole."""
@@ -173,7 +171,9 @@ def set_subject(
     for (source, split), count in sorted(Counter(both).items()):
         counts.setdefault(source, {})[split] = count
     held = set(table.column_names)
-    sensed = _of_sensors(table)
+    sensed = np.ones(len(table), np.bool_)
+    if "draw_noise_kurtosis" in held:  # others may name a sensor that is not used
+        sensed = np.array(table.column("draw_noise_kurtosis").is_null().to_pylist(), np.bool_)
     if not sensed.all():
         some = "" if not sensed.any() else f" by {(~sensed).sum():,} of {len(sensed):,} pairs"
         facts.insert(2, ("camera, ISO", f"not used{some}: noise is the recipe's own"))
@@ -192,13 +192,6 @@ def set_subject(
         dict(sorted(Counter(compress(names, sensed)).items())),
         pairs.recipe_yaml,
     )
-
-
-def _of_sensors(table: pa.Table) -> npt.NDArray[np.bool_]:
-    """Return of which pairs the noise is a sensor's; others may name one that is not used."""
-    if "draw_noise_kurtosis" not in table.column_names:
-        return np.ones(len(table), np.bool_)
-    return np.array(table.column("draw_noise_kurtosis").is_null().to_pylist(), np.bool_)
 
 
 def _drawn(table: pa.Table, name: str, sensed: npt.NDArray[np.bool_]) -> FloatArray:
@@ -223,7 +216,6 @@ def folder_subject(
     partner; and when lows are brighter than their normals, unless `brighter_lows`.
     """
     measured = measure_folders(lows, normals, most, engine, at, brighter_lows)
-    pairs = pairs_of_folders(lows, normals, most)
     where = f"{lows}" if normals is None else f"{lows} and {normals}"
     return Subject(
         lows.name or lows.resolve().name,
@@ -232,5 +224,5 @@ def folder_subject(
         len(image_files(lows)),
         measured,
         checks_of_folders(measured, brighter_lows),
-        pictures_of_files(pairs, measured),
+        pictures_of_files(measured),
     )

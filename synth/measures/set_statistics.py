@@ -21,6 +21,7 @@ from ...errors import ConfigError, ImageRefused, SetError, SourceError
 from ...manifests.config import load_yaml
 from ...manifests.sets.pair_set import PairSet, is_set, open_set
 from ...manifests.sets.units import Unit, each_unit
+from ...manifests.sources.folders import evenly
 from ...progress import Progress, Silent
 from ...storage.stores import as_path
 from ...storage.untrusted import whole
@@ -31,25 +32,18 @@ from ..models import component_of, has_lamps, parse_draw
 from ..recipes.load import recorded_recipe
 from ..recipes.mixture_recipe import MixtureRecipe
 from ..renderers import pixels_of
+from . import wrong_pairs
 from .columns import ADDED, ALL_LABELS, Statistic, all_statistics, statistic_rows
 from .pair_files import PairFiles, each_pair, pairs_of_folders
 from .pair_statistics import LABELS, PERCENTILES, clip_statistics, summary
 from .photon_transfer import TransferPoint, by_sensor, pool_points, transfer_points, transfer_ratio
-from .wrong_pairs import (
-    brighter_area,
-    brightness,
-    damage_line,
-    mismatch,
-    mismatch_line,
-    refuse_swapped,
-)
 
 
 class MeasuredPair(NamedTuple):
     """Measurements of a pair.
 
-    row: its columns. unit: that of a set that holds it, "" of folders. component: the recipe of a
-    mixture that it was drawn by.
+    row: its columns. unit: that of a set that holds it, "" of folders. files: those of folders.
+    component: the recipe of a mixture that it was drawn by.
     means: mean levels of low and normal; None of a low alone.
     area: share of the picture whose low is the brighter one (`brighter_area`), NaN where lamps are
       to be, and of a low alone.
@@ -63,6 +57,7 @@ class MeasuredPair(NamedTuple):
     means: tuple[float, float] | None = None
     area: float = math.nan
     mismatch: str = ""
+    files: PairFiles | None = None
 
 
 @dataclass(frozen=True)
@@ -125,8 +120,10 @@ class Measured:
             f"{len(self.rows):,} {what}; percentiles 5 / 50 / 95",
             *(_line(*row, width, 25) for row in [("", ["here", *references]), *rows]),
         ]
-        lines += [mismatch_line(self.mismatched, len(self.rows))] if self.mismatched else []
-        lines += [damage_line(self.damaged)] if self.damaged else []
+        lines += (
+            [wrong_pairs.mismatch_line(self.mismatched, len(self.rows))] if self.mismatched else []
+        )
+        lines += [wrong_pairs.damage_line(self.damaged)] if self.damaged else []
         if parts := self.by_component():
             counts = [f"{len(held):,}" for held in parts.values()]
             rows = [("", list(parts)), ("pairs", counts), *median_rows(parts, _cell)]
@@ -249,10 +246,10 @@ def measure_set(
     engine = engine or LocalEngine()
     pairs.check_pass(engine)
     units = [unit for unit in pairs.units() if unit.count]
-    if most_units is not None and len(units) > most_units:
-        units = [units[i] for i in np.linspace(0, len(units) - 1, most_units).astype(int)]
+    if most_units is not None:
+        units = [units[i] for i in evenly(len(units), most_units)]
     ends = np.cumsum([0, *(unit.count for unit in units)])
-    chosen = np.unique(np.linspace(0, ends[-1] - 1, min(most, int(ends[-1]))).astype(int))
+    chosen = np.array(evenly(int(ends[-1]), most), int)
     parts = np.split(chosen, np.searchsorted(chosen, ends[1:-1]))
     units = [
         replace(unit, places=frozenset((places - first).tolist()))
@@ -291,8 +288,8 @@ def _measure_unit(
             except (ImageRefused, SetError, ValueError) as error:
                 damaged.append(f"{unit.name}: {pair.key}: {error}")
                 continue
-            area = math.nan if has_lamps(drawn) else brighter_area(low, normal)
-            means = brightness(low, normal)
+            area = math.nan if has_lamps(drawn) else wrong_pairs.brighter_area(low, normal)
+            means = wrong_pairs.brightness(low, normal)
             found.append(MeasuredPair(pair.key, row, unit.name, means=means, area=area))
             if isinstance(drawn, CameraDraw):
                 points += transfer_points(low, normal, drawn)
@@ -319,8 +316,7 @@ def measure_folders(
     """
     engine = engine or LocalEngine()
     check_paths(engine, lows, normals)
-    wanted = pairs_of_folders(lows, normals, most)
-    results = each_pair(_measure_files, wanted, engine, at)
+    results = each_pair(_measure_files, pairs_of_folders(lows, normals, most), engine, at)
     made = Measured(
         [one for one in results if not isinstance(one, str)],
         damaged=[one for one in results if isinstance(one, str)],
@@ -328,19 +324,20 @@ def measure_folders(
     if not made.pairs:
         raise SourceError(made.damaged[0])
     if not brighter_lows:
-        paths = {one.key: one.low for one in wanted}
-        refuse_swapped(lows, made.means, [paths[one.key] for one in made.pairs])
+        wrong_pairs.refuse_swapped(
+            lows, made.means, [one.files and one.files.low for one in made.pairs]
+        )
     return made
 
 
 def _measure_files(pair: PairFiles, low: Pixels, normal: Pixels | None) -> MeasuredPair:
-    found = MeasuredPair(pair.key, all_statistics(low, normal))
+    found = MeasuredPair(pair.key, all_statistics(low, normal), files=pair)
     if normal is None:
         return found
     return found._replace(
-        means=brightness(low, normal),
-        area=brighter_area(low, normal),
-        mismatch=mismatch(low, normal),
+        means=wrong_pairs.brightness(low, normal),
+        area=wrong_pairs.brighter_area(low, normal),
+        mismatch=wrong_pairs.mismatch(low, normal),
     )
 
 

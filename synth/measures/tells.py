@@ -1,16 +1,21 @@
-"""Signs that give lows away, in words: single statistics that tell many of them."""
+"""Signs that give lows away, in words: telling statistics, and residuals of pairs.
+
+Residuals are what real lows have less what is made of the same normals, with their errors. The two
+lows of a pair have one scene, so that some twenty pairs show what a classifier learns from
+hundreds: noise and tone by level and channel, and how neighbours agree.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from ..kernels.arrays import FloatArray
-from .columns import ADDED, ALL_LABELS, BANKS, columns
-from .noise_statistics import CHANNELS, LEVELS
-from .tone_statistics import TONES
+from .columns import ADDED, ALL_LABELS, BANKS, Rows, columns
+from .noise_and_tone import CHANNELS, LEVELS, TONES
 
 _SURE = 2.6  # Kuiper's statistic, scaled: chance gives as much once in some 20,000 statistics
 _MOST = 12
@@ -50,6 +55,13 @@ _FAMILIES = {
     ),
     "detail": ("detail", "too soft", "too sharp"),
 }
+_FEWEST = 5  # pairs that show a residual
+_PLAIN, _LEAST = 4.0, 0.02
+_TOP = 64  # level from which on scenes have more structure than noise
+_SMALL = 8  # of few pairs errors are not known well
+_FEW = 20
+_FORM = "skewness", "kurtosis"
+_SHOWN = 8
 _EV = ("shadows", "middle", "highlights", "spread", "field", "exposure", "red", "blue")
 
 
@@ -71,7 +83,7 @@ class Tell:
         return f"{self.accuracy:.0%}  {self.words}"
 
 
-def find_tells(real: Sequence[dict[str, float]], other: Sequence[dict[str, float]]) -> list[Tell]:
+def find_tells(real: Rows, other: Rows) -> list[Tell]:
     """Return the statistics that tell lows from real ones, at most 12, the surest first.
 
     Statistics that say the same are one: "too little noise below level 4 in R; at levels 6 to 10,
@@ -206,3 +218,131 @@ def _of(name: str) -> str:
     level = f"level {parts[-1]}" if parts and parts[-1].isdigit() else ""
     words = " at ".join(word for word in (channel, level) if word)
     return f" of {words}" if words else ""
+
+
+@dataclass(frozen=True)
+class Residual:
+    """The median over pairs of a statistic of real lows less that of made ones, and its error.
+
+    statistic: of `ALL_LABELS`, or `noise_all_` and a channel for its noise at all levels. Noise is
+    compared by its log, at a level beside that of the pair at others; tone in EV.
+    """
+
+    statistic: str
+    value: float
+    error: float
+    pairs: int
+
+    @property
+    def plain(self) -> bool:
+        """True if it is beyond chance, and large: above four errors and 2 %."""
+        return abs(self.value) > max(_PLAIN * self.error, _LEAST)
+
+    def __str__(self) -> str:
+        way = "much" if self.value < 0 else "little"
+        size, within = _digits(abs(self.value)), f"(+- {_digits(self.error)})"
+        if self.statistic in ADDED:
+            return f"{ALL_LABELS[self.statistic]}: {size} too {way} {within}"
+        family, part, last = self.statistic.split("_")
+        if family == "lag":
+            return f"{last.upper()}: neighbours along {part}s agree by {size} too {way} {within}"
+        channel = (last if family == "noise" else part).upper()
+        if family == "tone":
+            way = "bright" if self.value < 0 else "dark"
+            said = f"levels {_range(last, TONES)} of the normal are {size} EV too {way} {within}"
+            return f"{channel}: {said}, of mid-tones"
+        levels = "" if family == "noise" else f" at levels {_range(last, LEVELS)}"
+        if family in _FORM:
+            return f"{channel}: noise{levels} has {size} too {way} {family} {within}"
+        way = "strong" if self.value < 0 else "weak"
+        share, error = 100 * abs(np.expm1(-self.value)), 100 * self.error
+        others = " of that at others" if levels else ""
+        return f"{channel}: noise{levels} is {share:.1f} % too {way} (+- {error:.1f}){others}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+
+
+def _range(least: str, bounds: Sequence[int]) -> str:
+    return f"{least} to {bounds[bounds.index(int(least)) + 1]}"
+
+
+def paired_residuals(real: Rows, made: Rows) -> list[Residual]:
+    """Return the residuals of noise, its form, neighbours and tone, the surest first.
+
+    real, made: `all_statistics` of lows of the same normals, in one order. Statistics that fewer
+    than five pairs show are left out.
+    """
+    found = [one for names in _families() for one in _of_family(names, real, made)]
+    return sorted(found, key=lambda one: -abs(one.value) / one.error)
+
+
+def residual_lines(found: Sequence[Residual], pairs: int) -> list[str]:
+    """Return what residuals say, as lines to print: what is wrong, or that it is calibrated."""
+    if not found:
+        return [
+            f"{pairs} pairs show too little to say whether it is calibrated; {_FEWEST} begin to"
+        ]
+    plain = [str(one) for one in found if one.plain]
+    noise = [one.error for one in found if one.statistic.startswith("deviation")]
+    seen = _PLAIN * float(np.median(noise)) if noise else _LEAST
+    few = (
+        f"; with {pairs} pairs noise is not seen to be wrong by less than {100 * seen:.0f} %"
+        if seen > 1.5 * _LEAST
+        else ""
+    )
+    if not plain:
+        said = "calibrated: of the same normals, nothing is off by four errors and 2 %"
+        return [said + few]
+    more = len(plain) - _SHOWN
+    return [
+        f"not calibrated, of the same normals{few}:",
+        *(f"  {one}" for one in plain[:_SHOWN]),
+        *([f"  and {more} more"] if more > 0 else []),
+    ]
+
+
+def _families() -> Iterator[list[str]]:
+    """Yield statistics whose errors are alike."""
+    levels = [least for least in LEVELS[:-1] if least < _TOP]
+    yield [f"deviation_{channel}_{least}" for channel in CHANNELS for least in levels]
+    for what in _FORM:
+        yield [f"{what}_{channel}_{least}" for channel in CHANNELS for least in levels[4:]]
+    yield [f"lag_{axis}_{channel}" for axis in ("row", "column") for channel in CHANNELS]
+    yield [f"tone_{channel}_{least}" for channel in CHANNELS for least, _ in pairwise(TONES)]
+    yield from ([name] for name in ADDED)
+
+
+def _of_family(names: list[str], real: Rows, made: Rows) -> list[Residual]:
+    one, other = columns(real, names), columns(made, names)
+    if names[0] in ADDED or not names[0].startswith("deviation"):
+        return _residuals(names, one - other)
+    one, other = (np.log(np.where(values > 0, values, np.nan)) for values in (one, other))
+    apart = (one - other).reshape(len(one), len(CHANNELS), -1)
+    known = np.isfinite(apart).sum(axis=2, keepdims=True)
+    mean = np.where(known > 0, np.nansum(apart, axis=2, keepdims=True), np.nan) / known.clip(1)
+    return [
+        *_residuals([f"noise_all_{channel}" for channel in CHANNELS], mean[:, :, 0]),
+        *_residuals(names, (apart - mean).reshape(len(one), -1)),
+    ]
+
+
+def _residuals(names: list[str], apart: FloatArray) -> list[Residual]:
+    counts = np.isfinite(apart).sum(axis=0)
+    known = counts >= _FEWEST
+    if not known.any():
+        return []
+    apart, counts = apart[:, known], counts[known]
+    middle = np.nanmedian(apart, axis=0)
+    away = np.abs(apart - middle)
+    spread: FloatArray = np.nanmedian(away, axis=0) / 0.6745
+    # A few pairs that happen to agree are no surer than others.
+    spread = np.maximum(spread, (counts < _FEW) * 1.25 * np.nanmean(away, axis=0))
+    spread = np.maximum(spread, np.median(spread) * np.minimum(1, _FEW / counts))
+    errors = 1.25 * spread / np.sqrt(counts) * (1 + _SMALL / counts) + 1e-9
+    kept = [name for name, some in zip(names, known, strict=True) if some]
+    return [
+        Residual(name, float(value), float(error), int(count))
+        for name, value, error, count in zip(kept, middle, errors, counts, strict=True)
+    ]

@@ -24,6 +24,7 @@ from ...manifests.images.npy import npy_as_png
 from ...manifests.images.opening import byte_limit
 from ...manifests.selection.duplicates import correlate, thumbnail
 from ...manifests.selection.measures import SIDE
+from ...manifests.sources.folders import evenly
 from ...storage.untrusted import read_regular
 from ..kernels.arrays import FloatImage, Pixels
 from .columns import middle
@@ -138,8 +139,7 @@ def refuse_swapped_lists(
 
 def _levels(pictures: Sequence[Path | str | bytes]) -> Iterator[tuple[float, str]]:
     """Yield the mean levels of some pictures, each with its name."""
-    count = min(_LOOKED_AT, len(pictures))
-    for number in np.unique(np.linspace(0, len(pictures) - 1, count).astype(int)).tolist():
+    for number in evenly(len(pictures), _LOOKED_AT):
         one = pictures[number]
         with suppress(ImageRefused, OSError):
             yield mean_level(one), f"entry {number}" if isinstance(one, bytes) else str(one)

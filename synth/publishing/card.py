@@ -193,7 +193,8 @@ def croissant(
         if str(column.type) in _TYPES
     ]
     about_table = "a row a pair: its key, split, source, sizes, checksums and drawn values"
-    records = [_records("pairs", about_table, fields, key={"@id": "pairs/key"})]
+    key = {"@id": "pairs/key"}
+    records = [_node("RecordSet", "pairs", description=about_table, key=key, field=fields)]
     if images and parquet:
         files.append(_set("images", [], "data/*.parquet", kind))
         rows = {"fileSet": {"@id": "images"}}
@@ -202,7 +203,8 @@ def croissant(
             for role in (LOW, NORMAL)
         )
         fields = [_field("images", "key", "sc:Text", rows), *pixels]
-        records.append(_records("images-records", "the images of each pair", fields))
+        of = "the images of each pair"
+        records.append(_node("RecordSet", "images-records", description=of, field=fields))
     elif images:
         for member, suffix in suffixes.items():
             mime = {"jpg": "image/jpeg"}.get(suffix, f"image/{suffix}")
@@ -221,44 +223,23 @@ def croissant(
     return json.dumps(whole, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
+def _node(kind: str, name: str, above: str = "", **more: Any) -> dict[str, Any]:
+    return {"@type": f"cr:{kind}", "@id": f"{above}{name}", "name": name, **more}
+
+
 def _file(file: UnitFile, kind: str) -> dict[str, Any]:
-    return {
-        "@type": "cr:FileObject",
-        "@id": file.path,
-        "name": file.path,
-        "contentUrl": file.path,
-        "contentSize": f"{file.bytes} B",
-        "encodingFormat": kind,
-        "sha256": file.sha256,
-    }
+    about = {"contentUrl": file.path, "contentSize": f"{file.bytes} B", "encodingFormat": kind}
+    return _node("FileObject", file.path, **about, sha256=file.sha256)
 
 
 def _set(name: str, within: list[str], includes: str, kind: str) -> dict[str, Any]:
-    return {
-        "@type": "cr:FileSet",
-        "@id": name,
-        "name": name,
-        **({"containedIn": [{"@id": one} for one in within]} if within else {}),
-        "encodingFormat": kind,
-        "includes": includes,
-    }
-
-
-def _records(
-    name: str, about: str, fields: list[dict[str, Any]], **more: dict[str, str]
-) -> dict[str, Any]:
-    head = {"@type": "cr:RecordSet", "@id": name, "name": name, "description": about}
-    return {**head, **more, "field": fields}
+    inside: dict[str, Any] = {"containedIn": [{"@id": one} for one in within]} if within else {}
+    return _node("FileSet", name, **inside, encodingFormat=kind, includes=includes)
 
 
 def _field(
     prefix: str, name: str, kind: str, source: dict[str, Any], **more: dict[str, str]
 ) -> dict[str, Any]:
     """Describe a field of records, which is a column of a source."""
-    return {
-        "@type": "cr:Field",
-        "@id": f"{prefix}/{name}",
-        "name": name,
-        "dataType": kind,
-        "source": {**source, "extract": {"column": name}, **more},
-    }
+    column = {**source, "extract": {"column": name}, **more}
+    return _node("Field", name, f"{prefix}/", dataType=kind, source=column)

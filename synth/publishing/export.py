@@ -4,43 +4,98 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
-from importlib import resources
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+import yaml
+
 from ...engines.engine import Engine
 from ...engines.local import local_engine
-from ...errors import ConfigError
-from ...manifests.config import load_yaml
+from ...errors import ConfigError, ImageRefused, SetError, needed
+from ...manifests.clips.video import pyav
+from ...manifests.config import load_shipped
 from ...manifests.images.normals import encode
+from ...manifests.labels.coco import annotation_path, write_annotations
 from ...manifests.labels.label_table import read_about
-from ...manifests.labels.photo_labels import BOXES
-from ...manifests.selection.plan import SPLITS
+from ...manifests.labels.photo_labels import BOXES, labels_of
+from ...manifests.selection.plan import SPLITS, TRAIN, VAL
 from ...manifests.sets.info import WORK_FOLDER, SetInfo
-from ...manifests.sets.layouts.shard_tar import shard_path
+from ...manifests.sets.layouts.extents import BLOCK
+from ...manifests.sets.layouts.shard_index import read_index
+from ...manifests.sets.layouts.shard_tar import index_path, shard_path
 from ...manifests.sets.pair_set import PairSet, open_set, require_images
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...manifests.sets.units import Unit
 from ...progress import Progress, Silent
-from ...storage.atomic import canonical_json, flush, sha256_bytes, write_bytes
-from ...storage.stores import as_path, place
-from ...storage.untrusted import inside
+from ...storage import atomic
+from ...storage.stores import as_path, in_store, place
+from ...storage.untrusted import inside, read_regular
 from ..building.make_unit import pairs_with_lows
 from ..building.regenerate import export_layout
+from ..clips import frames_of
 from ..input_images import decode_image
+from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
-from . import trainer_files
-from .unit_by_unit import Note, Written, write_shard, write_units
-from .video_files import Codec, export_videos
+from .unit_by_unit import ENERGON, Note, Written, is_prepared, write_shard, write_units
 
 DRAWS = "draws"
 _QUALITY = 100
 """Quality of JPEGs that are made of exact images: without chroma subsampling the error is .75 of
 255."""
 PLAIN = {split: split for split in SPLITS}
+Records = Callable[[str], Iterator[dict[str, Any]]]
+_ENERGON_VERSION = "7.4.1"
+"""Version of Energon whose files these are like."""
+_DATASET = """\
+sample_type:
+  __module__: megatron.energon
+  __class__: InterleavedSample
+sample_loader: sample_loader.py:sample_loader
+part_filter: sample_loader.py:part_filter
+subflavors:
+  gloam: pair
+"""
+_CRUDE = """\
+# For a task encoder of one's own, with a Cooker for {gloam: pair}; see gloam's docs/trainers.md.
+__module__: megatron.energon
+__class__: CrudeWebdataset
+subflavors:
+  gloam: pair
+"""
+_LOADER = '''\
+"""Pairs for Megatron-Energon: a sample's sequence is the low, then the normal."""
+
+
+def sample_loader(raw):
+    """Return the decoded images of a pair, float tensors (3, H, W) of 0 to 1."""
+    named = {part.partition(".")[0]: value for part, value in raw.items()}
+    return {"sequence": [named["low"], named["normal"]]}
+
+
+def part_filter(part):
+    """Return whether a member is read."""
+    return part.partition(".")[0] in ("low", "normal")
+'''
+_AT_ONCE = 1000  # images of a transaction
+_ROOM = 1 << 24
+Codec = Literal["ffv1", "mp4"]
+CODECS: dict[str, str] = {
+    "ffv1": "KEY.low.mkv and KEY.normal.mkv, lossless (FFV1, RFC 9043): every sample as stored",
+    "mp4": (
+        "KEY.mp4, low and normal side by side, to look at: its coding destroys the noise; do not"
+        " train on it"
+    ),
+}
+_RATE = 25
+_SAME_BYTES = {"fflags": "+bitexact"}
+"""Matroska's writer draws the numbers of files and tracks at random else."""
 
 
 @dataclass(frozen=True)
@@ -66,16 +121,10 @@ class TrainerFormat:
     lines: tuple[str, ...] = ()  # what to write into its configuration; `{root}` is the folder
 
 
-def _read_trainers() -> dict[str, TrainerFormat]:
-    with resources.as_file(resources.files(__package__) / "trainers.yaml") as path:
-        rows = load_yaml(Path(path))
-    return {
-        name: TrainerFormat(name, **row | {"lines": tuple(row["lines"])})
-        for name, row in rows.items()
-    }
-
-
-TRAINERS = _read_trainers()
+TRAINERS = {
+    name: TrainerFormat(name, **row | {"lines": tuple(row["lines"])})
+    for name, row in load_shipped(__package__, "trainers.yaml").items()
+}
 """Trainers by name."""
 
 
@@ -192,14 +241,14 @@ def _check(origin: PairSet, root: Path, form: TrainerFormat) -> None:
     if form.extra == "lmdb":
         if place(root).remote:
             raise ConfigError(f"--for {form.name}: LMDB lies in a folder of this machine")
-        trainer_files.lmdb_module()  # before anything is made
+        lmdb_module()  # before anything is made
 
 
 def _write_unit(form: TrainerFormat, unit: Unit, root: Path) -> Note:
     """Write the images of a unit; note their files and the samples' records."""
     if form.extra == "energon":
         shard = write_shard(root, unit.name, pairs_with_lows(unit))
-        trainer_files.write_index(root, unit.name)
+        write_index(root, unit.name)
         return {"sums": shard, "records": []}
     sums: dict[str, str] = {}
     records: list[dict[str, Any]] = []
@@ -218,16 +267,16 @@ def _write_unit(form: TrainerFormat, unit: Unit, root: Path) -> Note:
             if form.extra == "lmdb":
                 name = f"{WORK_FOLDER}/{name}/{sample.key}.png"
             name = f"{name.rpartition('.')[0]}.{image.suffix}"
-            write_bytes(inside(root, name), image.data, durable=False)
+            atomic.write_bytes(inside(root, name), image.data, durable=False)
             written[member] = name
-            sums[name] = sha256_bytes(image.data)
+            sums[name] = atomic.sha256_bytes(image.data)
             if form.extra == "yolo":
-                data, name = trainer_files.yolo_lines(sample.record), trainer_files.label_path(name)
-                write_bytes(root / name, data, durable=False)
-                sums[name] = sha256_bytes(data)
+                data, name = yolo_lines(sample.record), label_path(name)
+                atomic.write_bytes(root / name, data, durable=False)
+                sums[name] = atomic.sha256_bytes(data)
         records.append(sample.record | {"files": written})
     for name in [*sums, *sorted({name.rpartition("/")[0] for name in sums})]:
-        flush(root / name)
+        atomic.flush(root / name)
     return {"sums": sums, "records": records}
 
 
@@ -257,15 +306,15 @@ def _finish(form: TrainerFormat, classes: list[str], written: Written) -> None:
             split: [shards[unit.name] for unit in units if unit.split == split]
             for split in form.splits
         }
-        trainer_files.write_meta(written, {shards[unit.name]: unit.count for unit in units}, splits)
+        write_meta(written, {shards[unit.name]: unit.count for unit in units}, splits)
         return
     if form.extra == "coco":
-        trainer_files.write_coco(written, partial(_records, written), classes)
+        write_coco(written, partial(_records, written), classes)
     elif form.extra == "yolo":
-        trainer_files.write_yolo(written, classes)
+        write_yolo(written, classes)
     for split in written.splits:
         named = form.splits[split]
-        written.put(f"{DRAWS}/{split}.jsonl", map(canonical_json, _records(written, split)))
+        written.put(f"{DRAWS}/{split}.jsonl", map(atomic.canonical_json, _records(written, split)))
         if form.extra == "meta_info":
             lines = (f"{_line(one)}\n".encode() for one in _records(written, split))
             written.put(f"{named}/meta_info.txt", lines)
@@ -278,7 +327,7 @@ def _finish(form: TrainerFormat, classes: list[str], written: Written) -> None:
                     (one["key"], root / one["files"][member], _line(one))
                     for one in _records(written, split)
                 )
-                made = trainer_files.write_lmdb(root / pattern.format(split=named), images)
+                made = write_lmdb(root / pattern.format(split=named), images)
                 written.sums |= {str(p.relative_to(root)): digest for p, digest in made.items()}
 
 
@@ -298,8 +347,206 @@ def _metadata(split: str, record: dict[str, Any]) -> bytes:
         for member, name in record["files"].items()
     }
     labels = record.get("labels")
-    return canonical_json(
+    return atomic.canonical_json(
         columns
         | {"key": record["key"], "source": record["source"], "draw": json.dumps(record["draw"])}
         | ({} if labels is None else {"class": labels["class"], "labels": json.dumps(labels)})
     )
+
+
+def yolo_lines(record: dict[str, Any]) -> bytes:
+    """Return a line for each object: its class, and its box's centre and size, from 0 to 1.
+
+    Crowds are left out, as Ultralytics' own converter does.
+    """
+    labels, sides = labels_of(record), (record["width"], record["height"])
+    lines = []
+    for number, box, crowd in zip(labels["classes"], labels["boxes"], labels["crowd"], strict=True):
+        if not crowd:
+            ends = [(box[i] / side, box[i + 2] / side) for i, side in enumerate(sides)]
+            values = [(a + b) / 2 for a, b in ends] + [b - a for a, b in ends]
+            lines.append(" ".join([str(number), *(f"{value:.6f}" for value in values)]))
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def label_path(image: str) -> str:
+    """Return where Ultralytics looks for an image's labels."""
+    return f"labels/{image.removeprefix('images/').rpartition('.')[0]}.txt"
+
+
+def write_yolo(written: Written, classes: Sequence[str]) -> None:
+    """Write `low.yaml` and `normal.yaml`: which images are which split, and the classes' names.
+
+    Ultralytics asks for a validation split: in a set without one it is the training split.
+    """
+    for member in (LOW, NORMAL):
+        folders = {split: f"images/{member}/{split}" for split in written.splits}
+        begin = {TRAIN: folders.get(TRAIN, ""), VAL: folders.get(TRAIN, "")}
+        value: dict[str, Any] = {**begin, **folders, "names": dict(enumerate(classes))}
+        text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+        written.put(f"{member}.yaml", [text.encode()])
+
+
+def write_coco(written: Written, records: Records, classes: Sequence[str]) -> None:
+    """Write COCO's annotations of lows and of normals; names are those below their folders."""
+    first = 0
+    for split in written.splits:
+        captions = any(labels_of(record)["captions"] for record in records(split))
+        for member in (LOW, NORMAL):
+            for kind in ("instances", "captions")[: 1 + captions]:
+                rows = (
+                    (row, record["files"][member].rpartition("/")[2], record)
+                    for row, record in enumerate(records(split), first)
+                )
+                name = annotation_path(kind, member, split)
+                path = write_annotations(written.root / name, rows, classes, kind)
+                written.sums[name] = atomic.sha256_file(path)
+        first += sum(unit.count for unit in written.units if unit.split == split)
+
+
+def write_index(root: Path, unit: str) -> None:
+    """Write Energon's index of a shard beside DALI's; its own tools may write it again."""
+    tar = shard_path(root, unit)
+    index = read_index(index_path(root, unit))
+    last = index[-1][-1]
+    # Where each sample's first header begins, and where the last sample ends, uint64.
+    places = [sample[0].offset - BLOCK for sample in index]
+    places.append(last.offset + -(-last.size // BLOCK) * BLOCK)
+    data = struct.pack(f"<{len(places)}Q", *places)
+    path = tar.with_name(f"{tar.name}.idx")
+    atomic.write_bytes(path, data)
+
+
+def write_meta(written: Written, counts: dict[str, int], splits: dict[str, list[str]]) -> None:
+    """Write what Energon asks of a dataset, with checksums but for what its tools write again.
+
+    counts: dict of shard to its pairs. splits: dict of split to its shards.
+    """
+    parts = "".join(
+        f"  {split}:{''.join(f'{chr(10)}  - {shard}' for shard in shards) or ' []'}\n"
+        for split, shards in splits.items()
+    )
+    info = json.dumps({"energon_version": _ENERGON_VERSION, "shard_counts": counts}, indent=2)
+    files = {
+        ".info.json": info + "\n",
+        "split.yaml": f"split_parts:\n{parts}exclude: []\n",
+        "dataset.yaml": _DATASET,
+        "crude.yaml": _CRUDE,
+        "sample_loader.py": _LOADER,
+    }
+    for name, text in files.items():
+        path = f"{ENERGON}/{name}"
+        if is_prepared(path):
+            atomic.write_bytes(written.root / path, text.encode())
+        else:
+            written.put(path, [text.encode()])
+
+
+def lmdb_module() -> Any:
+    """Return the module that writes databases. Raises ConfigError when lmdb is not installed."""
+    return needed("lmdb", "--for basicsr-lmdb needs lmdb", "lmdb")
+
+
+def write_lmdb(folder: Path, images: Iterable[tuple[str, Path, str]]) -> dict[Path, str]:
+    """Write images to a database: keys are names without suffix, values the files' bytes.
+
+    folder: it ends in `.lmdb`; what an interrupted call left there is deleted. images: iterable of
+    (key, Path, line), the line is `name (height,width,3)`, for `meta_info.txt`.
+
+    Returns the SHA-256 by path of what was written and does not change when it is read
+    (`lock.mdb` does). Raises ConfigError when lmdb is not installed.
+    """
+    lmdb = lmdb_module()
+    atomic.remove_tree(folder)
+    folder.mkdir(parents=True)
+    lines = []
+    with lmdb.open(str(folder), map_size=_ROOM, sync=True) as database:
+        rest = iter(images)
+        while some := list(islice(rest, _AT_ONCE)):
+            # Pages of 4 KiB, each value on its own ones.
+            needed = sum(path.stat().st_size + 8192 for _, path, _ in some)
+            used = database.info()["last_pgno"] * 4096
+            database.set_mapsize(max(database.info()["map_size"], 2 * (used + needed) + _ROOM))
+            with database.begin(write=True) as transaction:
+                for key, path, line in some:
+                    transaction.put(key.encode("ascii"), read_regular(path))
+                    lines.append(line)
+    meta = folder / "meta_info.txt"
+    meta.write_text("".join(f"{line} 1\n" for line in lines), "utf-8")
+    return {path: atomic.sha256_file(path) for path in (folder / "data.mdb", meta)}
+
+
+def export_videos(
+    pairs: PairSet, root: Path, codec: Codec, engine: Engine, progress: Progress
+) -> int:
+    """Write the clips of a set as video files ("ffv1" or "mp4", see `CODECS`), a folder a split.
+
+    Beside them lie their checksums, `SHA256SUMS`. See `gloam.export`.
+
+    Returns how many clips there are. Raises SetError when the set holds no clips, one of them is
+    damaged, or the folder holds something else; ConfigError when PyAV is missing, or the folder
+    lies in a store.
+    """
+    if codec not in CODECS:
+        raise ConfigError(f"video {codec!r}: must be one of {', '.join(CODECS)}", key="video")
+    if in_store(root):
+        raise ConfigError(f"{root}: videos are written to a folder", value=str(root))
+    if not pairs.frames:
+        raise SetError.at(pairs.root, "holds pairs of images, no clips")
+    pyav()
+    write_units(
+        pairs,
+        root,
+        {"video": codec},
+        partial(_write_clips, codec),
+        lambda written: None,  # all is said by the files of the units
+        engine,
+        progress,
+    )
+    return len(pairs)
+
+
+def _write_clips(codec: Codec, unit: Unit, root: Path) -> Note:
+    """Write the clips of a unit."""
+    sums: dict[str, str] = {}
+
+    def write(name: str, frames: Sequence[Pixels]) -> None:
+        _write_video(root / unit.split / name, frames, codec)
+        sums[f"{unit.split}/{name}"] = atomic.sha256_file(root / unit.split / name)
+
+    for clip in unit.pairs():
+        try:
+            lows, normals = frames_of(clip)
+        except (ImageRefused, ValueError) as error:
+            raise unit.fault(clip.key, str(error)) from error
+        if codec == "mp4":
+            both = [np.hstack(pair) for pair in zip(lows, normals, strict=True)]
+            write(f"{clip.key}.mp4", both)
+        else:
+            write(f"{clip.key}.low.mkv", lows)
+            write(f"{clip.key}.normal.mkv", normals)
+    return {"sums": sums}
+
+
+def _write_video(path: Path, frames: Sequence[Pixels], codec: Codec) -> None:
+    av, lossless = pyav(), codec == "ffv1"
+    kind, coder, pixels = ("matroska", codec, "bgr0") if lossless else ("mp4", "libx264", "yuv420p")
+    height, width = frames[0].shape[:2]
+    # As 4:2:0 wants even sides, the last row and column of odd ones are repeated.
+    more = ((0, 0),) * 3 if lossless else ((0, height % 2), (0, width % 2), (0, 0))
+    with (
+        atomic.atomic_write(path) as file,
+        av.open(file, "w", format=kind, options=_SAME_BYTES) as made,
+    ):
+        stream = made.add_stream(coder, rate=_RATE)
+        stream.width, stream.height = width + more[1][1], height + more[0][1]
+        stream.codec_context.time_base = Fraction(1, _RATE)
+        stream.codec_context.thread_count = 1
+        stream.pix_fmt, stream.options = pixels, {} if lossless else {"crf": "18"}
+        for number, frame in enumerate(frames):
+            image = av.VideoFrame.from_ndarray(np.pad(frame, more, mode="edge"), format="rgb24")
+            if lossless:  # what it stores: samples in another order, none changed
+                image = image.reformat(format=pixels)
+            image.pts, image.time_base = number, Fraction(1, _RATE)
+            made.mux(stream.encode(image))
+        made.mux(stream.encode(None))

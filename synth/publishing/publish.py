@@ -1,10 +1,11 @@
-"""Publish a set, for the Hub and other downloads."""
+"""Publish a set, for the Hub and other downloads; rebuild one from copies of its photographs."""
 
 from __future__ import annotations
 
 import io
 import json
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -21,21 +22,25 @@ import pyarrow.parquet as pq
 from ...engines.engine import Engine
 from ...engines.local import local_engine
 from ...errors import ConfigError, SetError
-from ...manifests.sets.info import PAIRS, SET_FILE
+from ...manifests.sets.info import PAIRS, SET_FILE, SetInfo, read_note, read_set, write_note
 from ...manifests.sets.pair_set import PairSet, open_set, require_images
 from ...manifests.sets.receipts import UnitFile
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...manifests.sets.tables import read_checked
 from ...manifests.sets.units import Unit
+from ...manifests.sets.workspace import prepare_output
+from ...manifests.sources import Source, parse_source
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, sha256_file
 from ...storage.stores import as_path
 from ...storage.untrusted import opened, shown
+from ..building.build import Report, build_request
 from ..building.draw_columns import draw_fields, with_all_columns
 from ..building.make_unit import draw_of, pairs_with_lows
 from ..building.planning import parquet_bytes
 from ..building.readme import HUB_SPLITS as _SPLITS
 from ..building.readme import bibtex, code, config_of, sample_features
+from ..building.request import Request
 from ..camera.recipe import CameraRecipe
 from ..measures.contact_sheet import Tile, describe_draw, sheet, tiles_of
 from ..measures.set_statistics import measure_set
@@ -166,18 +171,16 @@ def _write_unit(
     """Write a unit's pictures."""
     if form == "plan":
         return {"sums": {}}
-    samples = (_with_all_keys(unit, one, paths) for one in pairs_with_lows(unit))
+    # Draws have the keys of all others: a mixture's recipes differ in them.
+    samples = (
+        replace(one, record=one.record | {"draw": with_all_columns(draw_of(unit, one), paths)})
+        for one in pairs_with_lows(unit)
+    )
     if form == "parquet":
         split, number = unit.name.rpartition("-")[::2]
         name = f"data/{_SPLITS[split]}-{number}.parquet"
         return {"sums": {name: write_parquet(root / name, samples)}}
     return {"sums": write_shard(root, unit.name, (_alike(one, suffixes) for one in samples))}
-
-
-def _with_all_keys(unit: Unit, sample: Sample, paths: list[str]) -> Sample:
-    """Return a sample whose draw has the keys of all others: a mixture's recipes differ in them."""
-    draw = with_all_columns(draw_of(unit, sample), paths)
-    return replace(sample, record=sample.record | {"draw": draw})
 
 
 def _alike(sample: Sample, suffixes: dict[str, str]) -> Sample:
@@ -363,3 +366,111 @@ def _parquet_row(sample: Sample) -> dict[str, Any]:
         "labels": json.dumps(record["labels"], sort_keys=True) if "labels" in record else "",
     }
     return images | known | texts
+
+
+def rebuild(
+    published: str | Path,
+    root: str | Path,
+    sources: Iterable[str],
+    *,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
+) -> Report:
+    """Make a published set again, or go on with it.
+
+    Parameters
+    ----------
+    published : str or Path
+        A folder that `publish` wrote, with or without pictures; or a set.
+    root : str or Path
+        New, empty, or begun by the same call.
+    sources : iterable of str
+        Places of the sources on this machine, as `coco=DIR` (by kind) or `NAME=DIR` (by the name
+        that the set has for it); those of the sample need none.
+    workers, progress, engine
+        See `gloam.build`.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ConfigError
+        When a source is missing, or is none of the set's.
+    SourceError
+        When a photograph is gone, or is another one.
+    SetError
+        When what was made differs from what was published, with the units that do.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> gloam.rebuild("SET", "again", ["folder=photos"]).info.counts
+    {'train': 4, 'val': 2, 'refused': 0}
+    """
+    published, root = as_path(published), as_path(root)
+    if (published / FOLDER / SET_FILE).is_file():
+        published = published / FOLDER
+    info = read_set(published)
+    if info.build.origin is not None:
+        raise SetError.at(
+            published,
+            f"was made from another set, {info.build.origin['name']!r}, by gloam regenerate:"
+            " rebuild that one, then regenerate it",
+        )
+    request = _request(info, list(sources), published)
+    prepare_output(root)
+    if read_note(root) is None:
+        for name in info.build.planned_by:
+            with opened(published, name) as source, atomic_write(root / name) as copy:
+                shutil.copyfileobj(source, copy)
+        write_note(root, info.build)
+    report = build_request(request, root, progress=progress, engine=engine or local_engine(workers))
+    _compare(info, report.info, root)
+    return report
+
+
+def _request(info: SetInfo, given: list[str], published: Path) -> Request:
+    """Return the set's own request, with the sources where they lie here."""
+    known = info.build.request
+    found = [_place_of(source, given) for source in known.sources]
+    for text in given:
+        raise ConfigError(
+            f"--source {text}: is not a source of the set; it has "
+            + ", ".join(f"{one.name} ({one.kind})" for one in known.sources),
+            value=text,
+        )
+    recipe = recorded_recipe(known.recipe, f"recipe of {published}")
+    return Request(**{**dict(known), "sources": tuple(found), "recipe": recipe})
+
+
+def _place_of(source: Source, given: list[str]) -> Source:
+    """Find where a source of the set lies here, by its name or else by its kind."""
+    for wanted in (source.name, source.kind):
+        for text in given:
+            name, equals, path = text.partition("=")
+            if equals and name == wanted:
+                given.remove(text)
+                at = parse_source(f"{source.kind}={path}").path
+                return source.model_copy(update={"path": at})
+    if source.kind == "sample":
+        return source
+    raise ConfigError(
+        f"--source is missing for {source.name}: give its path, as"
+        f" --source {source.kind}={'FILE' if source.kind == 'archive' else 'DIR'}",
+        key="source",
+    )
+
+
+def _compare(published: SetInfo, made: SetInfo, root: Path) -> None:
+    if made.sha256 == published.sha256:
+        return
+    differ = sorted(name for name, one in published.files.items() if made.files.get(name) != one)
+    raise SetError.at(
+        root,
+        f"is not what was published: {len(differ)} files differ, such as"
+        f" {', '.join(differ[:3]) or 'set.json'}; photographs of the same size with other bytes,"
+        " or other versions of libraries, make other pictures",
+    )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError
-from ...manifests.config import load_yaml
+from ...manifests.config import load_shipped, load_yaml
 from ..camera.calibration import read_cameras
 
 
@@ -76,8 +76,7 @@ def shipped_names() -> tuple[str, ...]:
 
 def shipped_values(name: str) -> dict[str, Any]:
     """Return the values of a shipped recipe."""
-    with resources.as_file(resources.files(__package__) / f"{name}.yaml") as path:
-        return load_yaml(Path(path))
+    return load_shipped(__package__, f"{name}.yaml")
 
 
 def read_values(name: str, folder: Path | None = None) -> tuple[dict[str, Any], Path | None]:

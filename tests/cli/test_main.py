@@ -164,7 +164,7 @@ def test_completion_starts_nothing():
 
 def test_nothing_but_loaders_imports_dali_or_torch():
     code = (
-        "import sys, gloam.cli.build, gloam.cli.verify, gloam.cli.recipes"
+        "import sys, gloam.cli.build, gloam.cli.verify, gloam.cli.lists"
         ", gloam.synth.models"
         ", gloam.synth.building.deep_verify\n"
         "print(sorted({m.partition('.')[0] for m in sys.modules} &"

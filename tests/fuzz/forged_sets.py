@@ -450,8 +450,7 @@ def attack(root: Path, out: Path, workers: int | None = None) -> Iterator[tuple[
     from gloam.synth.building.deep_verify import recheck_set
     from gloam.synth.building.regenerate import regenerate
     from gloam.synth.measures.set_statistics import measure_set
-    from gloam.synth.publishing.publish import publish
-    from gloam.synth.publishing.rebuild import rebuild
+    from gloam.synth.publishing.publish import publish, rebuild
 
     def verify() -> None:
         problems = [one for one in verify_set(root) if not one.remark]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gloam.errors import ImageRefused, SourceError
-from gloam.manifests.sources import tars
+from gloam.manifests.sources import containers
 from gloam.manifests.sources.containers import list_container, read
 
 BLOCK = tarfile.BLOCKSIZE
@@ -276,7 +276,7 @@ def test_what_lies_behind_and_is_no_tar_is_counted(tmp_path: Path, tar_bytes: An
 def test_padding_without_end_is_not_read(
     tmp_path: Path, tar_bytes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tars, "_MOST_ZEROS", 1 << 16)
+    monkeypatch.setattr(containers, "_MOST_ZEROS", 1 << 16)
     (tmp_path / "x.tar").write_bytes(tar_bytes({"1.jpg": b"one"}))
     os.truncate(tmp_path / "x.tar", 1 << 20)
     passed: Counter[str] = Counter()

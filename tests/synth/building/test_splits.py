@@ -15,8 +15,7 @@ from gloam.manifests.sets.problems import verify_set
 from gloam.manifests.sets.stage import stage
 from gloam.storage.parquet import read_table
 from gloam.synth.building.regenerate import regenerate
-from gloam.synth.publishing.publish import publish
-from gloam.synth.publishing.rebuild import rebuild
+from gloam.synth.publishing.publish import publish, rebuild
 
 OPTIONS = {"val": 5, "select": False, "shard_size": 6, "recipe": "even"}
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import gloam
-from gloam.synth.fitting.columns import NEUTRAL, column_indices
-from gloam.synth.fitting.field import solve_field
-from gloam.synth.fitting.light import light_of_pairs
+from gloam.synth.fitting.field import light_of_pairs, solve_field
+from gloam.synth.fitting.fitted_recipe import NEUTRAL, column_indices
 from gloam.synth.fitting.pairs import Pair
 from gloam.synth.kernels.curves import CURVE_LEVELS, LEVEL_LIGHT
 from gloam.synth.kernels.exposure import GUIDES

@@ -19,33 +19,32 @@ from gloam.errors import SourceError
 from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.fitting.calibrate import (
     adjust_noise,
+    filled,
+    light_of_levels,
     own_tails,
     settings,
     tone_in,
     width,
     with_tone,
 )
-from gloam.synth.fitting.columns import (
+from gloam.synth.fitting.fit import fit
+from gloam.synth.fitting.fitted_recipe import (
     CHANNELS,
     COLUMNS,
     NEUTRAL,
     NODES,
     Shared,
-    clip_to_bounds,
-    column_indices,
-    recipe_of_columns,
-)
-from gloam.synth.fitting.fit import fit
-from gloam.synth.fitting.fitted_recipe import (
     broad_recipe,
     by_brightness,
+    clip_to_bounds,
+    column_indices,
     distribution_values,
+    recipe_of_columns,
     table_values,
 )
-from gloam.synth.fitting.pairs import PairMeasures, read_pairs
-from gloam.synth.fitting.tone import filled, light_of_levels, tone_levels
+from gloam.synth.fitting.pairs import PairMeasures, read_pairs, tone_levels
 from gloam.synth.kernels.curves import LEVEL_LIGHT
-from gloam.synth.measures.noise_statistics import NOISE_LABELS
+from gloam.synth.measures.noise_and_tone import NOISE_LABELS
 from gloam.synth.models import draw, render
 from gloam.synth.recipes import load
 

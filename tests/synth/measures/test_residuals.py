@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gloam.synth.measures.residuals import paired_residuals, residual_lines
+from gloam.synth.measures.tells import paired_residuals, residual_lines
 
 FORMS = "skewness", "kurtosis"
 NAMES = (

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from gloam.errors import ConfigError
-from gloam.synth.measures.comparison import compare_rows
-from gloam.synth.measures.two_sample import Told, two_sample_test
+from gloam.synth.measures.comparison import Told, compare_rows, two_sample_test
 
 pytest.importorskip("sklearn")
 SCENES = np.arange(60)

@@ -22,8 +22,7 @@ from gloam.errors import ConfigError, SetError, SourceError
 from gloam.synth.building import build
 from gloam.synth.building.regenerate import regenerate
 from gloam.synth.models import parse_draw, render
-from gloam.synth.publishing.publish import FORMATS, publish
-from gloam.synth.publishing.rebuild import rebuild
+from gloam.synth.publishing.publish import FORMATS, publish, rebuild
 
 from ...labelled import class_source, coco_source, voc_source
 from ...trees import files_of
