@@ -6,7 +6,7 @@ It says where the pixels of each image lie and which steps it takes part in, and
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from ..camera.illumination import CHANNEL_LIGHT, blur_weights, cubic_weights
 from ..camera.recipe import MAX_CELLS, MAX_LIGHTS
-from ..degradations.point_spread import Spread
 from ..draws.table import DrawTable
 from ..kernels.batch.arrays import FIELD, IMAGE, Batch
 from ..kernels.batch.layout import MOST, TOTALS, lay_out_images
@@ -110,23 +109,13 @@ def upload_tables(upload: Upload) -> dict[str, Any]:
 
 def upload_draws(table: DrawTable, upload: Upload) -> dict[str, Any]:
     """Bring the columns of a draw table to where kernels are to find them."""
-    spread = table.spread if len(table.spread.weights) else Spread.nowhere()
-    columns = {
-        "draws": table.draws,
-        "linear": table.linear.reshape(-1),
-        "grains": table.grains,
-        "curves": table.curves,
-        "read": table.read,
-        "blur": table.blur,
-        "smooth": table.smooth if len(table.smooth) else np.zeros(1),
-        "lights": table.lights if len(table.lights) else np.zeros((1, 7)),
-        "emitters": table.emitters if len(table.emitters) else np.zeros((1, 7)),
-        "grids": table.grids if len(table.grids) else np.zeros(1),
-        "pools": table.pools if len(table.pools) else np.zeros((1, 12)),
-        "spread_places": spread.places,
-        "spread_weights": spread.weights,
+    columns = vars(table) | {"linear": table.linear.reshape(-1)}
+    some = ((one.name, columns[one.name]) for one in fields(table))
+    # Devices hold no empty arrays: a row that nobody reads.
+    return {
+        name: upload(name, one if len(one) else np.zeros((1, *one.shape[1:]), one.dtype))
+        for name, one in some
     }
-    return {name: upload(name, column) for name, column in columns.items()}
 
 
 def lay_out(
