@@ -23,7 +23,7 @@ from ...synth.parameters.keyed_columns import Keys
 from ..augment import CropFlip, Floats, crop_numbers
 from ..backend import converted
 from ..components import OpenComponent
-from ..dali.transform import AHEAD, StartedTransform, TransformPipeline
+from ..dali.pipelines import AHEAD, StartedTransform, TransformPipeline
 from ..extras import batch_maps, map_functions
 from ..labels import begin_labels
 from ..lows import LiveLows
@@ -43,8 +43,7 @@ from ..steps import (
     keyed,
     rendered_step,
 )
-from .cuda_lows import CudaLows
-from .cuda_tensors import DeviceImages, addresses
+from .cuda_lows import CudaLows, DeviceImages, addresses
 from .host import draws_of
 
 _AHEAD = 2  # batches that are made while one is used
@@ -231,7 +230,7 @@ class CudaRenderer:
             if camera is not None:
                 made = camera.maps(self._there(decoded, group), group.epoch, crops, options)
             else:
-                image = partial(_on_host, decoded.images) if drawn is not None else _nothing
+                image = partial(_on_host, decoded.images if drawn else None)
                 maps = self._pool.map(
                     lambda one, image, crop: one(image, crop),
                     map_functions(options, drawn, group.keys, group.epoch),
@@ -305,10 +304,9 @@ class CudaRenderer:
         return self._transforms[options.size]
 
 
-def _nothing(number: int) -> None:
-    """Return no image: of lists nothing is infos."""
-
-
 def _on_host(images: Any, number: int) -> Any:
-    """Return an image of a GPU in host memory, once torch's current stream has come to it."""
-    return np.asarray(from_dlpack(images[number]).cpu())
+    """Return an image of a GPU in host memory, once torch's current stream has come to it.
+
+    None where nobody knows anything of it, as of a list's.
+    """
+    return None if images is None else np.asarray(from_dlpack(images[number]).cpu())
