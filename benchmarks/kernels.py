@@ -54,7 +54,7 @@ def main() -> None:
         )
         for recipe in args.recipe or ("even", "uneven", "train"):
             camera.load(draw_table(load_recipe(recipe), 1, [str(i) for i in range(BATCH)]))
-            for _ in range(4):  # compiled, recorded, replayed
+            for _ in range(4):  # compiled, prepared
                 camera.launch(sizes, *places, windows=windows, formed=formed)
             cuda.synchronize()
             with profile(activities=[ProfilerActivity.CUDA]) as seen:

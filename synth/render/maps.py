@@ -148,7 +148,7 @@ def lay_out_maps(
     change = np.tile(np.array([0, 1], np.float32), (len(kinds), 1))
     change[kinds < map_planes.LIGHT] = spec.shift, spec.scale
     change[(kinds >= map_planes.NOISE) & (kinds < map_planes.NOISE_LINEAR), 1] = spec.scale
-    # As long as there is room: a recorded graph keeps it, and batches differ in their pixels.
+    # As long as there is room: prepared launches keep it, and batches differ in their pixels.
     held = new("map_pixels", (pixels * PLANES,), np.float32)
     stride = held.shape[0] // PLANES
     (rows, columns), (high, wide) = spec.room, spec.size or (0, 0)

@@ -14,8 +14,8 @@ from numba import cuda
 from ..draws.table import DrawTable
 from ..kernels.arrays import Pixels, check_normal
 from ..kernels.batch.arrays import Batch
-from ..kernels.batch.device_memory import DeviceMemory, Graphs, address_of
-from ..kernels.batch.launch_cuda import EACH, FLIP, LIGHT, LOWS, MAPS, RESIZE, blocks_of, launch
+from ..kernels.batch.device_memory import DeviceMemory, address_of
+from ..kernels.batch.launch_cuda import EACH, FLIP, LIGHT, LOWS, MAPS, RESIZE, Launches, blocks_of
 from ..kernels.batch.resize_steps import OutputLayout, Resizing
 from ..kernels.resize import tap_count
 from .maps import MapSpec, lay_out_maps, map_places, map_tables
@@ -48,7 +48,7 @@ class CameraOnCuda:
     def __init__(self, stream: int = 0, device: int | None = None) -> None:
         if device is not None:
             cuda.select_device(device)
-        self._memory, self._graphs = DeviceMemory(stream), Graphs()
+        self._memory, self._launches = DeviceMemory(stream), Launches()
         self._tables = upload_tables(self._memory.upload)
         self._map_tables = map_tables(self._memory.upload)
         # Images lie anywhere; their places are counted from here.
@@ -197,20 +197,16 @@ class CameraOnCuda:
         return lay_out(plan, images, (self._anchor, self._anchor), uploaded, self._memory.room)
 
     def _run(self, runs: list[Any], places: dict[str, int], count: int, key: Any) -> None:
-        """Launch steps of a batch of so many images; `runs` as of `launch_cuda.launch`.
+        """Launch steps of a batch of so many images; `runs` as of `Launches.run`.
 
         key: what of their arguments is no array and may change while arrays stay where they are.
         """
-        if self._memory.generation != self._generation:  # what was recorded is of other arrays
-            self._memory.wait()
-            self._graphs.clear()
+        if self._memory.generation != self._generation:  # what was prepared is of other arrays
+            self._launches.clear()
             self._generation = self._memory.generation
         blocks = {name: blocks_of(most) for name, most in places.items()}
-        self._graphs.run(
-            (count, *blocks.items(), key),
-            lambda stream: launch(runs, count, blocks, stream),
-            self._memory,
-        )
+        key = count, *blocks.items(), key
+        self._launches.run(key, runs, count, blocks, self._memory.address)
 
     def _resizing(self, plan: BatchPlan, size: tuple[int, int]) -> Resizing:
         """Return room for the filters of a batch's windows."""
@@ -219,7 +215,7 @@ class CameraOnCuda:
             tap_count(int(plan.images["rows"].max()), rows),
             tap_count(int(plan.images["columns"].max()), columns),
         )
-        most = 1 << (most - 1).bit_length()  # of few kinds, as graphs are of one each
+        most = 1 << (most - 1).bit_length()  # of few kinds, so that launches are used again
         sides = len(plan.images) * (rows + columns)
         first = self._memory.room("first_taps", (sides,), np.int32)
         counts = self._memory.room("tap_counts", (2 * len(plan.images),), np.int32)

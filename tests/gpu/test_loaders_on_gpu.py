@@ -75,6 +75,15 @@ def test_fresh_lows_are_those_of_the_cpu(pairs):
             np.testing.assert_array_equal(on_gpu[keys[0]][0], low[0].numpy(), keys[0])
 
 
+def test_others_may_wait_for_the_gpu_while_lows_are_made(pairs):
+    options = {"live": True, "recipe": "uneven", "batch_size": 2, "size": 48, "device": "gpu"}
+    with gloam.PairLoader(pairs, **options) as loader:
+        for _ in range(20):
+            for low, _ in loader:
+                torch.cuda.synchronize()
+                assert low.is_cuda
+
+
 def test_batches_are_cropped_and_turned_alike(pairs):
     recipe = gloam.load_recipe("gamma", [f"curve.{name}=1" for name in ("alpha", "beta", "gamma")])
     options = {**PLAIN, "batch_size": 4, "size": 40, "augment": True, "crop": "random"}

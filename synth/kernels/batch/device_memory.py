@@ -5,9 +5,6 @@ Needs numba-cuda.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -18,7 +15,6 @@ from numba import cuda
 _MORE = 1.25  # an array that is too short is made anew with room to grow
 _RING = 8  # buffers that copies lie in until they are done, two of each batch
 _LARGE = 16 << 20  # bytes; what is larger is copied at once
-_GRAPHS = 32
 _ALIGNED = 256
 
 
@@ -130,67 +126,3 @@ class _Staging:
         if not self._buffers or len(self._buffers[-1]) < used + size:
             self._buffers.append(cuda.pinned_array(max(2 * (used + size), 1 << 16), np.uint8))
         return self._buffers[-1][used : used + size]
-
-
-class Graphs:
-    """Sequences of launches, recorded when they come a second time and replayed from then on.
-
-    A replay costs the host microseconds, a launch through Numba half a millisecond.
-    """
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[Hashable, Any] = OrderedDict()
-
-    def run(self, key: Hashable, launch: Callable[[Any], None], memory: DeviceMemory) -> None:
-        """Do what `launch` does on a stream.
-
-        key: equal for equal launches of equal arguments. launch: function of a stream. memory:
-        whose stream it is done on.
-        """
-        if key not in self._held:  # what is compiled and loaded now could not be recorded
-            self._held[key] = None
-            launch(memory.stream)
-            if len(self._held) > _GRAPHS:
-                _, old = self._held.popitem(last=False)
-                _drop(old)
-            return
-        self._held.move_to_end(key)
-        if self._held[key] is None:
-            self._held[key] = _recorded(launch)
-        if self._held[key] is None:
-            launch(memory.stream)
-        else:
-            checked(driver.cuGraphLaunch(self._held[key], memory.address))
-
-    def clear(self) -> None:
-        """Forget all."""
-        for graph in self._held.values():
-            _drop(graph)
-        self._held.clear()
-
-
-def _recorded(launch: Callable[[Any], None]) -> Any:
-    """Record what `launch` does, or return None where others hindered it.
-
-    A thread of DALI that waits for the whole device, as its pools of memory do before they give
-    some back, ends all that is being recorded.
-    """
-    # Its own, which does not wait for the default one.
-    stream = checked(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
-    # Relaxed: most that other threads do meanwhile does not matter.
-    mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-    checked(driver.cuStreamBeginCapture(stream, mode))
-    with suppress(Exception):  # a launch that fails for itself fails again, where it is told
-        launch(cuda.external_stream(int(stream)))
-    _, graph = driver.cuStreamEndCapture(stream)
-    checked(driver.cuStreamDestroy(stream))
-    if not int(graph):
-        return None
-    made = checked(driver.cuGraphInstantiate(graph, 0))
-    checked(driver.cuGraphDestroy(graph))
-    return made
-
-
-def _drop(graph: Any) -> None:
-    if graph is not None:
-        checked(driver.cuGraphExecDestroy(graph))

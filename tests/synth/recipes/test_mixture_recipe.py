@@ -156,7 +156,7 @@ def test_changes_name_components_as_the_docs_and_completion_do(tmp_path):
     mixed = tmp_path / "mixed.yaml"
     shared = {"degradations": {"jpeg": {"probability": 0.1}}}  # of all, beside the mixture
     mixed.write_text(yaml.safe_dump({"mixture": {"train": 1, "night-lights": 1}, **shared}))
-    made = load_recipe("train-uneven", ["mixture.train/pictures.exposure.ev=4", "exposure.ev=3"])
+    made = load_recipe("train-any", ["mixture.train/pictures.exposure.ev=4", "exposure.ev=3"])
     levels = {name: str(part.recipe.exposure.ev) for name, part in made.mixture.items()}
     assert levels.pop("train/pictures") == "4"
     assert set(levels.values()) == {"3"}
@@ -171,7 +171,7 @@ def test_changes_name_components_as_the_docs_and_completion_do(tmp_path):
     assert {name: part.weight for name, part in added.mixture.items()} == {"even": 1, "one": 3}
     for change in ("mixture.train/picture.exposure.ev=2", "mixture.train.=3"):
         with pytest.raises(ConfigError, match=r"mixture\.train"):
-            load_recipe("train-uneven", [change])
+            load_recipe("train-any", [change])
     with pytest.raises(ConfigError, match="its recipes are pictures, sensors, cameras"):
         load_recipe("train", ["mixture.picture=2"])
     with pytest.raises(ConfigError, match="override 3: write KEY=VALUE"):
