@@ -7,8 +7,12 @@ from pathlib import Path
 import click
 
 from ..errors import visible
-from ..synth.camera.calibrated_sensors import iso_range, shipped_cameras
-from ..synth.camera.calibration import Calibration, read_cameras
+from ..synth.camera.calibrated_sensors import (
+    Calibration,
+    iso_range,
+    read_cameras,
+    shipped_cameras,
+)
 from .common import PATH
 
 
