@@ -25,8 +25,7 @@ from ..kernels.arrays import FloatArray, Pixels
 from ..kernels.curves import LEVEL_LIGHT
 from ..measures.contact_sheet import Tile, sheet
 from .alignment import align, move_to
-from .frames import Frame, read_frames
-from .grouping import FEWEST, group_frames
+from .frames import FEWEST, Frame, group_frames, read_frames
 from .motion import find_moved
 
 Normal = Literal["fused", "best"]
