@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -206,7 +206,7 @@ def decode_by_dali(loader: EpochLoader, groups: Groups, device_id: int | None) -
     Raises LoaderError with what DALI says; also when processes cannot be started.
     """
     from ..dali.decoder import built
-    from ..dali.pipelines import SIDE_BY_SIDE
+    from ..dali.pipelines import SIDE_BY_SIDE, external_clips
 
     on_gpu, options, name = device_id is not None, loader.options, loader.name
     workers, segments = options.workers, Segments(margins=on_gpu)
@@ -217,13 +217,26 @@ def decode_by_dali(loader: EpochLoader, groups: Groups, device_id: int | None) -
     processes = VideoProcesses(workers, 0) if workers else None
     cut = None if processes is None else partial(processes.cut, margins=on_gpu)
     given = partial(bytes_of, segments=segments, cut=cut)
+
+    def source_of(turn: int) -> Callable[[Any], tuple[Any, ...]]:
+        """Return what cuts the parts of every so many-th run, of pipelines that take turns."""
+
+        def source(info: Any) -> tuple[Any, ...]:
+            schedule, run = runs.of_run(count * info.iteration + turn)
+            found = pool.map(given, schedule.parts(run))
+            return tuple(map(list, zip(*found, strict=True)))
+
+        return source
+
     common: dict[str, Any] = {
         "options": options,
         "batch_size": at_once,
-        "num_threads": max(workers, 1),
+        "num_threads": at_once if on_gpu else max(workers, 1),  # which wait for the GPU
         "device_id": device_id,
+        "prefetch_queue_depth": _RUNS_AHEAD,
+        **(SIDE_BY_SIDE if on_gpu else {}),
     }
-    made = pipelines_of(runs, count, pool, given, **common | (SIDE_BY_SIDE if on_gpu else {}))
+    made = [external_clips(source_of(turn), **common) for turn in range(count)]
     decoders = [partial(_run, built(one, name)) for one in made]
 
     def end() -> None:
@@ -249,37 +262,6 @@ def bytes_of(
     segment, numbers = segments.frames(part.video, part.times, cut)
     data = np.frombuffer(segment.data, np.uint8)
     return data, np.array(numbers, np.int32), np.array(segment.size, np.int32)
-
-
-def pipelines_of(
-    runs: Runs,
-    count: int,
-    pool: Executor,
-    bytes_of: Callable[[VideoPart], tuple[Any, ...]],
-    **common: Any,
-) -> list[Any]:
-    """Make pipelines that take turns at runs.
-
-    count: number of pipelines.
-    pool: threads that cut videos into parts.
-    bytes_of: function of a part; see `bytes_of`; frames have margins for a GPU.
-    common: options of the pipelines: options, batch_size (parts of a run), device_id, ...
-    """
-
-    def source_of(turn: int) -> Callable[[Any], tuple[Any, ...]]:
-        def source(info: Any) -> tuple[Any, ...]:
-            schedule, run = runs.of_run(count * info.iteration + turn)
-            cut = pool.map(bytes_of, schedule.parts(run))
-            return tuple(map(list, zip(*cut, strict=True)))
-
-        return source
-
-    from ..dali.pipelines import external_clips
-
-    own: dict[str, Any] = {"prefetch_queue_depth": _RUNS_AHEAD}
-    if common["device_id"] is not None:
-        own["num_threads"] = common["batch_size"]  # which wait for the GPU
-    return [external_clips(source_of(turn), **common | own) for turn in range(count)]
 
 
 def _run(pipeline: Any, stream: Any) -> Sequence[Any]:

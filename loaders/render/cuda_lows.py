@@ -21,7 +21,6 @@ from ...engines.process import begin_child, main_left_alone, may_have_children, 
 from ...errors import LoaderError
 from ...synth.draws.table import DrawTable, concat, frame_table
 from ...synth.models import draw_table, low_maker, model_of
-from ...synth.parameters.keyed_columns import Keys
 from ...synth.recipes.load import Recipe
 from ..lows import LiveLows
 from ..options import Options
@@ -169,31 +168,6 @@ def transformed_pairs(
     return (made[0].half(), made[1].half()) if options.dtype == "float16" else (made[0], made[1])
 
 
-def transformed_maps(
-    camera: CameraOnCuda, normals: DeviceImages, crops: Whole, options: Options
-) -> dict[str, torch.Tensor]:
-    """Make maps of a batch, transformed as its pixels are; see `extras.batch_maps`.
-
-    camera, normals, crops: as of `transformed_pairs`.
-    """
-    from ...synth.render.maps import MAPS, MapSpec
-
-    room, size = options.size, options.size
-    if room is None:
-        turned = crops[:, 6:] > 0
-        room = tuple(np.where(turned, crops[:, 3:1:-1], crops[:, 2:4]).max(axis=0).tolist())
-    spec = MapSpec(options.maps, room, size, *options.levels_to_values)
-    into = camera.maps(normals.sizes, normals.at, spec, normals.places, crops)
-    shape = len(crops), len(spec.kinds), *room
-    planes = torch.as_tensor(into, device="cuda")[: math.prod(shape)].view(shape)
-    made, parts = {}, planes.split([len(MAPS[name]) for name in options.maps], 1)
-    for name, one in zip(options.maps, parts, strict=True):
-        one = one.permute(0, 2, 3, 1) if options.layout == "HWC" else one
-        kind = torch.float16 if options.dtype == "float16" else torch.float32
-        made[name] = one.to(kind, copy=True, memory_format=torch.contiguous_format)
-    return made
-
-
 class CudaLows:
     """Lows that a GPU makes, on the stream of the thread that asks first.
 
@@ -230,9 +204,24 @@ class CudaLows:
 
     def maps(
         self, normals: DeviceImages, epoch: int, crops: Whole, options: Options
-    ) -> dict[str, Any]:
-        """Make maps of pairs; see `transformed_maps`."""
-        return transformed_maps(self._ready(epoch), normals, crops, options)
+    ) -> dict[str, torch.Tensor]:
+        """Make maps of pairs, transformed as their pixels are; see `extras.batch_maps`."""
+        from ...synth.render.maps import MAPS, MapSpec
+
+        room, size = options.size, options.size
+        if room is None:
+            turned = crops[:, 6:] > 0
+            room = tuple(np.where(turned, crops[:, 3:1:-1], crops[:, 2:4]).max(axis=0).tolist())
+        spec = MapSpec(options.maps, room, size, *options.levels_to_values)
+        into = self._ready(epoch).maps(normals.sizes, normals.at, spec, normals.places, crops)
+        shape = len(crops), len(spec.kinds), *room
+        planes = torch.as_tensor(into, device="cuda")[: math.prod(shape)].view(shape)
+        made, parts = {}, planes.split([len(MAPS[name]) for name in options.maps], 1)
+        for name, one in zip(options.maps, parts, strict=True):
+            one = one.permute(0, 2, 3, 1) if options.layout == "HWC" else one
+            kind = torch.float16 if options.dtype == "float16" else torch.float32
+            made[name] = one.to(kind, copy=True, memory_format=torch.contiguous_format)
+        return made
 
     def close(self) -> None:
         """End the threads that draw."""
@@ -255,7 +244,7 @@ class CudaLows:
 class EpochDraws:
     """The draws of some pairs, epoch by epoch.
 
-    keys: those of all pairs that may be asked for; as an attribute, `Keys`.
+    keys: those of all pairs that may be asked for.
     live: lows of a recipe of the camera model.
     workers: threads that draw the first epoch, and processes that draw the next ones of many pairs:
       they leave the interpreter to whoever trains.
@@ -263,7 +252,6 @@ class EpochDraws:
 
     def __init__(self, live: LiveLows, keys: Sequence[str], workers: int) -> None:
         self._live, self._keys = live, keys
-        self.keys = Keys(keys)
         self._workers = max(workers, 1)
         self._pool: Executor = ThreadPoolExecutor(self._workers)
         self._same: DrawTable | None = None
