@@ -100,9 +100,10 @@ class VideoDecoder:
         numbers, at = [own for *_, own in places], None
         images: list[Any] = []
         if self._on_gpu:
-            shapes = map(_shape_of, parts)
+            shapes = [part.shape for part in parts]  # a method, of DALI's tensors
+            shapes = [shape() if callable(shape) else shape for shape in shapes]
             begins = [int(part.data_ptr()) for part in parts]
-            sizes, at = frame_places(list(shapes), begins, numbers)
+            sizes, at = frame_places(shapes, begins, numbers)
         else:
             images = [part[i] for part, own in zip(parts, numbers, strict=True) for i in own]
             sizes = np.array([image.shape[:2] for image in images], np.int64)
@@ -134,11 +135,6 @@ class VideoDecoder:
             self._check = None
         self._held[self._made] = made
         self._made += 1
-
-
-def _shape_of(sequence: Any) -> tuple[int, ...]:
-    shape = sequence.shape  # a method, of DALI's tensors
-    return tuple(shape() if callable(shape) else shape)
 
 
 def frame_places(

@@ -276,10 +276,16 @@ class TransformPipeline:
 
     def finish(self, begun: StartedTransform, stream: Any) -> None:
         """Fill in the images of a batch: torch's own tensor, which outlives DALI's."""
+        from torch.utils.dlpack import from_dlpack
+
         while begun.images is None:
             first, pipeline = self._within.popleft()
             (images,) = pipeline.outputs(stream)
-            first.images = _tensor_of(images).clone()
+            try:
+                first.images = from_dlpack(images.as_tensor()).clone()
+            except Exception:
+                check_one_size(images.shape())
+                raise
 
     def _built(self) -> Any:
         pipeline = transformed_images(
@@ -291,14 +297,3 @@ class TransformPipeline:
         )
         pipeline.build()
         return pipeline
-
-
-def _tensor_of(images: Any) -> Any:
-    """Return a torch tensor over DALI's memory, without a copy."""
-    from torch.utils.dlpack import from_dlpack
-
-    try:
-        return from_dlpack(images.as_tensor())
-    except Exception:
-        check_one_size(images.shape())
-        raise

@@ -51,7 +51,8 @@ def align(greys: list[Pixels]) -> FloatArray:
             links[i, j] = np.array(move), weight
     places = np.full((count, 2), np.nan)
     linked = np.zeros((count, count), bool)
-    linked[tuple(np.array([*links], np.int64).reshape(-1, 2).T)] = True
+    for pair in links:
+        linked[pair] = True
     parts = connected_components(linked, directed=False)[1]
     known = np.flatnonzero(parts == np.bincount(parts).argmax()).tolist()  # the largest, or first
     if len(known) < 2:
