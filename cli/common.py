@@ -152,7 +152,7 @@ def camera_overrides(path: Path | None) -> tuple[str, ...]:
     """
     if path is None:
         return ()
-    from ..synth.camera.calibration import read_cameras  # as late as any command needs it
+    from ..synth.camera.calibrated_sensors import read_cameras  # as late as any command needs it
 
     return f"camera.file={path}", f"camera.name={next(iter(read_cameras(path)))}"
 

@@ -90,8 +90,12 @@ def cameras(file: Path | None) -> None:
     cameras to a YAML file like gloam's (gloam/synth/camera/sensors.yaml of the installed package),
     and use them with --set camera.file=FILE --set camera.name=NAME.
     """
-    from ..synth.camera.calibrated_sensors import iso_range, shipped_cameras
-    from ..synth.camera.calibration import Calibration, read_cameras
+    from ..synth.camera.calibrated_sensors import (
+        Calibration,
+        iso_range,
+        read_cameras,
+        shipped_cameras,
+    )
 
     found = {} if file is None else read_cameras(file)
     own = {name: Calibration.model_validate(entry) for name, entry in found.items()}

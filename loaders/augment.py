@@ -8,18 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..synth.kernels.arrays import Window
-from ..synth.parameters.keyed_bits import keyed_bits, uniform_of
+from ..synth.parameters.keyed_columns import KeyedColumns, Keys, uniform_of
 from .options import Options
 from .order import epoch_seed
-
-if TYPE_CHECKING:
-    from ..synth.parameters.keyed_columns import KeyedColumns, Keys
 
 _AREA = (0.35, 1.0)  # shares of the area that "random-resized" keeps
 _ASPECT = (3 / 4, 4 / 3)  # its widths to heights, as in ImageNet training
@@ -66,16 +63,8 @@ def crop_numbers(options: Options, epoch: int, keys: Sequence[str] | Keys) -> Fl
     """
     if not options.changes:
         return np.zeros((len(keys), 7))
-    seed = epoch_seed(options.seed, epoch, "forms")
-    if isinstance(keys, Sequence):
-        return _numbers_from(options, _FewKeys(seed, keys))
-    from ..synth.parameters.keyed_columns import KeyedColumns
-
-    return _numbers_from(options, KeyedColumns(seed, keys))
-
-
-def _numbers_from(options: Options, random: _FewKeys | KeyedColumns) -> Floats:
-    numbers = np.zeros((len(random), 7))
+    random = KeyedColumns(epoch_seed(options.seed, epoch, "forms"), keys)
+    numbers = np.zeros((len(keys), 7))
     purposes = ["area", "aspect"] * (options.crop == "random-resized")
     purposes += ["top", "left"] * options.cuts + ["flips"] * options.augment
     bits = dict(zip(purposes, random.bits(purposes), strict=True))
@@ -89,23 +78,6 @@ def _numbers_from(options: Options, random: _FewKeys | KeyedColumns) -> Floats:
         for i in range(3 if options.square else 2):
             numbers[:, 4 + i] = (bits["flips"] >> np.uint64(i)) & np.uint64(1)
     return numbers
-
-
-class _FewKeys:
-    """Random numbers as of `KeyedColumns`, by hashlib.
-
-    For a batch's keys that is as fast, and no kernels are loaded, which takes half a second.
-    """
-
-    def __init__(self, seed: int, keys: Sequence[str]) -> None:
-        self._heads = [f"{seed}\0{key}\0".encode("utf-8", "surrogatepass") for key in keys]
-
-    def __len__(self) -> int:
-        return len(self._heads)
-
-    def bits(self, purposes: Sequence[str]) -> npt.NDArray[np.uint64]:
-        drawn = (keyed_bits(head, purpose) for purpose in purposes for head in self._heads)
-        return np.frombuffer(b"".join(drawn), "<u8").reshape(len(purposes), -1)
 
 
 def window_of(height: Any, width: Any, numbers: Any, options: Options, math: Any) -> list[Any]:

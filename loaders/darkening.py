@@ -179,7 +179,7 @@ def darken_batch(
     if not len(images):
         return images
     if getattr(images[0], "is_cuda", False) and all(image.shape[-1] == 3 for image in images):
-        from .render.cuda_tensors import darken_tensors
+        from .render.cuda_lows import darken_tensors
 
         return darken_tensors(images, chosen, seed, names)
     from ..synth.renderers import render_batch

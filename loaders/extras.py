@@ -52,22 +52,14 @@ def map_functions(
         return []
     if drawn is not None:
         maker = maker or drawn.maker(keys, epoch)
-    return [partial(sample_maps, maker, i, options) for i in range(len(keys))]
 
+    def made(number: int, normal: Pixels, crop: CropFlip) -> SampleMaps:
+        shape = options.size or (crop.height, crop.width)
+        found = {} if maker is None else maker.maps(number, normal, options.maps, crop.window)
+        maps = {name: transformed(one, crop, shape) for name, one in found.items()}
+        return SampleMaps(maps, shape[::-1] if crop.turned else shape)
 
-def sample_maps(
-    maker: LowMaker | None, number: int, options: Options, normal: Pixels, crop: CropFlip
-) -> SampleMaps:
-    """Make the maps of a sample.
-
-    maker: maker of its batch's lows; None where it has none.
-    number: its draw among the maker's.
-    normal: uint8 array (H, W, 3).
-    """
-    shape = options.size or (crop.height, crop.width)
-    made = {} if maker is None else maker.maps(number, normal, options.maps, crop.window)
-    maps = {name: transformed(one, crop, shape) for name, one in made.items()}
-    return SampleMaps(maps, shape[::-1] if crop.turned else shape)
+    return [partial(made, number) for number in range(len(keys))]
 
 
 def transformed(

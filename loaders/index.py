@@ -32,8 +32,8 @@ from ..manifests.sources.matching import normalize_name
 from ..storage.stores import as_path, in_store
 from ..synth.clips import frame_name
 from ..synth.kernels.arrays import Pixels
+from ..synth.kernels.png.file import decode_pngs, png_size
 from ..synth.measures.wrong_pairs import are_swapped, mean_level, swapped_warning
-from .brightness import SaidSwapped
 from .stored_pairs import (
     GivenPairs,
     Pairs,
@@ -45,12 +45,17 @@ from .stored_pairs import (
     list_keys,
     pixels_by,
     read_extent,
+    read_together,
     undecodable,
 )
 
 _ENLARGED = 3  # times; beyond it is said
 _LOOKED_AT = 9  # pairs of two folders
 _MOST_BYTES = 1 << 22  # of a file that is looked at
+
+
+class SaidSwapped(list[Any]):
+    """Pairs of which it was said already that lows and normals may be taken for one another."""
 
 
 @dataclass(frozen=True)
@@ -186,8 +191,18 @@ class Contents:
         return lows, normals
 
     def lows_of(self, sample: StoredSample, by_kernels: bool) -> list[Pixels]:
-        """Decode the lows of a sample that gloam wrote as PNGs, by its own kernels or OpenCV."""
-        return self._decoded(sample, "low", partial(pixels_by, "opencv", by_kernels=by_kernels))
+        """Decode the lows of a sample that gloam wrote as PNGs, all at once by its own kernels.
+
+        by_kernels: False has OpenCV decode a pair's.
+        """
+        if by_kernels or self.of_clips:
+            data = [np.frombuffer(one, np.uint8) for one in read_together(sample.lows)]
+            size = png_size(data[0])
+            made = np.empty((len(data), *(size or (0, 0)), 3), np.uint8)
+            if size is not None and decode_pngs(data, made):
+                return list(made)
+        by = self._exact if self.of_clips else partial(pixels_by, "opencv", by_kernels=False)
+        return self._decoded(sample, "low", by)
 
     def keys_of(self, numbers: Iterable[int]) -> list[str]:
         """Return the keys of samples, by their numbers."""

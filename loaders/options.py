@@ -225,7 +225,7 @@ class ClipOptions(LoaderOptions, total=False):
         See `PairOptions`.
     decoder : str
         "dali", or "pyav" for videos: PyAV in processes, part by part, each group of frames once an
-        epoch. By default what is faster and can read the clips, see `clips.clip_decoders`; with
+        epoch. By default what is faster and can read the clips, see `clips.clip_loader`; with
         backend="torch" each process decodes its own clips.
     """
 

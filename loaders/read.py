@@ -207,10 +207,6 @@ def lengths(groups: Sequence[Any]) -> Whole:
     return np.fromiter(map(len, groups), np.int64, len(groups))
 
 
-def _results(tasks: Sequence[Future[list[Any]]]) -> list[Any]:
-    return [image for task in tasks for image in task.result()]
-
-
 class EncodedStep(NamedTuple):
     """A step whose images are read, but for those that are decoded beside.
 
@@ -272,7 +268,11 @@ class EncodedSteps:
         low[list(lows)] = len(encoded) + decoded
         half, stored = np.arange(len(sizes)) & 1, low < normal
         half[low[stored]], half[normal[stored]] = 0, 1
-        beside = partial(_results, list(lows.values()))
+        tasks = list(lows.values())
+
+        def beside() -> list[Any]:
+            return [image for task in tasks for image in task.result()]
+
         self.begun[-1] = EncodedStep(step, encoded, low.ravel(), normal.ravel(), beside)
         return encoded, sizes.astype(np.int32), half.astype(np.int32)
 

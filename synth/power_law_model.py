@@ -13,7 +13,7 @@ import numpy as np
 
 from .degradations.draw import HALVED, JpegSetting, finish_degradations, jpeg
 from .degradations.recipe import LastDegradations
-from .kernels.arrays import FloatArray, Pixels, Window, check_normal, check_window, read_only
+from .kernels.arrays import FloatArray, Pixels, Window, read_only, window_of
 from .kernels.curves import encode_table, srgb_to_linear
 from .kernels.numbers.quantiles import normal_quantile, scaled
 from .kernels.numbers.random_bits import pixel_seed
@@ -105,10 +105,7 @@ def render_power_law(
     Returns uint8 array (H, W, 3), or the window's height and width, RGB. Raises ValueError when the
     normal is not a uint8 array (H, W, 3), or the window does not lie within it.
     """
-    check_normal(normal)
-    height, width = normal.shape[:2]
-    window = window or Window(0, 0, height, width)
-    check_window(window, height, width)
+    window = window_of(normal, window)
     low = _darkened(normal, draw, curve_table(normal if lit_as is None else lit_as, draw))
     if (last := draw.degradations) is not None:
         low = jpeg(low, JpegSetting(last.jpeg.quality, last.jpeg.chroma == HALVED))

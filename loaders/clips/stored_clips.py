@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ...errors import GloamWarning, ImageRefused, LoaderError, Reason, SourceError
 from ...manifests.clips.listing import (
     Windows,
@@ -31,9 +29,8 @@ from ...manifests.sets.pair_set import PairSet
 from ...manifests.sources import Location
 from ...manifests.sources.containers import read
 from ...synth.kernels.arrays import Pixels
-from ...synth.kernels.png.file import decode_pngs, png_size
 from ..index import Contents, contents_of, contents_of_set
-from ..stored_pairs import StoredSample, read_together
+from ..stored_pairs import StoredSample
 
 
 @dataclass(frozen=True)
@@ -46,16 +43,6 @@ class ClipContents(Contents):
     def clips(self) -> Sequence[StoredSample]:
         """The clips of a folder or a list, in order."""
         return self.given
-
-    def lows_of(self, sample: StoredSample, by_kernels: bool) -> list[Pixels]:
-        """Decode the lows of a clip that gloam wrote as PNGs, all at once."""
-        data = [np.frombuffer(one, np.uint8) for one in read_together(sample.lows)]
-        size = png_size(data[0])
-        if size is not None:
-            made = np.empty((len(data), *size, 3), np.uint8)
-            if decode_pngs(data, made):
-                return list(made)
-        return self._decoded(sample, "low", self._exact)
 
     def normals_of(self, sample: StoredSample) -> list[Pixels]:
         """Decode the normals of a clip's frames.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -100,9 +100,10 @@ class VideoDecoder:
         numbers, at = [own for *_, own in places], None
         images: list[Any] = []
         if self._on_gpu:
-            shapes = map(_shape_of, parts)
+            shapes = [part.shape for part in parts]  # a method, of DALI's tensors
+            shapes = [shape() if callable(shape) else shape for shape in shapes]
             begins = [int(part.data_ptr()) for part in parts]
-            sizes, at = frame_places(list(shapes), begins, numbers)
+            sizes, at = frame_places(shapes, begins, numbers)
         else:
             images = [part[i] for part, own in zip(parts, numbers, strict=True) for i in own]
             sizes = np.array([image.shape[:2] for image in images], np.int64)
@@ -134,11 +135,6 @@ class VideoDecoder:
             self._check = None
         self._held[self._made] = made
         self._made += 1
-
-
-def _shape_of(sequence: Any) -> tuple[int, ...]:
-    shape = sequence.shape  # a method, of DALI's tensors
-    return tuple(shape() if callable(shape) else shape)
 
 
 def frame_places(
@@ -206,7 +202,7 @@ def decode_by_dali(loader: EpochLoader, groups: Groups, device_id: int | None) -
     Raises LoaderError with what DALI says; also when processes cannot be started.
     """
     from ..dali.decoder import built
-    from ..dali.pipelines import SIDE_BY_SIDE
+    from ..dali.pipelines import SIDE_BY_SIDE, external_clips
 
     on_gpu, options, name = device_id is not None, loader.options, loader.name
     workers, segments = options.workers, Segments(margins=on_gpu)
@@ -217,13 +213,26 @@ def decode_by_dali(loader: EpochLoader, groups: Groups, device_id: int | None) -
     processes = VideoProcesses(workers, 0) if workers else None
     cut = None if processes is None else partial(processes.cut, margins=on_gpu)
     given = partial(bytes_of, segments=segments, cut=cut)
+
+    def source_of(turn: int) -> Callable[[Any], tuple[Any, ...]]:
+        """Return what cuts the parts of every so many-th run, of pipelines that take turns."""
+
+        def source(info: Any) -> tuple[Any, ...]:
+            schedule, run = runs.of_run(count * info.iteration + turn)
+            found = pool.map(given, schedule.parts(run))
+            return tuple(map(list, zip(*found, strict=True)))
+
+        return source
+
     common: dict[str, Any] = {
         "options": options,
         "batch_size": at_once,
-        "num_threads": max(workers, 1),
+        "num_threads": at_once if on_gpu else max(workers, 1),  # which wait for the GPU
         "device_id": device_id,
+        "prefetch_queue_depth": _RUNS_AHEAD,
+        **(SIDE_BY_SIDE if on_gpu else {}),
     }
-    made = pipelines_of(runs, count, pool, given, **common | (SIDE_BY_SIDE if on_gpu else {}))
+    made = [external_clips(source_of(turn), **common) for turn in range(count)]
     decoders = [partial(_run, built(one, name)) for one in made]
 
     def end() -> None:
@@ -249,37 +258,6 @@ def bytes_of(
     segment, numbers = segments.frames(part.video, part.times, cut)
     data = np.frombuffer(segment.data, np.uint8)
     return data, np.array(numbers, np.int32), np.array(segment.size, np.int32)
-
-
-def pipelines_of(
-    runs: Runs,
-    count: int,
-    pool: Executor,
-    bytes_of: Callable[[VideoPart], tuple[Any, ...]],
-    **common: Any,
-) -> list[Any]:
-    """Make pipelines that take turns at runs.
-
-    count: number of pipelines.
-    pool: threads that cut videos into parts.
-    bytes_of: function of a part; see `bytes_of`; frames have margins for a GPU.
-    common: options of the pipelines: options, batch_size (parts of a run), device_id, ...
-    """
-
-    def source_of(turn: int) -> Callable[[Any], tuple[Any, ...]]:
-        def source(info: Any) -> tuple[Any, ...]:
-            schedule, run = runs.of_run(count * info.iteration + turn)
-            cut = pool.map(bytes_of, schedule.parts(run))
-            return tuple(map(list, zip(*cut, strict=True)))
-
-        return source
-
-    from ..dali.pipelines import external_clips
-
-    own: dict[str, Any] = {"prefetch_queue_depth": _RUNS_AHEAD}
-    if common["device_id"] is not None:
-        own["num_threads"] = common["batch_size"]  # which wait for the GPU
-    return [external_clips(source_of(turn), **common | own) for turn in range(count)]
 
 
 def _run(pipeline: Any, stream: Any) -> Sequence[Any]:

@@ -6,7 +6,9 @@ has a state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +16,7 @@ from nvidia import dali
 
 from ...manifests.images.opening import pixel_limit
 from ..options import Options
+from ..stored_pairs import check_one_size
 
 fn: Any = dali.fn
 types: Any = dali.types
@@ -31,13 +34,15 @@ to wait either: where a GPU is busy with training, images are then overwritten b
 before they are resized (DALI 2.4: 1 to 6 % of batches, benchmarks/results/busy-h200.txt)."""
 DECODERS_ALONE = SIDE_BY_SIDE | {"stream_policy": dali.StreamPolicy.PER_OPERATOR}
 """For those whose decoders have no operators on a GPU behind them, and whose outputs stay until all
-that reads them is done; see `prefetch.StreamKeepAlive`."""
+that reads them is done; see `render.cuda.StreamKeepAlive`."""
 GPU_CODECS = ("h264", "hevc")
 """Codecs, by FFmpeg's names, that DALI decodes on GPUs. Others, which may hold packets that only
 show an earlier frame again, were not tried there."""
 CPU_CODECS = ("vp8", "vp9", "mjpeg")
 PIXEL_FORMS = ("yuv420p", "yuvj420p")
 """Codecs that it decodes everywhere."""
+AHEAD = 2
+"""Batches that DALI transforms side by side on a GPU."""
 
 
 @pipeline_def(enable_conditionals=True)
@@ -216,3 +221,79 @@ def external_clips(source: Callable[[Any], tuple[Any, ...]], options: Options) -
     device = "mixed" if options.device == "gpu" else "cpu"
     decoded = fn.decoders.video(video, frames=frames, device=device)
     return fn.slice(decoded, start=(0, 0), shape=size, axes=(1, 2))
+
+
+@dataclass
+class StartedTransform:
+    """Images that are being transformed.
+
+    rows: which of a batch's samples they are.
+    inputs: what keeps the memory that they are made from.
+    images: one tensor, once it is there.
+    """
+
+    rows: Any
+    inputs: Any = None
+    images: Any = None
+
+
+class TransformPipeline:
+    """The pipeline `transformed_images` on a GPU, built for the first batch it is fed.
+
+    images: at most so many in a batch.
+    """
+
+    def __init__(self, options: Options, device_id: int | None, images: int) -> None:
+        self._options, self._device_id, self._count = options, device_id, images
+        self._pipelines: list[Any] = []
+        self._within: deque[tuple[StartedTransform, Any]] = deque()
+
+    def begin(
+        self, begun: StartedTransform, images: Sequence[Any], crops: Any, stream: Any
+    ) -> None:
+        """Begin to transform images on a GPU: DALI does it while the next ones are decoded.
+
+        begun: gets its images from `finish`, or when the one after the next is begun.
+        images: tensors of DALI, or of torch.
+        crops: array (N, 7); see `augment.crops_of`.
+        stream: CUDA stream of torch; inputs are made on it, and outputs are for it.
+        """
+        if not self._pipelines:
+            self._pipelines = [self._built() for _ in range(AHEAD)]
+        if len(self._within) == len(self._pipelines):
+            self.finish(self._within[0][0], stream)
+        self._pipelines.append(self._pipelines.pop(0))
+        pipeline = self._pipelines[0]
+        # One kernel copies a batch; hundreds of copies keep Python's lock for some milliseconds.
+        pipeline.feed_input("image", images, cuda_stream=stream, use_copy_kernel=True)
+        if self._options.cuts:
+            pipeline.feed_input("window", np.ascontiguousarray(crops[:, :4]))
+        if self._options.augment:
+            pipeline.feed_input("flips", np.ascontiguousarray(crops[:, 4:]))
+        pipeline.schedule_run()
+        begun.inputs = images
+        self._within.append((begun, pipeline))
+
+    def finish(self, begun: StartedTransform, stream: Any) -> None:
+        """Fill in the images of a batch: torch's own tensor, which outlives DALI's."""
+        from torch.utils.dlpack import from_dlpack
+
+        while begun.images is None:
+            first, pipeline = self._within.popleft()
+            (images,) = pipeline.outputs(stream)
+            try:
+                first.images = from_dlpack(images.as_tensor()).clone()
+            except Exception:
+                check_one_size(images.shape())
+                raise
+
+    def _built(self) -> Any:
+        pipeline = transformed_images(
+            self._options,
+            batch_size=self._count,
+            num_threads=max(self._options.workers, 1),
+            device_id=self._device_id,
+            prefetch_queue_depth=1,
+        )
+        pipeline.build()
+        return pipeline

@@ -353,6 +353,8 @@ def interval(values: Floats, scenes: npt.NDArray[np.int64], seed: int = 0) -> tu
 
     Returns (low, high): arrays (C,), or numbers; NaN with one scene.
     """
+    from scipy.special import stdtrit
+
     names, places = np.unique(scenes, return_inverse=True)
     count, nothing = len(names), np.full(values.shape[1:], np.nan)
     if count < 2:
@@ -362,20 +364,7 @@ def interval(values: Floats, scenes: npt.NDArray[np.int64], seed: int = 0) -> tu
     chosen = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), _DRAWS)
     pictures = chosen @ np.bincount(places)
     means = (chosen @ sums) / (pictures if values.ndim == 1 else pictures[:, None])
-    tail = NormalDist().cdf(-math.sqrt(count / (count - 1)) * _students_t(count - 1))
+    student = float(stdtrit(count - 1, (1 + _CONFIDENCE) / 2))
+    tail = NormalDist().cdf(-math.sqrt(count / (count - 1)) * student)
     low, high = np.quantile(means, (tail, 1 - tail), axis=0)
     return low, high
-
-
-def _students_t(freedom: int) -> float:
-    """Return the quantile of Student's t at .975 (Abramowitz and Stegun, 26.7.5)."""
-    if freedom < 3:
-        return {1: 12.706, 2: 4.303}[freedom]
-    z = NormalDist().inv_cdf((1 + _CONFIDENCE) / 2)
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
-    return sum(term / freedom**power for power, term in enumerate(terms))

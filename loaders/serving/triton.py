@@ -92,10 +92,11 @@ def export_triton(
     made = temporary_beside(root)
     made.mkdir()
     try:
-        models = _preprocessing(made, options) if recipe is None else []
-        if recipe is not None:
-            models = _darkening(made, options, recipe, seed)
-        begins = DARKEN if recipe is not None else (PYTHON if ensemble == "python" else PREPROCESS)
+        if recipe is None:
+            models = _preprocessing(made, options)
+            begins = PYTHON if ensemble == "python" else PREPROCESS
+        else:
+            models, begins = _darkening(made, options, recipe, seed), DARKEN
         outputs = _outputs(options, recipe is not None)
         _write_network(made, options, outputs[0])
         text = ensemble_config(options, begins, outputs)

@@ -14,6 +14,7 @@ from typing import Any
 import cv2
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse.csgraph import connected_components
 
 from ..kernels.arrays import FloatArray, Pixels
 from ..kernels.curves import LEVEL_LIGHT
@@ -49,7 +50,11 @@ def align(greys: list[Pixels]) -> FloatArray:
             weight = correlation / (1.0 - min(correlation, 0.99)) / (j - i)
             links[i, j] = np.array(move), weight
     places = np.full((count, 2), np.nan)
-    known = _largest_part(count, list(links))
+    linked = np.zeros((count, count), bool)
+    for pair in links:
+        linked[pair] = True
+    parts = connected_components(linked, directed=False)[1]
+    known = np.flatnonzero(parts == np.bincount(parts).argmax()).tolist()  # the largest, or first
     if len(known) < 2:
         return places
     held = {pair: link for pair, link in links.items() if pair[0] in known}
@@ -76,16 +81,6 @@ def move_to(pixels: Pixels, place: FloatArray) -> Pixels:
     edge = cv2.BORDER_REPLICATE
     moved = cv2.warpAffine(pixels, matrix, (width, height), flags=flags, borderMode=edge)
     return np.asarray(moved, np.uint8)
-
-
-def _largest_part(count: int, links: list[tuple[int, int]]) -> list[int]:
-    """Return the largest part of frames that are linked."""
-    numbers = list(range(count))
-    for i, j in links:
-        one, other = sorted((numbers[i], numbers[j]))
-        numbers = [one if number == other else number for number in numbers]
-    largest = max(set(numbers), key=lambda number: (numbers.count(number), -number))
-    return [i for i, number in enumerate(numbers) if number == largest]
 
 
 def _levels(grey: Pixels) -> list[Single]:

@@ -25,8 +25,7 @@ from ..kernels.arrays import FloatArray, Pixels
 from ..kernels.curves import LEVEL_LIGHT
 from ..measures.contact_sheet import Tile, sheet
 from .alignment import align, move_to
-from .frames import Frame, read_frames
-from .grouping import FEWEST, group_frames
+from .frames import FEWEST, Frame, group_frames, read_frames
 from .motion import find_moved
 
 Normal = Literal["fused", "best"]
@@ -176,7 +175,7 @@ def brackets(
     made = list(local_engine(workers).map(_make_pairs, jobs, shown.at))
     uses = [use for one in made for use in one.uses]
     uses += [Use(path, "", "left out", None, None, why) for path, why in unread + found.left_out]
-    relative = [_below(use, given) for use in uses]
+    relative = [one._replace(file=Path(one.file).relative_to(given).as_posix()) for one in uses]
     every = Brackets(
         [pair for one in made for pair in one.pairs],
         sorted(relative, key=lambda use: use.file),
@@ -189,10 +188,6 @@ def brackets(
     return every
 
 
-def _below(use: Use, folder: Path) -> Use:
-    return use._replace(file=Path(use.file).relative_to(folder).as_posix())
-
-
 def _names(found: list[list[Frame]], folder: Path) -> list[str]:
     """Return names of brackets, of their first frames' files."""
     first = [min(frame.path for frame in bracket) for bracket in found]
@@ -202,13 +197,6 @@ def _names(found: list[list[Frame]], folder: Path) -> list[str]:
 
 def _make_pairs(job: _Job) -> _Made:
     """Align, choose and fuse the frames of a bracket, and write its pairs."""
-    try:
-        return _pairs_of(job)
-    finally:
-        count()
-
-
-def _pairs_of(job: _Job) -> _Made:
     pixels: dict[str, Pixels] = {}
     notes: dict[str, str] = {}
     for path in job.paths:
@@ -233,7 +221,9 @@ def _pairs_of(job: _Job) -> _Made:
     if len(kept) < FEWEST:
         notes |= dict.fromkeys(kept, f"fewer than {FEWEST} frames are left of its bracket")
         kept = []
-    return _publish(job, {path: pixels[path] for path in kept}, places, notes)
+    made = _publish(job, {path: pixels[path] for path in kept}, places, notes)
+    count()
+    return made
 
 
 def _publish(

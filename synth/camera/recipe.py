@@ -20,16 +20,22 @@ from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, LUMINANCE
 from ..kernels.demosaic import METHODS
 from ..kernels.emitters import MOST_EMITTERS
 from ..kernels.exposure import GUIDES
+from ..kernels.illumination import MAX_LIGHTS
 from ..kernels.numbers.library import exp
 from ..parameters.distributions import Distribution, Listed
 from ..parameters.drawing import Drawn
 from ..parameters.schema import Added, Section, number, one_of
 from ..parameters.together import Together
-from .calibrated_sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
-from .calibration import Calibration
+from .calibrated_sensors import (
+    GAUSSIAN,
+    MAX_LEVELS,
+    TUKEY,
+    Calibration,
+    camera_names,
+    iso_range,
+)
 
 Floats = tuple[float, ...]
-MAX_LIGHTS = 16
 MAX_CELLS = 16
 MAX_GRID = 8
 MOST_LINES = 4

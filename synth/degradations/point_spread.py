@@ -39,11 +39,6 @@ class Spread(NamedTuple):
             np.concatenate([part.weights for part in held]),
         )
 
-    @classmethod
-    def nowhere(cls) -> Spread:
-        """Return one place that nothing comes from, for devices that hold no empty arrays."""
-        return cls(np.zeros((1, 2), np.int32), np.zeros(1, np.float32))
-
 
 NOTHING = Spread(np.empty((0, 2), np.int32), np.empty(0, np.float32))
 _OWN = Spread(np.zeros((1, 2), np.int32), np.ones(1, np.float32))

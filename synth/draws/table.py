@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ import numpy.typing as npt
 from ..camera.illumination import light_tints
 from ..camera.recipe import black_body_tints
 from ..degradations.draw import fill_degradations
-from ..degradations.point_spread import Spread
 from ..kernels.args import CHANNELS, DRAW
 from ..kernels.arrays import IntArray
 from ..kernels.channel_noise import FACTORS, GRAIN, NODES, Mixing
@@ -62,6 +62,27 @@ _MINORS = np.array(
 """Entries of a 3 x 3 matrix of whose products p q - r s each entry of its adjugate is made."""
 
 
+def _grid_sizes(draws: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    cells = draws["grid_cells"].astype(np.int64)
+    return np.where(cells > 0, GUIDES * (1 + cells**2), 0)
+
+
+def _smooth_sizes(draws: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    return draws["illumination_smooth_cells"].astype(np.int64) ** 2
+
+
+_ROWS: dict[str, tuple[str, Callable[[npt.NDArray[Any]], npt.NDArray[Any]]]] = {
+    "smooth": ("smooth", _smooth_sizes),
+    "lights": ("first_light", itemgetter("lights")),
+    "emitters": ("first_emitter", itemgetter("emitters_count")),
+    "grids": ("grid", _grid_sizes),
+    "pools": ("first_pool", itemgetter("pools")),
+    "spread_places": ("first_spread", itemgetter("spread")),
+    "spread_weights": ("first_spread", itemgetter("spread")),
+}
+"""Parts of a table of which a draw has some rows: column of the first, and how many there are."""
+
+
 @dataclass(frozen=True)
 class DrawTable:
     """The draws of N images as kernels read them: see `kernels.batch.arrays.Batch`."""
@@ -77,7 +98,8 @@ class DrawTable:
     emitters: npt.NDArray[np.float64]  # (E, 7)
     grids: npt.NDArray[np.float64]  # those of `kernels.illumination.SceneLight`, one after another
     pools: npt.NDArray[np.float64]  # (P, 12)
-    spread: Spread  # of all draws, one after another's
+    spread_places: npt.NDArray[np.int32]  # (S, 2), of `Spread`s, one after another
+    spread_weights: npt.NDArray[np.float32]  # (S)
 
     def __len__(self) -> int:
         return len(self.draws)
@@ -97,65 +119,40 @@ class DrawTable:
     def take(self, numbers: Any) -> DrawTable:
         """Return the draws of some images, in that order."""
         draws = self.draws[numbers].copy()
-        nodes = draws["illumination_smooth_cells"].astype(np.int64) ** 2
-        smooth = self.smooth[_ranges(draws["smooth"], nodes)]
-        lights = self.lights[_ranges(draws["first_light"], draws["lights"])]
-        emitters = self.emitters[_ranges(draws["first_emitter"], draws["emitters_count"])]
-        sizes = _grid_sizes(draws)
-        grids = self.grids[_ranges(draws["grid"], sizes)]
-        pools = self.pools[_ranges(draws["first_pool"], draws["pools"])]
-        places = _ranges(draws["first_spread"], draws["spread"])
-        spread = Spread(self.spread.places[places], self.spread.weights[places])
-        draws["smooth"] = np.cumsum(nodes) - nodes
-        draws["first_light"] = np.cumsum(draws["lights"]) - draws["lights"]
-        draws["first_emitter"] = np.cumsum(draws["emitters_count"]) - draws["emitters_count"]
-        draws["first_spread"] = np.cumsum(draws["spread"]) - draws["spread"]
-        draws["grid"] = np.cumsum(sizes) - sizes
-        draws["first_pool"] = np.cumsum(draws["pools"]) - draws["pools"]
-        own = self.read[numbers], self.grains[numbers], self.blur[numbers]
-        of_scene = emitters, grids, pools
-        return DrawTable(draws, self.linear, self.curves, *own, smooth, lights, *of_scene, spread)
+        own: dict[str, Any] = {name: getattr(self, name)[numbers] for name in _OF_EACH}
+        for name, (first, count_of) in _ROWS.items():
+            counts = count_of(draws).astype(np.int64)
+            own[name] = getattr(self, name)[_ranges(self.draws[first][numbers], counts)]
+            draws[first] = np.cumsum(counts) - counts
+        return replace(self, draws=draws, **own)
+
+
+_OF_EACH = "read", "grains", "blur"  # parts that have a row for each draw
 
 
 def concat(parts: Sequence[DrawTable]) -> DrawTable:
     """Return the draws of several tables as one."""
-    draws = np.concatenate([part.draws for part in parts])
-    end = nodes = lights = emitters = tables = places = grids = pools = curves = 0
-    for part in parts:
-        own = draws[end : end + len(part)]
-        own["smooth"] += nodes
-        own["first_light"] += lights
-        own["first_emitter"] += emitters
-        own["linear"] += tables
-        own["curve"] += np.where(own["curve"] > 0, curves, 0)
-        own["first_spread"] += places
-        own["grid"] += grids
-        own["first_pool"] += pools
-        end, tables = end + len(part), tables + len(part.linear)
-        curves += len(part.curves) - 1
-        nodes, lights = nodes + len(part.smooth), lights + len(part.lights)
-        places, emitters = places + len(part.spread.weights), emitters + len(part.emitters)
-        grids, pools = grids + len(part.grids), pools + len(part.pools)
-    linear = np.concatenate([part.linear for part in parts])
-    if (
-        len(linear) <= _FEW and not draws["linear_apart"].any()
-    ):  # more are hardly equal, and take long to compare
-        linear, place = np.unique(linear, axis=0, return_inverse=True)
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("draws", "linear", *_OF_EACH, *_ROWS)
+    }
+    draws, linear, counts = joined["draws"], joined["linear"], [len(part) for part in parts]
+
+    def before(name: str, less: int = 0) -> npt.NDArray[np.int64]:
+        """Return of each draw how many rows the tables before its own have; `less` of each."""
+        rows = [len(getattr(part, name)) - less for part in parts]
+        return np.repeat(np.cumsum(rows) - rows, counts)
+
+    for first, name in {first: name for name, (first, _) in _ROWS.items()}.items():
+        draws[first] += before(name)
+    draws["linear"] += before("linear")
+    draws["curve"] += np.where(draws["curve"] > 0, before("curves", 1), 0)
+    joined["curves"] = np.concatenate([parts[0].curves[:1], *(part.curves[1:] for part in parts)])
+    # More tables are hardly equal, and take long to compare.
+    if len(linear) <= _FEW and not draws["linear_apart"].any():
+        joined["linear"], place = np.unique(linear, axis=0, return_inverse=True)
         draws["linear"] = place.reshape(-1)[draws["linear"]]
-    return DrawTable(
-        draws,
-        linear,
-        np.concatenate([parts[0].curves[:1], *(part.curves[1:] for part in parts)]),
-        np.concatenate([part.read for part in parts]),
-        np.concatenate([part.grains for part in parts]),
-        np.concatenate([part.blur for part in parts]),
-        np.concatenate([part.smooth for part in parts]),
-        np.concatenate([part.lights for part in parts]),
-        np.concatenate([part.emitters for part in parts]),
-        np.concatenate([part.grids for part in parts]),
-        np.concatenate([part.pools for part in parts]),
-        Spread.concat(part.spread for part in parts),
-    )
+    return DrawTable(**joined)
 
 
 def _ranges(first: npt.NDArray[Any], counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -215,9 +212,8 @@ def table_of(columns: Columns) -> DrawTable:
     grains = _fill_noise(draws, columns)
     curves = _fill_noise_curves(draws, columns)
     read = _read_noise(columns)
-    return DrawTable(
-        draws, linear, curves, read, grains, blur, smooth, lights, emitters, grids, pools, spread
-    )
+    own = linear, curves, read, grains, blur, smooth, lights, emitters, grids, pools
+    return DrawTable(draws, *own, *spread)
 
 
 def _fill_colours(
@@ -348,11 +344,6 @@ def _of_draws(
         return linear[first, levels]
     channels = np.stack([linear[first + c * apart, levels] for c in range(3)])
     return np.maximum(channels.max(axis=0), np.float32(_FAINT))
-
-
-def _grid_sizes(draws: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    cells = draws["grid_cells"].astype(np.int64)
-    return np.where(cells > 0, GUIDES * (1 + cells**2), 0)
 
 
 def _most_light(draws: npt.NDArray[Any], linear: npt.NDArray[np.float32]) -> Floats:

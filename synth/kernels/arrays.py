@@ -44,12 +44,14 @@ def check_normal(normal: Pixels) -> None:
 def window_of(normal: Pixels, window: Window | None) -> Window:
     """Return a window of a picture that can be darkened, by default all of it.
 
-    Raises ValueError as `check_normal` and `check_window` do.
+    Raises ValueError as `check_normal` does, and when the window is empty, or not within it.
     """
     check_normal(normal)
     height, width = normal.shape[:2]
     window = Window(0, 0, height, width) if window is None else window
-    check_window(window, height, width)
+    down = 0 <= window.top < window.top + window.height <= height
+    if not (down and 0 <= window.left < window.left + window.width <= width):
+        raise ValueError(f"{window} does not lie within a picture of {width} x {height}")
     return window
 
 
@@ -69,13 +71,3 @@ def grown(window: Window, reach: int, height: int, width: int) -> Window:
     bottom = min(window.top + window.height + reach, height)
     right = min(window.left + window.width + reach, width)
     return Window(top, left, bottom - top, right - left)
-
-
-def check_window(window: Window, height: int, width: int) -> None:
-    """Check that a window lies within a picture.
-
-    Raises ValueError when it does not, or is empty.
-    """
-    down = 0 <= window.top < window.top + window.height <= height
-    if not (down and 0 <= window.left < window.left + window.width <= width):
-        raise ValueError(f"{window} does not lie within a picture of {width} x {height}")

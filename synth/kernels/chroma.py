@@ -50,30 +50,18 @@ def taken_at_once(count: int) -> int:
 
 
 @scalar
-def luma(r, g, b):
-    """Return the brightness of three encoded values (int32), rounded to whole UNITs."""
-    return i32(np.rint(_R * f32(r) + _G * f32(g) + _B * f32(b)))
-
-
-@scalar
 def grey_level(value):
     """Return the 8-bit level of an encoded value in UNITs."""
     return u8(i32(min(max(np.rint(value * _LEVEL), f32(0)), f32(255))))
 
 
 @scalar
-def green_from(y, red_difference, blue_difference):
-    """Return the green of a brightness and the differences of red and blue to it."""
-    return y - (_R_OVER_G * red_difference + _B_OVER_G * blue_difference)
-
-
-@scalar
 def split_pixel(r, g, b):
     """Return the brightness of three encoded values, and the differences of red and blue to it.
 
-    All are in UNITs (int32).
+    All are whole UNITs (int32).
     """
-    bright = luma(r, g, b)
+    bright = i32(np.rint(_R * f32(r) + _G * f32(g) + _B * f32(b)))
     return bright, r - bright, b - bright
 
 
@@ -86,9 +74,10 @@ def smoothed(difference, smooth, strength):
 @scalar
 def merge_pixel(bright, red_difference, blue_difference):
     """Return 8-bit red, green and blue of brightness and smoothed colour differences (float32)."""
+    green = bright - (_R_OVER_G * red_difference + _B_OVER_G * blue_difference)
     return (
         grey_level(bright + red_difference),
-        grey_level(green_from(bright, red_difference, blue_difference)),
+        grey_level(green),
         grey_level(bright + blue_difference),
     )
 

@@ -63,20 +63,16 @@ class Emission(NamedTuple):
 
 
 @scalar
-def _weight(luminance):
-    """Return how likely a lamp is at such a light: what is half as bright has a 64th."""
-    square = luminance * luminance
-    return square * square * square + _DARK
-
-
-@scalar
 def _sample(i, size):
     return i32((f64(i) + 0.5) * f64(size) / (CELLS * _SAMPLES))
 
 
 @scalar
 def _sample_weight(cell, number, photograph, channel_light):
-    """Return the weight of a cell's sample, its row and its column."""
+    """Return the weight of a cell's sample, its row and its column.
+
+    The weight is how likely a lamp is at such a light: what is half as bright has a 64th.
+    """
     normal, first, height, width = photograph
     y = _sample(cell // CELLS * _SAMPLES + number // _SAMPLES, height)
     x = _sample(cell % CELLS * _SAMPLES + number % _SAMPLES, width)
@@ -86,7 +82,8 @@ def _sample_weight(cell, number, photograph, channel_light):
         + channel_light[1, normal[at + u64(1)]]
         + channel_light[2, normal[at + u64(2)]]
     )
-    return _weight(light), y, x
+    square = light * light
+    return square * square * square + _DARK, y, x
 
 
 @scalar

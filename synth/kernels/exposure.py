@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .arrays import f32, i32, i64, u32
-from .compiling.byte_tables import has_byte_permutations, look_up_pixels
 from .compiling.compile import row_kernel, scalar
+from .compiling.vectors import has_byte_permutations, look_up_pixels
 
 _CHOOSES_BYTES = has_byte_permutations()
 _PER_KNEE = f32(1 / 0.4)

@@ -22,6 +22,8 @@ FloatArray = npt.NDArray[np.float64]
 CELLS = 32
 SAMPLES = 2
 """Pixels looked at along a side of a cell."""
+MAX_LIGHTS = 16
+"""Most lights of a sort, or pools, of a picture."""
 FAINTEST = 2.0**-8
 """Least share of the light without lights; negative ones could take more than that."""
 _LEAST_EV = 2.0  # stops that brightness leaves of an exposure at least, where as many are drawn

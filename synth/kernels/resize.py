@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from .arrays import Pixels, Window, f32, f64, i64, u8
 from .compiling.compile import fma, inlined, kernel, row_kernel, scalar
-from .compiling.four_rows import ROWS, add_pixels
+from .compiling.vectors import ROWS, add_pixels
 
 DOUBLE_PRECISION = True  # of taps, all that a GPU takes from here; for `compiling.for_cuda`
 

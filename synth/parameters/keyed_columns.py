@@ -17,7 +17,6 @@ import numpy.typing as npt
 from ..kernels.numbers.blake2b import as_words, first_words, moved_on
 from ..kernels.numbers.library import normal_quantile
 from .distributions import Constant, Distribution
-from .keyed_bits import uniform_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -71,6 +70,11 @@ class Keys:
         made = np.zeros((count, -(-(len(head) + width) // 8) * 8), np.uint8)
         made[:, : len(head)], made[:, len(head) : len(head) + width] = head, self.bytes
         return made.view(np.uint64), self.lengths + len(head)
+
+
+def uniform_of(bits: npt.NDArray[np.uint64]) -> Floats:
+    """Return a number strictly between 0 and 1 for each 64 random bits."""
+    return ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
 
 class KeyedColumns:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...errors import ConfigError
 from ...manifests.config import load_shipped, load_yaml
-from ..camera.calibration import read_cameras
+from ..camera.calibrated_sensors import read_cameras
 
 
 def find_beside(name: str, folder: Path | None) -> Path:

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..draws.table import DrawTable
-from ..kernels.arrays import Pixels, Window, check_normal, window_of
-from ..kernels.batch import map_planes
+from ..kernels.arrays import Pixels, Window, window_of
+from ..kernels.batch import map_steps
 from ..kernels.batch.launch_cpu import fill_maps, find_light, find_noise
-from ..kernels.batch.map_planes import BLURRED, PLANES, ROOTS, Maps
+from ..kernels.batch.map_steps import BLURRED, PLANES, Maps
+from ..kernels.batch.noise_steps import ROOTS
 from ..kernels.curves import encoding, srgb_to_linear
 from ..kernels.demosaic import BILINEAR, BORDER, MALVAR
 from ..kernels.develop import ENCODE_CELLS
@@ -47,13 +48,13 @@ def _three(first: int) -> tuple[int, int, int]:
 
 
 MAPS = {
-    "light": (map_planes.FIELD,),
-    "clean": _three(map_planes.LEVEL),
-    "linear": _three(map_planes.LIGHT),
-    "noise": _three(map_planes.NOISE),
-    "noise-linear": _three(map_planes.NOISE_LINEAR),
-    "mask": (map_planes.MASK,),
-    "emitter-light": _three(map_planes.EMITTERS),
+    "light": (map_steps.FIELD,),
+    "clean": _three(map_steps.LEVEL),
+    "linear": _three(map_steps.LIGHT),
+    "noise": _three(map_steps.NOISE),
+    "noise-linear": _three(map_steps.NOISE_LINEAR),
+    "mask": (map_steps.MASK,),
+    "emitter-light": _three(map_steps.EMITTERS),
 }
 """Maps of a low, and the numbers of their planes.
 
@@ -146,8 +147,8 @@ def lay_out_maps(
     count, pixels = len(plan.images), int(spans.sum()) if spec.of_noise else 1
     noise = site_noise(table, plan.images["draw"] if spec.of_noise else [0])
     change = np.tile(np.array([0, 1], np.float32), (len(kinds), 1))
-    change[kinds < map_planes.LIGHT] = spec.shift, spec.scale
-    change[(kinds >= map_planes.NOISE) & (kinds < map_planes.NOISE_LINEAR), 1] = spec.scale
+    change[kinds < map_steps.LIGHT] = spec.shift, spec.scale
+    change[(kinds >= map_steps.NOISE) & (kinds < map_steps.NOISE_LINEAR), 1] = spec.scale
     # As long as there is room: prepared launches keep it, and batches differ in their pixels.
     held = new("map_pixels", (pixels * PLANES,), np.float32)
     stride = held.shape[0] // PLANES
@@ -229,7 +230,6 @@ def camera_maps(
     Raises ValueError when the normal is not of that type and shape, or the window does not lie
     within it.
     """
-    check_normal(normal)
     window = window_of(normal, window)
     spec = MapSpec(tuple(names), (window.height, window.width))
     row = np.array([[window.top, window.left, *spec.room, 0, 0, 0]])

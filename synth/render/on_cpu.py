@@ -68,7 +68,7 @@ def kernel_args(table: DrawTable, number: int) -> KernelArgs:
         table.emitters[draw.first_emitter : draw.first_emitter + draw.emitters_count],
         _python(args.glare_of)(draw),
         table.linear[draw.linear : draw.linear + 2 * draw.linear_apart + 1].reshape(-1),
-        Spread(table.spread.places[places], table.spread.weights[places]),
+        Spread(table.spread_places[places], table.spread_weights[places]),
         _python(args.exposure_of)(draw, draw.highlights),
         _python(args.bands_of)(draw),
         _python(args.sensor_of)(draw, noise),

@@ -13,7 +13,6 @@ from numba import cuda
 
 from ..draws.table import DrawTable
 from ..kernels.arrays import Pixels, check_normal
-from ..kernels.batch.arrays import Batch
 from ..kernels.batch.device_memory import DeviceMemory, address_of
 from ..kernels.batch.launch_cuda import EACH, FLIP, LIGHT, LOWS, MAPS, RESIZE, Launches, blocks_of
 from ..kernels.batch.resize_steps import OutputLayout, Resizing
@@ -55,7 +54,7 @@ class CameraOnCuda:
         self._anchor = cuda.device_array(1, np.uint8)
         self._float_anchor = cuda.device_array(1, np.float32)
         self._table: DrawTable | None = None
-        self._launched: tuple[bytes, BatchPlan, Batch] | None = None
+        self._launched: tuple[bytes, BatchPlan, Any] | None = None
         self._generation = 0
         self._draws: dict[str, Any] = {}
         check_once(gpu_name(), self.render)
@@ -192,7 +191,7 @@ class CameraOnCuda:
         self._run([*runs, (MAPS, (batch, maps))], needed, len(sizes), ("maps", spec, lit))
         return into
 
-    def _lay_out(self, plan: BatchPlan) -> Batch:
+    def _lay_out(self, plan: BatchPlan) -> Any:
         images, uploaded = self._memory.upload("images", plan.images), self._tables | self._draws
         return lay_out(plan, images, (self._anchor, self._anchor), uploaded, self._memory.room)
 

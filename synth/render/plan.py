@@ -5,24 +5,20 @@ It says where the pixels of each image lie and which steps it takes part in, and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..camera.illumination import CHANNEL_LIGHT, blur_weights, cubic_weights
-from ..camera.recipe import MAX_CELLS, MAX_LIGHTS
-from ..degradations.point_spread import Spread
+from ..camera.recipe import MAX_CELLS
 from ..draws.table import DrawTable
-from ..kernels.batch.arrays import FIELD, IMAGE, Batch
-from ..kernels.batch.layout import MOST, TOTALS, lay_out_images
+from ..kernels.batch.arrays import IMAGE, MOST, TOTALS, WORK, Batch, lay_out_images
 from ..kernels.curves import log_light
 from ..kernels.degradations.jpeg import COSINES, all_quantisers
-from ..kernels.develop import ENCODE_CELLS
-from ..kernels.emitters import LAMP, MOST_EMITTERS
-from ..kernels.exposure import GUIDES
 from ..kernels.illumination import CELLS
 from ..kernels.numbers.shot_and_read_noise import poisson_alias_table
 
@@ -45,7 +41,7 @@ class BatchPlan:
 
     images: npt.NDArray[Any]  # (N) of IMAGE
     places: dict[str, int]
-    totals: dict[str, int]  # dict of name to int, places of all images in each of `layout.TOTALS`
+    totals: dict[str, int]  # dict of name to int, places of all images in each of `arrays.TOTALS`
 
 
 def plan_batch(
@@ -110,28 +106,18 @@ def upload_tables(upload: Upload) -> dict[str, Any]:
 
 def upload_draws(table: DrawTable, upload: Upload) -> dict[str, Any]:
     """Bring the columns of a draw table to where kernels are to find them."""
-    spread = table.spread if len(table.spread.weights) else Spread.nowhere()
-    columns = {
-        "draws": table.draws,
-        "linear": table.linear.reshape(-1),
-        "grains": table.grains,
-        "curves": table.curves,
-        "read": table.read,
-        "blur": table.blur,
-        "smooth": table.smooth if len(table.smooth) else np.zeros(1),
-        "lights": table.lights if len(table.lights) else np.zeros((1, 7)),
-        "emitters": table.emitters if len(table.emitters) else np.zeros((1, 7)),
-        "grids": table.grids if len(table.grids) else np.zeros(1),
-        "pools": table.pools if len(table.pools) else np.zeros((1, 12)),
-        "spread_places": spread.places,
-        "spread_weights": spread.weights,
+    columns = vars(table) | {"linear": table.linear.reshape(-1)}
+    some = ((one.name, columns[one.name]) for one in fields(table))
+    # Devices hold no empty arrays: a row that nobody reads.
+    return {
+        name: upload(name, one if len(one) else np.zeros((1, *one.shape[1:]), one.dtype))
+        for name, one in some
     }
-    return {name: upload(name, column) for name, column in columns.items()}
 
 
 def lay_out(
     plan: BatchPlan, images: Any, pixels: tuple[Any, Any], uploaded: dict[str, Any], new: Allocate
-) -> Batch:
+) -> Any:
     """Bring a batch together.
 
     images: array (N) of IMAGE, the plan's, in their place.
@@ -139,35 +125,10 @@ def lay_out(
     uploaded: what `upload_tables` and `upload_draws` return.
     new: makes an array there.
     """
-    count = len(plan.images)
-    of = {name: max(places, 1) for name, places in plan.totals.items()}
-    arrays: dict[str, tuple[Shape, Any]] = {
-        "luminance": ((count, FIELD), np.float64),
-        "cumulative": ((count, FIELD), np.float64),
-        "field": ((count, FIELD), np.float64),
-        "light_cell": ((count, 2 * MAX_LIGHTS), np.int32),
-        "shining": ((count, FIELD), np.float64),
-        "pool_cell": ((count, MAX_LIGHTS), np.int32),
-        "own": ((count, FIELD), np.float64),
-        "lures": ((count, FIELD), np.float64),
-        "lamps": ((count, MOST_EMITTERS, LAMP), np.float32),
-        "mean": ((count,), np.float64),
-        "exposure": ((count,), np.float64),
-        "light": ((count, GUIDES * FIELD), np.float32),
-        "colour": ((count, 3, FIELD), np.float32),
-        "table": ((count, ENCODE_CELLS), np.uint8),
-        "fine_table": ((count, ENCODE_CELLS), np.int16),
-        "bright": ((of["plane"],), np.int16),
-        "differences": ((of["plane"],), np.int32),
-        "columns": ((of["plane"],), np.uint64),
-        "mosaic": ((of["mosaic"],), np.float32),
-        "rows": ((of["row"],), np.float32),
-        "lit": ((3 * of["lit"],), np.float32),
-        "pattern": ((of["pattern"],), np.float32),
-        "made": ((3 * of["made"],), np.uint8),
-        "samples": ((of["coded"],), np.float32),
-        "coefficients": ((of["coded"],), np.float32),
-    }
-    normal, low = pixels
-    made = {name: new(name, *kind) for name, kind in arrays.items()}
-    return Batch(images=images, normal=normal, low=low, **uploaded, **made)
+    rows = {"image": len(plan.images)} | {of: max(n, 1) for of, n in plan.totals.items()}
+    made = {}
+    for name, (kind, of, sides) in WORK.items():
+        flat = (rows[of] * math.prod(sides),)
+        made[name] = new(name, (rows[of], *sides) if of == "image" else flat, np.dtype(kind))
+    own = {"images": images, "normal": pixels[0], "low": pixels[1]}
+    return Batch(**own, **uploaded, **made)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
+from hashlib import blake2b
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 import gloam
 from gloam.loaders.augment import crop_numbers, crops_of
 from gloam.loaders.options import Options
+from gloam.loaders.order import epoch_seed
 from gloam.synth.parameters.keyed_columns import Keys
 
 from .numbered import numbered
@@ -38,12 +41,17 @@ CROPS = {
 }
 
 
-def test_few_keys_and_many_draw_the_same_numbers():
+def test_numbers_are_those_of_hashlib_for_texts_and_for_keys():
     keys = ["a", "\u00e9t\u00e9", "k" * 300, ""]
     options = Options(batch_size=4, crop="random-resized", size=(32, 32), augment=True, seed=7)
-    few, many = crop_numbers(options, 3, keys), crop_numbers(options, 3, Keys(keys))
-    assert few.tobytes() == many.tobytes()
-    assert len(np.unique(few[:, :4])) == 16
+    drawn, same = crop_numbers(options, 3, keys), crop_numbers(options, 3, Keys(keys))
+    assert drawn.tobytes() == same.tobytes()
+    assert len(np.unique(drawn[:, :4])) == 16
+    seed = epoch_seed(7, 3, "forms")
+    for key, top in zip(keys, drawn[:, 2], strict=True):
+        message = f"{seed}\0{key}\0top\0{0}".encode()
+        (bits,) = struct.unpack("<Q", blake2b(message, person=b"gloam draw").digest()[:8])
+        assert top == ((bits >> 12) + 0.5) * 2.0**-52
 
 
 @pytest.mark.parametrize("loader", LOADERS)

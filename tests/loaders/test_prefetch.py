@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 
-from gloam.loaders.prefetch import StreamKeepAlive
+from gloam.loaders.render.cuda import StreamKeepAlive
 
 
 class Memory:

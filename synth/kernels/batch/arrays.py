@@ -1,15 +1,24 @@
-"""The arrays of a batch that steps read and write: a record an image, and columns for all."""
+"""The arrays of a batch that steps read and write: a record an image, and columns for all.
+
+And their layout: how many places each image has, on the host as `pixel_steps` and
+`illumination_steps` count them.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections import namedtuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..arrays import f32, i32, u32, u64
-from ..compiling.compile import scalar
-from ..illumination import CELLS
+from ..compiling.compile import kernel, scalar
+from ..degradations.jpeg import BESIDE, UNIT
+from ..demosaic import BILINEAR, BORDER
+from ..develop import ENCODE_CELLS
+from ..emitters import LAMP, MOST_EMITTERS
+from ..exposure import GUIDES
+from ..illumination import CELLS, MAX_LIGHTS, luminance_matters
 
 FIELD = CELLS * CELLS
 
@@ -42,60 +51,66 @@ anywhere, before it too.
 """
 
 
-class Batch(NamedTuple):
-    """The arrays of a batch of N images, with all that is given and all that steps hand on.
+GIVEN = (
+    "images",  # (N) of IMAGE
+    "draws",  # (T) of DRAW
+    "normal",  # uint8 pixels of all images, RGB
+    "low",  # uint8 pixels of all images, RGB
+    "linear",  # float32 (256 K), table after table
+    "grains",  # float32 (T, 3, GRAIN) of noise
+    "curves",  # float32 (C, 9, FACTORS), of noise by light, the first of nobody
+    "read",  # float32 (T, 2, 10), quantiles of a site's read noise, of the sum of two
+    "alias",  # uint32 as of `sensor.Noise`
+    "blur",  # float32 (T, MOST_TAPS)
+    "smooth",  # float64 the smooth fields' nodes
+    "lights",  # float64 (L, 7), place, EV, radius, falloff, and tint of each light
+    "emitters",  # float64 (E, 7), as of `emitters.resolve`
+    "grids",  # float64 of `illumination.SceneLight`, of all draws
+    "pools",  # float64 (E, 12), as of `illumination.SceneLight`
+    "spread_places",  # int32 (S, 2)
+    "spread_weights",  # float32 (S) as of `degradations.blur`, of all draws
+    "quantisers",  # float32 (101, 2, 64) of JPEG's qualities
+    "cosines",  # float32 (64) of JPEG's transform
+    "cubic",  # float64 (17, 32, 16), weights of nodes for each number of them
+    "binomial",  # float64 (32, 32), weights of neighbours
+    "channel_light",  # float64 (3, 256)
+    "log_light",  # float64 (ENCODE_CELLS)
+)
+"""Arrays of a batch of N images that are given. They may be longer than the batch needs; it may
+take its draws out of many more (T)."""
+WORK: dict[str, tuple[str, str, tuple[int, ...]]] = {
+    "luminance": ("f8", "image", (FIELD,)),
+    "cumulative": ("f8", "image", (FIELD,)),
+    "field": ("f8", "image", (FIELD,)),
+    "light_cell": ("i4", "image", (2 * MAX_LIGHTS,)),
+    "shining": ("f8", "image", (FIELD,)),  # how likely a pool is in each cell; then summed
+    "pool_cell": ("i4", "image", (MAX_LIGHTS,)),
+    "own": ("f8", "image", (FIELD,)),  # the field at each cell's own lightness
+    "lures": ("f8", "image", (FIELD,)),  # how likely an emitter is in each cell
+    "lamps": ("f4", "image", (MOST_EMITTERS, LAMP)),
+    "mean": ("f8", "image", ()),
+    "exposure": ("f8", "image", ()),
+    "light": ("f4", "image", (GUIDES * FIELD,)),  # of each lightness, or the first 1024
+    "colour": ("f4", "image", (3, FIELD)),
+    "table": ("u1", "image", (ENCODE_CELLS,)),
+    "fine_table": ("i2", "image", (ENCODE_CELLS,)),
+    "bright": ("i2", "plane", ()),
+    "differences": ("i4", "plane", ()),  # of red, and of blue, as two of 16 bits: `pack_halves`
+    "columns": ("u8", "plane", ()),  # their blur along columns, as two float32: `pack_floats`
+    "mosaic": ("f4", "mosaic", ()),
+    "rows": ("f4", "row", ()),  # black level plus noise of the sensors' rows
+    "lit": ("f4", "lit", (3,)),  # red, green and blue of spread light, pixel by pixel
+    "pattern": ("f4", "pattern", ()),  # what sites add, three a pixel or site by site
+    "made": ("u1", "made", (3,)),  # pixels of images before JPEG, RGB
+    "samples": ("f4", "coded", ()),  # of JPEG: Y, then Cb, then Cr
+    "coefficients": ("f4", "coded", ()),  # of JPEG: Y, then Cb, then Cr
+}
+"""Arrays that steps hand on: their type, of what there are so many (images, or places of `TOTALS`),
+and what there is for each."""
 
-    Arrays may be longer than the batch needs. A batch may take its draws out of many more (T).
-    """
-
-    images: npt.NDArray[Any]  # (N) of IMAGE
-    draws: npt.NDArray[Any]  # (T) of DRAW
-    normal: npt.NDArray[np.uint8]  # pixels of all images, RGB
-    low: npt.NDArray[np.uint8]  # pixels of all images, RGB
-    linear: npt.NDArray[np.float32]  # (256 K), table after table
-    grains: npt.NDArray[np.float32]  # (T, 3, GRAIN) of noise
-    curves: npt.NDArray[np.float32]  # (C, 9, FACTORS), of noise by light, the first of nobody
-    read: npt.NDArray[np.float32]  # (T, 2, 10), quantiles of a site's read noise, of the sum of two
-    alias: npt.NDArray[np.uint32]  # as of `sensor.Noise`
-    blur: npt.NDArray[np.float32]  # (T, MOST_TAPS)
-    smooth: npt.NDArray[np.float64]  # the smooth fields' nodes
-    lights: npt.NDArray[np.float64]  # (L, 7), place, EV, radius, falloff, and tint of each light
-    emitters: npt.NDArray[np.float64]  # (E, 7), as of `emitters.resolve`
-    grids: npt.NDArray[np.float64]  # of `illumination.SceneLight`, of all draws
-    pools: npt.NDArray[np.float64]  # (E, 12), as of `illumination.SceneLight`
-    spread_places: npt.NDArray[np.int32]  # (S, 2)
-    spread_weights: npt.NDArray[np.float32]  # (S) as of `degradations.blur`, of all draws
-    quantisers: npt.NDArray[np.float32]  # (101, 2, 64) of JPEG's qualities
-    cosines: npt.NDArray[np.float32]  # (64) of JPEG's transform
-    cubic: npt.NDArray[np.float64]  # (17, 32, 16), weights of nodes for each number of them
-    binomial: npt.NDArray[np.float64]  # (32, 32), weights of neighbours
-    channel_light: npt.NDArray[np.float64]  # (3, 256)
-    log_light: npt.NDArray[np.float64]  # (ENCODE_CELLS)
-    luminance: npt.NDArray[np.float64]  # (N, 1024)
-    cumulative: npt.NDArray[np.float64]  # (N, 1024)
-    field: npt.NDArray[np.float64]  # (N, 1024)
-    light_cell: npt.NDArray[np.int32]  # (N, most lights)
-    shining: npt.NDArray[np.float64]  # (N, 1024), how likely a pool is in each cell; then summed
-    pool_cell: npt.NDArray[np.int32]  # (N, most pools)
-    own: npt.NDArray[np.float64]  # (N, 1024), the field at each cell's own lightness
-    lures: npt.NDArray[np.float64]  # (N, 1024), how likely an emitter is in each cell
-    lamps: npt.NDArray[np.float32]  # (N, MOST_EMITTERS, LAMP)
-    mean: npt.NDArray[np.float64]  # (N)
-    exposure: npt.NDArray[np.float64]  # (N)
-    light: npt.NDArray[np.float32]  # (N, GUIDES * 1024), of each lightness, or the first 1024
-    colour: npt.NDArray[np.float32]  # (N, 3, 1024)
-    table: npt.NDArray[np.uint8]  # (N, ENCODE_CELLS)
-    fine_table: npt.NDArray[np.int16]  # (N, ENCODE_CELLS)
-    bright: npt.NDArray[np.int16]  # (P)
-    differences: npt.NDArray[np.int32]  # (P) of red, and of blue, as two of 16 bits: `pack_halves`
-    columns: npt.NDArray[np.uint64]  # (P), their blur along columns, as two float32: `pack_floats`
-    mosaic: npt.NDArray[np.float32]  # (M)
-    rows: npt.NDArray[np.float32]  # (R), black level plus noise of the sensors' rows
-    lit: npt.NDArray[np.float32]  # (3 L), red, green and blue of spread light, pixel by pixel
-    pattern: npt.NDArray[np.float32]  # (F), what sites add, three a pixel or site by site
-    made: npt.NDArray[np.uint8]  # (B), pixels of images before JPEG, RGB
-    samples: npt.NDArray[np.float32]  # (C) of JPEG: Y, then Cb, then Cr
-    coefficients: npt.NDArray[np.float32]  # (C) of JPEG: Y, then Cb, then Cr
+_NAMES = (*GIVEN, *WORK)
+Batch: Any = namedtuple("Batch", _NAMES)  # type: ignore[misc]
+"""The arrays of a batch, with all that is given and all that steps hand on."""
 
 
 @scalar
@@ -128,3 +143,105 @@ def unpack_floats(pair):
     """Return two float32 numbers that are `pack_floats`."""
     first = u32(pair & u64(0xFFFFFFFF))
     return first.view(np.float32), u32(pair >> u64(32)).view(np.float32)
+
+
+_STEPS = (
+    *("luminance", "lights", "fields", "means", "light", "lures", "emitters", "tables", "spreads"),
+    *("patterns", "rows", "quads", "sites", "mosaics", "blurs", "merges", "samples", "transforms"),
+    *("quantisations", "restorations", "returns", "decodes", "forms"),
+)
+MOST = np.dtype([(name, "i8") for name in _STEPS])
+"""Most places of an image in each step."""
+_PLACES = ("plane", "mosaic", "row", "lit", "pattern", "made", "coded")
+TOTALS = np.dtype([(name, "i8") for name in _PLACES])
+"""Places of all images, where they have such."""
+
+
+@kernel
+def lay_out_images(images, draws, has_degradations, most, totals):
+    """Fill in the spans and places of a batch's images, whose sizes, windows and draws are known.
+
+    images: array (N) of IMAGE.
+    draws: array (T) of DRAW.
+    has_degradations: bool array (3), whether any draw, of other batches too, has spread light, a
+      pattern, JPEG. Their steps are counted by all images then, so that batches of about the same
+      sizes have the same launches, whatever was drawn.
+    most: array (1) of MOST, of zeros, to be filled.
+    totals: array (1) of TOTALS, likewise.
+    """
+    for i in range(images.shape[0]):
+        image = images[i]
+        draw = draws[image.draw]
+        _make_window(images, i, draw.degradations_jpeg_quality > 0)
+        image = images[i]
+        reach = max(draw.taps - 1, 0)
+        top, left = max(image.made_top - reach, 0), max(image.made_left - reach, 0)
+        rows = min(image.made_top + image.made_rows + reach, image.height) - top
+        columns = min(image.made_left + image.made_columns + reach, image.width) - left
+        images[i].span_top, images[i].span_left = top, left
+        images[i].span_rows, images[i].span_columns = rows, columns
+        images[i].plane, images[i].mosaic = totals[0].plane, totals[0].mosaic
+        images[i].row = totals[0].row
+        images[i].lit, images[i].pattern = totals[0].lit, totals[0].pattern
+        images[i].made, images[i].coded = totals[0].made, totals[0].coded
+        pixels, sites = rows * columns, (rows + 2 * BORDER) * (columns + 2 * BORDER)
+        window, made = image.rows * image.columns, image.made_rows * image.made_columns
+        if luminance_matters(draw):
+            most[0].luminance = FIELD
+        if draw.lights > 0 or draw.pools > 0:
+            most[0].lights = 1
+        if draw.emitters_count > 0:
+            most[0].lures = FIELD
+            most[0].emitters = max(most[0].emitters, draw.emitters_count)
+        most[0].fields, most[0].means, most[0].light = FIELD, 1, FIELD
+        most[0].tables = ENCODE_CELLS
+        mosaic = draw.method >= BILINEAR
+        if mosaic:
+            most[0].rows = max(most[0].rows, rows + 2 * BORDER)
+            most[0].sites = max(most[0].sites, sites)
+            most[0].mosaics = max(most[0].mosaics, pixels)
+            totals[0].mosaic += sites
+            totals[0].row += rows + 2 * BORDER
+        else:
+            most[0].rows, most[0].quads = max(most[0].rows, 2 * rows), max(most[0].quads, pixels)
+            totals[0].row += 2 * rows
+        sensed = sites if mosaic else pixels
+        if has_degradations[0]:
+            most[0].spreads = max(most[0].spreads, sensed)
+            totals[0].lit += sensed if draw.spread > 0 else 0
+        if has_degradations[1]:
+            most[0].patterns = max(most[0].patterns, sensed)
+            totals[0].pattern += (sites if mosaic else 3 * pixels) if draw.patterned > 0 else 0
+        if draw.taps > 0:
+            most[0].blurs = max(most[0].blurs, image.made_rows * columns)
+            most[0].merges = max(most[0].merges, made)
+            totals[0].plane += pixels
+        if has_degradations[2]:
+            padded = _padded(image.made_rows) * _padded(image.made_columns)
+            coded = max(most[0].samples, 3 * padded)
+            most[0].samples, most[0].transforms, most[0].quantisations = coded, coded, coded
+            most[0].restorations, most[0].returns = coded, coded
+            most[0].decodes = max(most[0].decodes, window)
+            if draw.degradations_jpeg_quality > 0:
+                totals[0].made += made
+                totals[0].coded += padded + (padded // 2 if draw.halved > 0 else 2 * padded)
+        most[0].forms = max(most[0].forms, window)
+
+
+@kernel
+def _make_window(images, i, coded):
+    """Fill in what of an image is made, before JPEG if that follows: whole blocks."""
+    image = images[i]
+    top, left = image.top, image.left
+    bottom, right = top + image.rows, left + image.columns
+    if coded:
+        top, left = max(top - BESIDE, 0) // UNIT * UNIT, max(left - BESIDE, 0) // UNIT * UNIT
+        bottom = min(_padded(bottom + BESIDE), image.height)
+        right = min(_padded(right + BESIDE), image.width)
+    images[i].made_top, images[i].made_left = top, left
+    images[i].made_rows, images[i].made_columns = max(bottom - top, 0), max(right - left, 0)
+
+
+@scalar
+def _padded(side):
+    return (side + UNIT - 1) // UNIT * UNIT

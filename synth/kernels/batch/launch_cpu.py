@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from ..arrays import u32
 from ..compiling.compile import inlined_in_row, row_kernel
-from . import chroma_noise_steps as chroma_noise
 from . import chroma_steps as chroma
 from . import degradation_steps as degraded
 from . import illumination_steps as field
@@ -50,8 +49,8 @@ def find_noise(batch, maps):
     run_each(noise.channel_thread_count, noise.channel_step, (batch, maps))
     run_each(pixels.site_thread_count, noise.mean_step, (batch, maps))
     run_each(noise.moment_thread_count, noise.moment_step, (batch, maps))
-    run_each(chroma.blur_thread_count, chroma_noise.column_step, (batch, maps))
-    run_each(chroma_noise.smooth_thread_count, chroma_noise.smooth_step, (batch, maps))
+    run_each(chroma.blur_thread_count, noise.column_step, (batch, maps))
+    run_each(noise.smooth_thread_count, noise.smooth_step, (batch, maps))
 
 
 @row_kernel

@@ -10,7 +10,6 @@ from numba import cuda
 
 from ..arrays import u32
 from ..compiling.for_cuda import PreparedLaunch, device, kernel, plain_arithmetic
-from . import chroma_noise_steps as chroma_noise
 from . import chroma_steps as chroma
 from . import degradation_steps as degraded
 from . import illumination_steps as field
@@ -159,8 +158,8 @@ MAPS = (
     _over("channels", noise.channel_thread_count, noise.channel_step),
     _over("site_means", pixels.site_thread_count, noise.mean_step),
     _over("moments", noise.moment_thread_count, noise.moment_step, REGISTERS),
-    _over("column_blurs", chroma.blur_thread_count, chroma_noise.column_step),
-    _over("smooths", chroma_noise.smooth_thread_count, chroma_noise.smooth_step),
+    _over("column_blurs", chroma.blur_thread_count, noise.column_step),
+    _over("smooths", noise.smooth_thread_count, noise.smooth_step),
     _over("maps", mapping.map_thread_count, mapping.map_step),
 )
 """Beside a batch they take `Maps`."""

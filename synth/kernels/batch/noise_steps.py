@@ -4,6 +4,7 @@
     channel_step    noise of channels of an image
     mean_step       where there is a mosaic: its sites
     moment_step     pixels
+    column_step, smooth_step    where chroma is smoothed: blurred along columns, then along rows
 
 They stand in `launch_cuda.MAPS`.
 """
@@ -18,7 +19,7 @@ from ..args import colour_of, pattern_of
 from ..arrays import f32, f64, i32, i64, u32, u64
 from ..channel_noise import light_form
 from ..compiling.compile import scalar
-from ..curves import Toe, encoded
+from ..curves import LUMA, Toe, encoded
 from ..degradations.pattern import hot_offset
 from ..demosaic import BILINEAR, BINNED, BORDER
 from ..develop import ENCODE_CELLS
@@ -35,14 +36,27 @@ from ..level_noise import (
     smoothed_variance,
 )
 from ..numbers.random_bits import HOT, HOT_BELOW, channel_sample, mosaic_sample
-from .chroma_noise_steps import at_edge
 from .image_state import GAUSSIAN, light_of, noise_of_image, row_and_column, site_state
-from .map_planes import LEVEL, LIGHT, NOISE, NOISE_LINEAR, PER_LEVEL, ROOTS, light_of_level
+from .map_steps import BLURRED, LEVEL, LIGHT, NOISE, NOISE_LINEAR
 from .pixel_steps import levels_at, mean_electrons, site_levels, site_mean
 
 DOUBLE_PRECISION = True  # of roots and whole numbers, for `compiling.for_cuda`
-_ZERO, _HALF, _ONE = f32(0), f32(0.5), f32(1)
+_LUMA = f32(LUMA[0]), f32(LUMA[1]), f32(LUMA[2])
+_ZERO, _HALF, _ONE, _TWO, _WHITE = f32(0), f32(0.5), f32(1), f32(2), f32(255)
 _ROOT_HALF = f32(math.sqrt(0.5))
+PER_LEVEL = 8
+ROOTS = 255 * PER_LEVEL + 1
+"""Levels that a root of light is found of."""
+_PER_LEVEL = f32(PER_LEVEL)
+
+
+@scalar
+def light_of_level(level, roots):
+    """Return the light of a level."""
+    place = min(max(level, _ZERO), _WHITE) * _PER_LEVEL
+    cell = u32(min(i32(place), i32(ROOTS - 2)))
+    root = roots[cell] + (roots[u32(cell + u32(1))] - roots[cell]) * (place - f32(cell))
+    return root * root
 
 
 @scalar
@@ -142,6 +156,31 @@ def _electrons_at(number, place, batch, maps):
 
 
 @scalar
+def at_edge(place, size, taps, weights):
+    """Return a pixel's own weight in its blur along a line of so many, and the sum of squares.
+
+    Both of those far from the line's ends, beyond which its last pixels are repeated.
+    """
+    beneath = size - 1 - place
+    if min(place, beneath) >= taps - 1:
+        return _ONE, _ONE
+    before = after = full = squares = _ZERO
+    for d in range(taps):
+        weight = weights[d]
+        full += weight * weight * (_ONE if d == 0 else _TWO)
+        before += weight if d > place else _ZERO
+        after += weight if d > beneath else _ZERO
+    own = _ZERO
+    for d in range(-min(place, taps - 1), min(beneath, taps - 1) + 1):
+        weight = weights[abs(d)]
+        weight += before if d == -place else _ZERO
+        weight += after if d == beneath else _ZERO
+        squares += weight * weight
+        own = weight if d == 0 else own
+    return own / weights[0], squares / full
+
+
+@scalar
 def moment_thread_count(image, draw, maps):
     """Count the pixels of a span."""
     return u32(image.span_rows * image.span_columns if image.height > 0 else 0)
@@ -189,6 +228,81 @@ def moment_step(number, place, batch, maps):
             rest += edge * smoothed_variance(found, shares[1, c])
             maps.pixels[(NOISE + c) * maps.stride + at] = rest
             maps.pixels[(LIGHT + c) * maps.stride + at] = smoothed_variance(found, shares[2, c])
+
+
+@scalar
+def column_step(number, place, batch, maps):
+    """Blur levels and variances of a pixel along its column; see `chroma_steps.blur_step`."""
+    image = batch.images[number]
+    taps, weights = batch.draws[image.draw].taps, batch.blur[image.draw]
+    width = i64(image.span_columns)
+    y = i64(u32(place) // u32(width)) + image.made_top
+    pixel = i64(place) + i64(image.made_top - image.span_top) * width
+    beneath, at = image.height - 1 - y, maps.first[number]
+    for k in range(BLURRED):
+        own = k * maps.stride + at + pixel
+        line = width, y, beneath
+        maps.blurred[own] = _along_line(k, maps.pixels, own, line, taps, weights)
+
+
+@scalar
+def _along_line(k, planes, at, line, taps, weights):
+    """Return a number of a pixel, blurred along a line.
+
+    k: its plane. line: how far apart its pixels are, and how many lie on either side.
+    """
+    total = _ZERO
+    for d in range(taps):
+        own = planes[at - min(d, line[1]) * line[0]]
+        if d > 0:
+            own += planes[at + min(d, line[2]) * line[0]]
+        weight = weights[d]
+        total += (weight if k < 3 else weight * weight) * own
+    return total
+
+
+@scalar
+def smooth_thread_count(image, draw, maps):
+    """Count the pixels of a window whose chroma is smoothed."""
+    return u32(image.rows * image.columns if draw.taps > 0 else 0)
+
+
+@scalar
+def smooth_step(number, place, batch, maps):
+    """Find level, light and noise of a pixel whose chroma is smoothed."""
+    image = batch.images[number]
+    draw, weights = batch.draws[image.draw], batch.blur[image.draw]
+    row, column = row_and_column(u32(place), u32(image.columns))
+    y, x = i64(row) + image.top, i64(column) + image.left
+    pixel = i64(y - image.span_top) * image.span_columns + i64(x - image.span_left)
+    at, roots, taps = maps.first[number] + pixel, maps.roots[number], draw.taps
+    line = i64(1), i64(x), i64(image.width - 1 - x)
+    share = at_edge(i64(y), i64(image.height), taps, weights)[1]
+    share *= at_edge(i64(x), i64(image.width), taps, weights)[1]
+    squares = _ZERO
+    for d in range(taps):
+        squares += (_ONE if d == 0 else _TWO) * weights[d] * weights[d]
+    share /= squares * squares
+    smooth = (
+        _along_line(0, maps.blurred, at, line, taps, weights),
+        _along_line(1, maps.blurred, maps.stride + at, line, taps, weights),
+        _along_line(2, maps.blurred, 2 * maps.stride + at, line, taps, weights),
+    )
+    bright = smooth_bright = _ZERO
+    for c in range(3):
+        bright += _LUMA[c] * maps.pixels[(LEVEL + c) * maps.stride + at]
+        smooth_bright += _LUMA[c] * smooth[c]
+    for c in range(3):
+        own = (LEVEL + c) * maps.stride + at
+        difference = smooth[c] - smooth_bright - (maps.pixels[own] - bright)
+        level = maps.pixels[own] + draw.isp_chroma_strength * difference
+        level = min(max(level, _ZERO), _WHITE)
+        spread, rest = (LIGHT + c) * maps.stride + at, (NOISE + c) * maps.stride + at
+        variance = share * _along_line(3 + c, maps.blurred, spread, line, taps, weights)
+        variance = max(maps.pixels[rest] + variance, _ZERO)
+        maps.pixels[own], maps.pixels[spread] = level, light_of_level(level, roots)
+        maps.pixels[rest] = np.sqrt(variance + ROUNDING)
+        maps.pixels[(NOISE_LINEAR + c) * maps.stride + at] *= maps.pixels[rest]
 
 
 @scalar

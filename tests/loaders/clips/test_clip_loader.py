@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import GloamWarning, LoaderError
-from gloam.loaders.clips import clip_decoders as backend
+from gloam.loaders.clips import clip_loader as backend
 from gloam.loaders.clips import video_frames
 from gloam.loaders.clips.video_frames import DecodingFailed
 from gloam.loaders.dali import decoder

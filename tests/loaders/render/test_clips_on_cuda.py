@@ -12,7 +12,7 @@ from gloam.loaders.lows import LiveLows
 from gloam.loaders.options import Options
 from gloam.loaders.order import Position, Step
 from gloam.loaders.render import cuda_lows
-from gloam.loaders.render.cuda_tensors import DeviceImages
+from gloam.loaders.render.cuda_lows import DeviceImages
 from gloam.loaders.steps import DecodedStep, check_sizes
 from gloam.synth.clips import frame_draw
 from gloam.synth.draws.table import table_of_records

@@ -15,8 +15,7 @@ import gloam
 from gloam.errors import SetError, SourceError
 from gloam.progress import Silent
 from gloam.synth.brackets.alignment import align
-from gloam.synth.brackets.frames import Frame, read_frames
-from gloam.synth.brackets.grouping import group_frames
+from gloam.synth.brackets.frames import Frame, group_frames, read_frames
 from gloam.synth.brackets.motion import find_moved
 from gloam.synth.kernels.curves import LEVEL_LIGHT, linear_to_srgb
 

@@ -99,7 +99,8 @@ def test_blur_is_of_linear_light(method):
         ],
     )
     before, after = (light(render(normal, draw(one, 1, "k"))) for one in (sharp, blurred))
-    places, weights = draw_table(blurred, 1, ["k"]).spread
+    table = draw_table(blurred, 1, ["k"])
+    places, weights = table.spread_places, table.spread_weights
     padded = np.pad(light(normal), ((12, 12), (12, 12), (0, 0)), mode="edge")
     wanted = sum(
         w * padded[12 + dy : 82 + dy, 12 + dx : 102 + dx]
@@ -236,7 +237,7 @@ def test_images_that_are_blurred_alike_share_one_spread():
     keys = [str(i) for i in range(50)]
     table = draw_table(recipe, 0, keys)
     assert len(set(table.draws["first_spread"][table.draws["spread"] > 0].tolist())) == 2
-    assert len(table.spread.weights) == sum(
+    assert len(table.spread_weights) == sum(
         len(spread(SpreadSetting(0, 0, r)).weights) for r in (3, 5)
     )
 

@@ -12,7 +12,7 @@ from numba.cuda import dispatcher
 
 from gloam.synth.kernels.args import DRAW
 from gloam.synth.kernels.batch.arrays import IMAGE, Batch
-from gloam.synth.kernels.batch.map_planes import Maps
+from gloam.synth.kernels.batch.map_steps import Maps
 from gloam.synth.kernels.batch.resize_steps import OutputLayout, Resizing
 from gloam.synth.kernels.compiling.for_cuda import plain_arithmetic
 

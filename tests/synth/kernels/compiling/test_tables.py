@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloam.synth.kernels.compiling.byte_tables import (
+from gloam.synth.kernels.compiling.compile import row_kernel
+from gloam.synth.kernels.compiling.vectors import (
     AT_ONCE,
     has_byte_permutations,
     look_up_pixels,
 )
-from gloam.synth.kernels.compiling.compile import row_kernel
 from gloam.synth.kernels.exposure import linearise
 
 
