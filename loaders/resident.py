@@ -14,17 +14,17 @@ from typing import Any
 import cv2
 import numpy as np
 import torch
-from torch.utils.dlpack import from_dlpack
 
 from ..errors import LoaderError
 from ..synth.kernels.arrays import Pixels
-from .order import Step
+from .order import Step, Whole
 from .render.cuda_lows import addresses
 from .steps import DecodedStep
 from .stored_pairs import Pairs, StoredSample
 
 _KEPT_FREE = 0.9  # of the memory that is free, what a pool may take
 _AHEAD = 4  # batches that are made while one is used
+_BLOCK = 1 << 30  # bytes of memory that are taken at once
 
 
 class DoesNotFit(LoaderError):
@@ -102,7 +102,6 @@ class CudaPool:
     kinds: "normal", or "low" and "normal".
     count: pairs that will come.
     name: name of the data, for messages.
-    images: dict of kind to list of tensors (H, W, 3).
     sizes: int64 array (count, 2); height, width of the normals.
     at: dict of kind to uint64 array (count); the address of each image.
 
@@ -112,28 +111,58 @@ class CudaPool:
     def __init__(
         self, steps: Iterator[DecodedStep], kinds: Sequence[str], count: int, name: str
     ) -> None:
-        self.images: dict[str, list[torch.Tensor]] = {kind: [] for kind in kinds}
+        from ..synth.kernels.batch.device_memory import copy_images
+
+        self._blocks: list[torch.Tensor] = []
+        self._used = _BLOCK
+        self._spots: dict[str, list[tuple[int, int]]] = {kind: [] for kind in kinds}
+        self._shapes: dict[str, list[tuple[int, int]]] = {kind: [] for kind in kinds}
+        at: dict[str, list[np.ndarray[Any, Any]]] = {kind: [] for kind in kinds}
         limit, held, done = int(_KEPT_FREE * torch.cuda.mem_get_info()[0]), 0, 0
         for step in steps:
-            done += len(step.normal)
-            for kind, own in self.images.items():
+            wanted = len(step.normal)
+            for kind in kinds:
                 which = step.low if kind == "low" else step.normal
-                decoded = [from_dlpack(step.images[i]) for i in which.tolist()]
-                sizes = [image.numel() for image in decoded]
-                held += sum(sizes)
-                whole = held / done * count
+                shapes = [(int(height), int(width)) for height, width in step.sizes[which]]
+                bytes_of = 3 * np.prod(np.array(shapes, np.int64).reshape(-1, 2), axis=1)
+                held += int(bytes_of.sum())
+                whole = held / (done + wanted) * count
                 if whole > limit:
                     raise DoesNotFit(
                         f"{name}: its {count:,} pairs take {whole / 2**30:.1f} GiB decoded,"
                         f" {limit / 2**30:.1f} GiB are free on the GPU: take resident='auto',"
                         " resident_side= for smaller images, live lows, or more GPUs"
                     )
-                parts = torch.empty(sum(sizes), dtype=torch.uint8, device="cuda").split(sizes)
-                for part, image in zip(parts, decoded, strict=True):
-                    own.append(part.view(image.shape).copy_(image))
+                spots = [self._spot(int(size)) for size in bytes_of]
+                first = [self._blocks[block].data_ptr() + begin for block, begin in spots]
+                places = np.array(first, np.uint64)
+                copy_images(
+                    places,
+                    addresses([step.images[int(i)] for i in which]),
+                    bytes_of,
+                    torch.cuda.current_stream().cuda_stream,
+                )
+                at[kind].append(places)
+                self._spots[kind] += spots
+                self._shapes[kind] += shapes
+            done += wanted
             torch.cuda.current_stream().synchronize()  # what was copied from is free now
-        self.at = {kind: addresses(own) for kind, own in self.images.items()}
-        self.sizes = np.array([image.shape[:2] for image in self.images["normal"]], np.int64)
+        self.at = {kind: np.concatenate(places) for kind, places in at.items()}
+        self.sizes = np.array(self._shapes["normal"], np.int64)
+
+    def image(self, kind: str, number: int) -> torch.Tensor:
+        """Return an image as a tensor (H, W, 3) over the pool's memory."""
+        (block, begin), (height, width) = self._spots[kind][number], self._shapes[kind][number]
+        return self._blocks[block].as_strided((height, width, 3), (3 * width, 3, 1), begin)
+
+    def _spot(self, size: int) -> tuple[int, int]:
+        """Return the block that has room for an image, and where in it."""
+        if not self._blocks or self._used + size > self._blocks[-1].numel():
+            self._blocks.append(torch.empty(max(size, _BLOCK), dtype=torch.uint8, device="cuda"))
+            self._used = 0
+        begin = self._used
+        self._used += size
+        return len(self._blocks) - 1, begin
 
 
 class HostResident:
@@ -173,9 +202,24 @@ class CudaResident(HostResident):
     def next(self, stream: Any = None) -> DecodedStep:
         """Return the next step."""
         step = next(self._steps)
-        numbers, pool = step.positions.number - self._first, self._pool
-        kinds, normal = ("normal", "low")[: len(pool.at)], np.arange(len(numbers))
-        images = [pool.images[kind][i] for kind in kinds for i in numbers.tolist()]
-        at = np.concatenate([pool.at[kind][numbers] for kind in kinds])
-        sizes = np.tile(pool.sizes[numbers], (len(kinds), 1))
-        return DecodedStep(step, images, sizes, normal + len(images) - len(numbers), normal, at=at)
+        numbers = step.positions.number - self._first
+        normal, sizes = np.arange(len(numbers)), self._pool.sizes[numbers]
+        low, at = normal, self._pool.at["normal"][numbers]
+        if "low" in self._pool.at:
+            low, sizes = normal + len(numbers), np.concatenate([sizes, sizes])
+            at = np.concatenate([at, self._pool.at["low"][numbers]])
+        return DecodedStep(step, _Images(self._pool, numbers), sizes, low, normal, at=at)
+
+
+class _Images(Sequence[Any]):
+    """Tensors of normals, then of lows; made when they are asked for."""
+
+    def __init__(self, pool: CudaPool, numbers: Whole) -> None:
+        self._pool, self._numbers = pool, numbers
+
+    def __len__(self) -> int:
+        return len(self._pool.at) * len(self._numbers)
+
+    def __getitem__(self, number: Any) -> Any:
+        kind, place = divmod(int(number), len(self._numbers))
+        return self._pool.image("low" if kind else "normal", int(self._numbers[place]))

@@ -234,7 +234,7 @@ class CudaRenderer:
             if camera is not None:
                 made = camera.maps(self._there(decoded, group), group.epoch, crops, options)
             else:
-                image = partial(_on_host, decoded.images if drawn else None)
+                image = partial(_on_host, decoded.images if drawn is not None else None)
                 maps = self._pool.map(
                     lambda one, image, crop: one(image, crop),
                     map_functions(options, drawn, group.keys, group.epoch),

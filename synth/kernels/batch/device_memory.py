@@ -30,6 +30,18 @@ def address_of(array: Any) -> int:
     return int(array.__cuda_array_interface__["data"][0])
 
 
+def copy_images(
+    to: npt.NDArray[np.uint64], source: npt.NDArray[np.uint64], sizes: Any, stream: int
+) -> None:
+    """Begin to copy images within device memory.
+
+    to, source: arrays (N), addresses. sizes: array (N), bytes. stream: the address of a CUDA
+    stream.
+    """
+    for one in zip(to.tolist(), source.tolist(), sizes.tolist(), strict=True):
+        checked(driver.cuMemcpyDtoDAsync(*one, stream))
+
+
 class DeviceMemory:
     """Arrays in device memory, filled and used in the order of one stream.
 
