@@ -13,6 +13,7 @@ import numpy as np
 from PIL import Image
 
 from ...errors import ImageRefused, Reason, first_line, needed
+from ...storage.stores import hollow, is_hollow
 from ...storage.untrusted import open_regular
 from ..images.colour import HIGH_RANGE, cicp_profile, to_srgb
 from ..images.opening import Pixels, check_pixels, pixel_limit
@@ -381,7 +382,12 @@ def _bytes_of(location: Location) -> BinaryIO:
     """Return a video's bytes as a file that has no name, so that FFmpeg opens nothing by one."""
     if location.offset == -1 and path_of(location.container).is_dir():
         try:
-            return open_regular(path_of(f"{location.container}/{location.member}"))
+            path = path_of(f"{location.container}/{location.member}")
+            file = open_regular(path)
+            if not path.remote and is_hollow(file.fileno(), 0, location.size):
+                file.close()
+                raise hollow(location.size)
+            return file
         except OSError as error:
             raise ImageRefused(Reason.UNREADABLE, error.strerror or str(error)) from error
     return io.BytesIO(read(location, _MOST_BYTES))

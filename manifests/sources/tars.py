@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
 from ...errors import SourceError
+from ...storage.stores import GROWN, LARGE, hollow
 from .folders import HIDDEN, is_hidden
 
 REPLACED = "replaced by a later file of the name"
@@ -221,6 +222,8 @@ def read_sparse(handle: IO[bytes], offset: int) -> bytes:
         if member is None or not member.issparse():
             raise OSError("is no sparse file any more")
         member.size = _unpacked(member)
+        if member.size > max(LARGE, GROWN * sum(size for _, size in member.sparse)):
+            raise hollow(member.size)
         file = archive.extractfile(member)
         assert file is not None
         return file.read()
