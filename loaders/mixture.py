@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from ..errors import ConfigError, LoaderError, visible
-from ..manifests.config import Numbers, load_yaml
+from ..manifests.config import Numbers, line_of, load_yaml
 from ..manifests.real.real import real
 from ..storage.untrusted import shown
 from ..synth.recipes.recipe_files import shipped_names
@@ -116,9 +116,12 @@ def mix(components: Mapping[str, Any], *, epoch: Epoch = "longest") -> Mixture:
         raise LoaderError("mix: give components by their names, {'synth': (SET, 6), ...}")
     samples = epoch if isinstance(epoch, int) else 1
     if isinstance(epoch, bool) or not 1 <= samples <= MOST_SAMPLES:
-        raise LoaderError(f"mix: epoch {shown(epoch)}: must be 1 to {MOST_SAMPLES:,} samples")
+        raise LoaderError(
+            f"mix: epoch {shown(epoch)}: must be 1 to {MOST_SAMPLES:,} samples", key="epoch"
+        )
     if not isinstance(epoch, int) and epoch not in ("shortest", "longest"):
-        raise LoaderError(f"mix: epoch {epoch!r}: must be shortest, longest or a number of samples")
+        what = f"mix: epoch {epoch!r}: must be shortest, longest or a number of samples"
+        raise LoaderError(what, key="epoch")
     made = {str(name): _component(name, given) for name, given in components.items()}
     for step in {step for one in made.values() for step in one.weight}:
         if not any(at(one.weight, step) for one in made.values()):
@@ -140,7 +143,7 @@ def mixture_in(path: Path) -> Mixture:
     unknown = sorted(map(str, values.keys() - {"mix", "epoch"}))
     if unknown or not isinstance(values.get("mix"), dict):
         what = f"{visible(unknown[0])}: no such key" if unknown else "has no mix:"
-        raise LoaderError.at(path, f"{what}; a mixture has mix: and epoch:")
+        raise _in_file(path, f"{what}; a mixture has mix: and epoch:", (unknown or ["mix"])[0])
     components = {
         name: {key: _placed(key, value, path.parent) for key, value in given.items()}
         if isinstance(given, dict)
@@ -152,7 +155,13 @@ def mixture_in(path: Path) -> Mixture:
     try:
         return mix(components, epoch=values.get("epoch", "longest"))
     except LoaderError as error:
-        raise LoaderError.at(path, str(error)) from None
+        raise _in_file(path, str(error), error.key or "mix") from None
+
+
+def _in_file(path: Path, what: str, key: str) -> LoaderError:
+    """Return the error for a key of a file, with its line."""
+    line = line_of(path, key)
+    return LoaderError(f"{path}: {f'line {line}: ' if line else ''}{what}", path=path, key=key)
 
 
 def _placed(key: str, value: Any, folder: Path) -> Any:
@@ -178,15 +187,19 @@ def _placed_recipe(text: str, folder: Path) -> str:
 def _component(name: Any, given: Any) -> Component:
     if isinstance(given, tuple | list) and len(given) == 2:
         given = {"data": given[0], "weight": given[1]}
+    key = f"mix.{name}"
     if not str(name).isprintable():
-        raise LoaderError(f"mix: {visible(name)}: a component's name is one line of text")
-    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise LoaderError(f"mix: {name}: must be (SOURCE, WEIGHT), or a dict of data, weight, ...")
+        what = f"mix: {visible(name)}: a component's name is one line of text"
+        raise LoaderError(what, key=key)
+    if not isinstance(given, Mapping) or not all(isinstance(one, str) for one in given):
+        what = f"mix: {name}: must be (SOURCE, WEIGHT), or a dict of data, weight, ..."
+        raise LoaderError(what, key=key)
     try:
         return Component(**given)
     except ValidationError as error:
         where, _, message = first_fault(error)
-        raise LoaderError(f"mix: {name}: {f'{where}: ' if where else ''}{message}") from None
+        what = f"mix: {name}: {f'{where}: ' if where else ''}{message}"
+        raise LoaderError(what, key=f"{key}.{where}".strip(".")) from None
 
 
 def source_of(data: Any) -> Any:

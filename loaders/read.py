@@ -23,7 +23,7 @@ from ..manifests.images.jpeg_file import BEGINNING
 from ..manifests.images.npy import MAGIC
 from ..manifests.images.png import SIGNATURE
 from ..manifests.sets.layouts.extents import Extent
-from ..storage.stores import AT_ONCE
+from ..storage.stores import AT_ONCE, LARGE
 from .buffers import ReusedMemory
 from .components import OpenComponent
 from .order import Position, Step, Whole
@@ -37,7 +37,7 @@ _Begun = TypeVar("_Begun")
 _CHUNK = 32  # images that a thread reads, one after the other
 _ROWS = 128  # the same of rows, which wait for the interpreter's lock once for all
 _KEPT = 8  # arrays of rows that are kept: of steps that are read, decoded and rendered
-_MOST = 1 << 28  # bytes of a file that is read beside others
+_MOST = LARGE  # bytes of a file that is read beside others
 _LOOSE = 16  # times the bytes of images, what rows for them may take of the address space
 _AHEAD = 2  # steps that are read before they are decoded
 _FIRST = 8  # steps whose lows OpenCV decodes: kernels take half a second to load

@@ -198,6 +198,21 @@ def parse_yaml(text: str, where: object) -> dict[str, Any]:
     return value
 
 
+def line_of(path: Path, key: str) -> int | None:
+    """Return the line of a YAML file where a key stands, or what is there of the way to it.
+
+    key: such as `mix.synth.weight`. None when nothing is.
+    """
+    node, line = yaml.compose(read_regular(path, _LARGEST).decode("utf-8"), _Loader), None
+    while isinstance(node, yaml.MappingNode):
+        inner = next((one for one in node.value if f"{key}.".startswith(f"{one[0].value}.")), None)
+        if inner is None:
+            break
+        key = key[len(inner[0].value) + 1 :]
+        line, node = inner[0].start_mark.line + 1, inner[1]
+    return line
+
+
 def validate(model: type[M], values: dict[str, Any], where: str) -> M:
     """Validate a mapping as a model.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +19,10 @@ _ROWS_A_BYTE = 4
 """At most: rows that are told apart take more, but a file can say a row a million times over."""
 _MOST_TEXTS, _GROWN = 1 << 30, 64
 """Bytes that the texts of a table may take, and times its file's bytes that they may take more."""
+_SMALL_CODECS = "UNCOMPRESSED", "SNAPPY"
+"""Those of which a file's bytes become at most 21 each; others become thousands."""
+_BY_PREFIX = 7  # DELTA_BYTE_ARRAY, which gloam never writes: a text can grow in every row
+_HEADER = 1 << 14  # bytes, more than a page's header has
 _LARGE = 1 << 26  # bytes of a table that is worth threads, which a small one had better not start
 
 
@@ -30,7 +34,8 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     with _opened(path) as file:
         large = file.size() >= _LARGE
         wanted = None if columns is None else list(columns)
-        return _read(file, lambda whole: whole.read(wanted, use_threads=large), pre_buffer=large)
+        read = partial(pq.ParquetFile.read, columns=wanted, use_threads=large)
+        return _read(file, read, columns=wanted, pre_buffer=large)
 
 
 def read_row_group(path: Path, number: int) -> pa.Table:
@@ -47,6 +52,7 @@ def _read(
     file: pa.NativeFile,
     read: Callable[[pq.ParquetFile], pa.Table],
     groups: Sequence[int] | None = None,
+    columns: Sequence[str] | None = None,
     **options: Any,
 ) -> pa.Table:
     """Read a table, or some row groups of it, once it is known to take no gigabytes by a trick.
@@ -59,30 +65,117 @@ def _read(
     if metadata.num_rows > _ROWS_A_BYTE * file.size():
         raise ValueError(f"says that it has {metadata.num_rows:,} rows")
     groups = range(metadata.num_row_groups) if groups is None else groups
-    if not (texts := _repeated_texts([metadata.row_group(one) for one in groups], most)):
+    numbers = {
+        number: column.max_repetition_level > 0
+        for number, column in enumerate(metadata.schema)
+        if columns is None or column.path.startswith(tuple(columns))
+    }
+    if not (texts := _repeated_texts(file, metadata, groups, numbers, most)):
         return read(whole)
     again = pq.ParquetFile(file, metadata=metadata, read_dictionary=texts, **options)
     return _decoded(read(again), whole.schema_arrow, most)
 
 
-def _repeated_texts(groups: Sequence[pq.RowGroupMetaData], most: int) -> list[str]:
+def _repeated_texts(
+    file: pa.NativeFile,
+    metadata: pq.FileMetaData,
+    groups: Sequence[int],
+    columns: Mapping[int, bool],
+    most: int,
+) -> list[str]:
     """Return the columns of texts that a file has once each, and that may take too much memory.
 
-    Raises ValueError when a row group says that it has more bytes than `most`.
+    The footer, which anybody may write, is not asked, but what the pages say that Arrow goes by.
+
+    columns: numbers of those that are read, and whether they are lists.
+
+    Raises ValueError when columns have more bytes than `most`, or more values than a file can.
     """
-    found = set[str]()
-    for group in groups:
-        if group.total_byte_size > most:
-            raise ValueError(f"says that it has {group.total_byte_size:,} bytes")
-        if group.num_rows * group.total_byte_size > most:
-            columns = [group.column(number) for number in range(group.num_columns)]
-            found |= {
-                one.path_in_schema
-                for one in columns
-                if one.physical_type == "BYTE_ARRAY" and one.has_dictionary_page
-                if one.num_values * one.total_uncompressed_size > most
-            }
+    found, rest = set[str](), file.size()
+    for group in map(metadata.row_group, groups):
+        size = 0
+        for number, lists in columns.items() if group.num_rows else ():
+            column = group.column(number)
+            rest -= column.total_compressed_size
+            if rest < 0:
+                raise ValueError("its columns lie in one another")
+            text = column.physical_type.endswith("BYTE_ARRAY")
+            if not text and not lists and column.compression in _SMALL_CODECS:
+                continue
+            pages = list(_pages(file, column))
+            values = sum(page.values for page in pages if not page.dictionary)
+            once = sum(page.bytes for page in pages if page.dictionary)
+            size += sum(page.bytes for page in pages)
+            if size > most:
+                raise ValueError(f"says that it has {size:,} bytes")
+            if lists and values > _ROWS_A_BYTE * file.size():
+                raise ValueError(f"says that it has {values:,} values in lists")
+            if any(page.encoding == _BY_PREFIX for page in pages):
+                raise ValueError("has texts that are told by their beginnings")
+            if text and values * once > most:
+                if lists or column.physical_type != "BYTE_ARRAY":
+                    raise ValueError(f"says {values:,} times what it has once")
+                found.add(column.path_in_schema)
     return sorted(found)
+
+
+class _Page(NamedTuple):
+    values: int
+    bytes: int
+    encoding: int
+    dictionary: bool
+
+
+def _pages(file: pa.NativeFile, column: pq.ColumnChunkMetaData) -> Iterator[_Page]:
+    """Yield what the headers of a column's pages say (Parquet's parquet.thrift, PageHeader)."""
+    at = column.data_page_offset
+    if column.has_dictionary_page and 0 < column.dictionary_page_offset < at:
+        at = column.dictionary_page_offset
+    end = at + column.total_compressed_size
+    while at < end:
+        header, size = _thrift(file.read_at(_HEADER, at), 0)
+        own = header.get(5) or header.get(7) or header.get(8) or {}
+        if min(header.get(3, -1), header.get(2, -1), own.get(1, -1)) < 0:
+            raise ValueError("has a damaged page")
+        yield _Page(own[1], header[2], own.get(4 if 8 in header else 2, 0), 7 in header)
+        at += size + header[3]
+
+
+def _thrift(data: bytes, at: int, depth: int = 0) -> tuple[dict[int, Any], int]:
+    """Read a struct in Thrift's compact protocol: its numbers and structs by field, and its end.
+
+    Raises ValueError when it is damaged, or more than a page's header has.
+    """
+    found: dict[int, Any] = {}
+    field = 0
+    try:
+        while byte := data[at]:
+            kind, at, field = byte & 15, at + 1, field + (byte >> 4)
+            if not byte >> 4:
+                field, at = _varint(data, at)
+                field = field >> 1 ^ -(field & 1)
+            if kind in (4, 5, 6):
+                value, at = _varint(data, at)
+                found[field] = value >> 1 ^ -(value & 1)
+            elif kind == 8:
+                value, at = _varint(data, at)
+                at += value
+            elif kind == 12 and depth < 4:
+                found[field], at = _thrift(data, at, depth + 1)
+            elif kind not in (1, 2):  # which are truths, without a value
+                raise ValueError("has a damaged page")
+    except IndexError:
+        raise ValueError("has a damaged page") from None
+    return found, at + 1
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value, shift, at = value | (byte & 127) << shift, shift + 7, at + 1
+        if byte < 128:
+            return value, at
 
 
 def _decoded(table: pa.Table, schema: pa.Schema, most: int) -> pa.Table:

@@ -37,6 +37,10 @@ from .store_requests import client, listed, obstore, patient
 SCHEMES = ("s3", "gs", "az")
 AT_ONCE = 16
 """Requests that are under way at a time, where there are many."""
+LARGE = 1 << 25
+"""Bytes beyond which it is looked at how many are stored, of what is read whole."""
+GROWN = 50
+"""Times its stored bytes that something large may have; COCO's annotations zipped have some 5."""
 _ADDRESS = re.compile(rf"({'|'.join(SCHEMES)}):/+(.*)", re.DOTALL | re.IGNORECASE)
 _OTHERS = re.compile(
     r"(gcs|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/|(?!(s3|gs|az):)[a-z][a-z0-9+.-]+://",
@@ -72,14 +76,45 @@ def read_local(path: Path | str, most: int) -> tuple[bytes, int]:
     """Return a whole local file and its size; nothing of it where that is more than `most` bytes.
 
     Files of which the system does not know the size (those of /proc) are taken for empty. Raises
-    OSError as `open_descriptor`.
+    OSError as `open_descriptor`, and of a large file of which next to nothing is stored.
     """
     descriptor = open_descriptor(path)
     try:
         size = os.fstat(descriptor).st_size
-        return (_read_descriptor(descriptor, size, 0) if size <= most else b""), size
+        if size > most:
+            return b"", size
+        if is_hollow(descriptor, 0, size):
+            raise hollow(size)
+        return _read_descriptor(descriptor, size, 0), size
     finally:
         os.close(descriptor)
+
+
+def is_hollow(descriptor: int, begin: int, end: int) -> bool:
+    """Return whether some bytes of a local file are many, of which next to nothing is stored.
+
+    Such a file is small on a disk, whatever its size, and takes that in memory.
+    """
+    size, stored, at = end - begin, 0, begin
+    if size <= LARGE:
+        return False
+    before = os.lseek(descriptor, 0, os.SEEK_CUR)
+    try:
+        while stored * GROWN < size and at < end:
+            data = os.lseek(descriptor, at, os.SEEK_DATA)
+            at = os.lseek(descriptor, data, os.SEEK_HOLE)
+            stored += min(at, end) - min(data, end)
+    except OSError as error:
+        if error.errno != errno.ENXIO:  # which says: no more data; others, that none can tell
+            return False
+    finally:
+        os.lseek(descriptor, before, os.SEEK_SET)
+    return stored * GROWN < size
+
+
+def hollow(size: int) -> OSError:
+    """Return the error for a file, or a part of one, that is hollow."""
+    return OSError(f"{size:,} bytes, of which next to nothing is stored")
 
 
 def read_local_range(path: Path | str, offset: int, size: int) -> bytes:

@@ -16,7 +16,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Any
@@ -196,23 +196,6 @@ def read_regular(path: Path | str, most: int = _MOST_IN_MEMORY) -> bytes:
     if size > most:
         raise OSError(None, f"has {size:,} bytes, more than the {most:,} it may have", str(path))
     return data
-
-
-def has_holes(path: Path, begin: int = 0, end: int | None = None) -> bool:
-    """Return whether some bytes of a file are not stored, as its system tells; of a store, False.
-
-    Such a file is small on a disk, whatever its size, and takes that in memory.
-
-    Raises OSError when it is missing, or is no regular file.
-    """
-    if place(path).remote:
-        return False
-    with open_regular(path, 0) as handle:
-        size = os.fstat(handle.fileno()).st_size
-        end = size if end is None else min(end, size)
-        with suppress(OSError):  # where it cannot tell
-            return begin < end and os.lseek(handle.fileno(), begin, os.SEEK_HOLE) < end
-    return False
 
 
 def read_file(path: Path) -> bytes:

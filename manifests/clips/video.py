@@ -7,16 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 from PIL import Image
 
 from ...errors import ImageRefused, Reason, first_line, needed
+from ...storage.stores import hollow, is_hollow
 from ...storage.untrusted import open_regular
 from ..images.colour import HIGH_RANGE, cicp_profile, to_srgb
 from ..images.opening import Pixels, check_pixels, pixel_limit
 from ..sources.containers import Location, path_of, read
+from .mov_index import check_index
 
 SUFFIXES = (
     ".mp4", ".m4v", ".mov", ".qt", ".mkv", ".webm", ".avi", ".mpg", ".mpeg", ".mpe", ".m2v", ".vob",
@@ -46,6 +49,7 @@ _BT2020 = 9  # its primaries, and its matrix
 _PROGRESSIVE = 1  # of AVFieldOrder: 0 is unknown, and all others are of fields
 _PIECE = 1 << 17  # bytes that FFmpeg asks for at a time
 _PICTURES = 3  # a clip has no more pixels than so many of the largest pictures
+_MOST_FRAMES = 1 << 22  # of a video: 19 hours of 60 a second
 _MOST_BYTES = 1 << 34  # of a video in an archive or a store, which is read whole
 
 
@@ -56,15 +60,17 @@ def frame_times(location: Location, max_pixels: int | None = None) -> list[int]:
     decoder leaves out what the packets begin with. Raises ImageRefused when it holds no video that
     `open_video` takes, or is damaged from its beginning on; ConfigError when PyAV is missing.
     """
-    with open_video(location, max_pixels) as (container, stream):
+    with open_video(location, max_pixels, indexed=True) as (container, stream):
         times: list[int] = []
         bare = 0
         with as_far_as_sound(times):
-            for packet in container.demux(stream):
+            for packet in islice(container.demux(stream), _MOST_FRAMES + 1):
                 if packet.size and packet.pts is None:
                     bare += 1
                 elif packet.size and not packet.is_discard:
                     times.append(int(packet.pts))
+    if len(times) + bare > _MOST_FRAMES:
+        raise ImageRefused(Reason.UNSUPPORTED, f"more frames than {_MOST_FRAMES:,}; cut it first")
     if bare or len(set(times)) < len(times):  # raw streams have no times: what is decoded counts
         return _decoded_times(location, max_pixels)
     times.sort()
@@ -178,7 +184,7 @@ def _decoded_times(location: Location, max_pixels: int | None) -> list[int]:
     times: list[int] = []
     with open_video(location, max_pixels) as (container, stream), as_far_as_sound(times):
         told = _Signal.of(stream.codec_context)
-        for frame in container.decode(stream):
+        for frame in islice(container.decode(stream), _MOST_FRAMES):
             if not times:
                 told.with_frame(frame)
             time = _time_of(frame)
@@ -339,12 +345,15 @@ def probe_video(location: Location) -> VideoFacts:
 
 
 @contextmanager
-def open_video(location: Location, max_pixels: int | None = None) -> Iterator[tuple[Any, Any]]:
+def open_video(
+    location: Location, max_pixels: int | None = None, indexed: bool = False
+) -> Iterator[tuple[Any, Any]]:
     """Open a video; yields its container and its first video stream, of PyAV.
 
     Cover art and thumbnails, which FFmpeg gives as streams of their own, are none.
 
     max_pixels: of a frame, by the header and as decoded.
+    indexed: whether its index is looked at before, as of a file that was not opened yet.
 
     Raises ImageRefused when it holds no video, or one that is interlaced, of a high dynamic range
     or of an unknown codec, when its frames are larger, or it is found to be damaged within the
@@ -352,7 +361,7 @@ def open_video(location: Location, max_pixels: int | None = None) -> Iterator[tu
     """
     if not location.size:
         raise ImageRefused(Reason.EMPTY, "the file has no bytes")
-    with _bytes_of(location) as file, opened(file, max_pixels) as container:
+    with _bytes_of(location) as file, opened(file, max_pixels, indexed) as container:
         kinds = pyav().stream.Disposition
         pictures = kinds.attached_pic | kinds.timed_thumbnails
         stream = next((s for s in container.streams.video if not s.disposition & pictures), None)
@@ -378,17 +387,26 @@ def _bytes_of(location: Location) -> BinaryIO:
     """Return a video's bytes as a file that has no name, so that FFmpeg opens nothing by one."""
     if location.offset == -1 and path_of(location.container).is_dir():
         try:
-            return open_regular(path_of(f"{location.container}/{location.member}"))
+            path = path_of(f"{location.container}/{location.member}")
+            file = open_regular(path)
+            if not path.remote and is_hollow(file.fileno(), 0, location.size):
+                file.close()
+                raise hollow(location.size)
+            return file
         except OSError as error:
             raise ImageRefused(Reason.UNREADABLE, error.strerror or str(error)) from error
     return io.BytesIO(read(location, _MOST_BYTES))
 
 
-def opened(file: BinaryIO, max_pixels: int | None = None) -> Any:
+def opened(file: BinaryIO, max_pixels: int | None = None, indexed: bool = False) -> Any:
     """Open a file of a video with PyAV, if it is of a container format that is meant.
+
+    indexed: see `open_video`.
 
     Raises ImageRefused: "not an image", when it is not, or too damaged to tell.
     """
+    if indexed:
+        check_index(file)
     try:
         return pyav().open(
             file,

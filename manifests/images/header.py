@@ -77,13 +77,15 @@ def check_size(data: bytes | memoryview) -> bool:
     data: an image of any format that Pillow or OpenCV may know; it takes microseconds for a JPEG or
       a PNG.
 
-    Returns whether a header tells its size. Raises ImageRefused: "too large".
+    Returns whether a header tells its size. Raises ImageRefused: "too large"; or "damaged", of
+    what may take for ever: a JPEG of too many scans, a PNG that stores more than its pixels.
     """
     head = bytes(data[:24])
     if head.startswith(jpeg_file.BEGINNING):
         size = jpeg_file.frame_size(data)
     elif head.startswith(png.SIGNATURE):
         size = int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+        png.check_stored(data, *size)
     else:
         size = size_by_pillow(bytes(data))
     if size is not None:

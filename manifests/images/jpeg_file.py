@@ -122,19 +122,30 @@ def read_jpeg(data: bytes) -> JpegHeader:
 
 
 def frame_size(data: bytes | memoryview) -> tuple[int, int] | None:
-    """Return width and height that a JPEG's first frame tells, or None; it takes a microsecond."""
-    offset, end = 2, len(data) - 9
+    """Return width and height that a JPEG's first frame tells, or None; it takes microseconds.
+
+    Raises ImageRefused: "damaged", when it has more scans than `MAX_SCANS`.
+    """
+    offset, end, frame, several = 2, len(data) - 9, 0, True
     while offset < end and data[offset] == 0xFF:
         marker = data[offset + 1]
-        if marker in _FRAMES:
-            high, low, wide, narrow = data[offset + 5 : offset + 9]
-            return wide << 8 | narrow, high << 8 | low
+        if marker in _FRAMES and not frame:
+            frame, several = offset, marker not in _SEQUENTIAL
+        elif marker == _SOS:
+            several |= not frame or data[offset + 4] < data[frame + 9]  # components
+            break
         offset += 2 + (data[offset + 2] << 8 | data[offset + 3])
-    for marker, _, begin, _ in _segments(data):  # with bytes between its segments
-        if marker in _FRAMES:
-            high, low, wide, narrow = data[begin + 1 : begin + 5]
-            return wide << 8 | narrow, high << 8 | low
-    return None
+    if not frame:  # with bytes between its segments
+        frame = next((at for marker, at, *_ in _segments(data) if marker in _FRAMES), 0)
+    if not frame:
+        return None
+    if several:
+        values = np.frombuffer(data, np.uint8)
+        marks = values[np.flatnonzero(values[:-1] == 0xFF) + 1]
+        if np.count_nonzero(marks == _SOS) > MAX_SCANS:
+            read_jpeg(bytes(data))  # which knows those that are none
+    high, low, wide, narrow = data[frame + 5 : frame + 9]
+    return wide << 8 | narrow, high << 8 | low
 
 
 def jpeg_quality(data: bytes) -> int:

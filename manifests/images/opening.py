@@ -90,8 +90,9 @@ def size_by_pillow(data: bytes) -> tuple[int, int] | None:
     with warnings.catch_warnings(), suppress(Exception):
         warnings.simplefilter("ignore")
         Image.init()
-        for factory, accept in Image.OPEN.values():
-            if accept is not None and accept(data[:16]) is True:
+        for name, (factory, accept) in Image.OPEN.items():
+            # ICO is decoded as it is opened; neither OpenCV nor DALI reads it.
+            if name != "ICO" and accept is not None and accept(data[:16]) is True:
                 with suppress(Exception), factory(io.BytesIO(data), "") as image:
                     return image.size
     return None

@@ -27,6 +27,8 @@ _ANIMATED = (b"acTL", b"fcTL", b"fdAT")
 _TEXT, _PACKED = (b"tEXt", b"zTXt", b"iTXt"), (b"zTXt", b"iTXt", b"iCCP")
 _PACKED_XMP = b"XML:com.adobe.xmp\0\1"  # an iTXt of it that is compressed
 _MOST_TEXT = 1 << 20  # bytes, Pillow's MAX_TEXT_CHUNK
+_MOST_CHUNKS = 100_000  # 400 MB in pieces of 4 KiB
+_MOST_OF_PIXEL, _MOST_BESIDE = 9, 1 << 16  # bytes: 8 of a pixel, or a filter's, that do not shrink
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,19 @@ def read_png(data: bytes) -> PngHeader:
     )
 
 
+def check_stored(data: bytes | memoryview, width: int, height: int) -> None:
+    """Raise ImageRefused: "damaged", of a PNG that stores more than its pixels take.
+
+    OpenCV and DALI inflate all of it, a thousand times its size.
+    """
+    most = _MOST_OF_PIXEL * (width + 1) * height + _MOST_BESIDE
+    if len(data) > most:
+        stored = sum(end - begin for kind, begin, end in _chunks(bytes(data)) if kind == b"IDAT")
+        if stored > most:
+            what = f"a PNG of {width} x {height} pixels that stores {stored:,} bytes of them"
+            raise ImageRefused(Reason.DAMAGED, what)
+
+
 def decode_png(data: bytes, header: PngHeader) -> Image.Image:
     """Decode a PNG to an image of 8-bit samples, in the colours that it stores.
 
@@ -186,9 +201,12 @@ def _transparent(samples: npt.NDArray[Any], header: PngHeader) -> npt.NDArray[np
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """Yield kind, begin and end of the content of all chunks; refuses a file that ends early."""
+    """Yield kind, begin and end of the content of all chunks.
+
+    Raises ImageRefused: "damaged", of a file that ends early, or of more chunks than any has.
+    """
     offset = len(SIGNATURE)
-    while True:
+    for _ in range(_MOST_CHUNKS):
         end = offset + 8 + int.from_bytes(data[offset : offset + 4], "big")
         if end + 4 > len(data):
             raise ImageRefused(Reason.DAMAGED, "the PNG ends early")
@@ -197,6 +215,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
         if kind == b"IEND":
             return
         offset = end + 4
+    raise ImageRefused(Reason.DAMAGED, f"a PNG of more than {_MOST_CHUNKS:,} chunks")
 
 
 def _inflated(data: bytes) -> bytes:

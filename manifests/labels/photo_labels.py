@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
@@ -113,7 +113,8 @@ class Labels:
 
     def as_json(self) -> str:
         """Return all but the mask as text, from which `from_json` makes them again."""
-        return json.dumps({**asdict(self), "mask": None}, separators=(",", ":"), sort_keys=True)
+        own = {**vars(self), "mask": None}
+        return json.dumps(own, separators=(",", ":"), sort_keys=True, default=vars)
 
 
 _LABELS = TypeAdapter(Labels)

@@ -38,8 +38,15 @@ class Placement:
         """The size of the image that the labels speak of, in words."""
         return f"{self.given[0]} x {self.given[1]}"
 
+    @property
+    def moves(self) -> bool:
+        """Whether anything is turned or scaled."""
+        return self.turn != 1 or self.given != self.stored
+
     def points(self, flat: Sequence[float]) -> list[float]:
         """Move points: x and y in turn."""
+        if not self.moves:
+            return list(map(float, flat))
         points = np.array(flat, np.float64).reshape(-1, 2)
         width, height = self.given
         if self.turn >= 5:
@@ -68,8 +75,7 @@ class Placement:
         """Move an object's pixels, as COCO counts them; ValueError if they are of another size."""
         width, height = self.given
         mask = mask_of(runs, height, width)
-        moved = self.turn != 1 or self.given != self.stored
-        return runs_of(self.pixels(mask)) if moved else tuple(runs)
+        return runs_of(self.pixels(mask)) if self.moves else tuple(runs)
 
 
 def numbers_in(data: bytes) -> Mask:

@@ -230,7 +230,7 @@ def differences(before: Any, now: Any, where: str = "") -> list[str]:
             line
             for key in sorted(set(first) | set(second))
             for line in differences(
-                first.get(key), second.get(key), f"{where}.{visible(key)}".strip(".")
+                first.get(key), second.get(key), f"{where}.{visible(key)[:60]}".strip(".")
             )
         ]
         if found or None not in (before, now):

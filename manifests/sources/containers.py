@@ -24,8 +24,17 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ...errors import ImageRefused, Reason, SourceError
-from ...storage.stores import Place, Status, as_path, read_local
-from ...storage.untrusted import has_holes, naming, read_regular
+from ...storage.stores import (
+    GROWN,
+    LARGE,
+    Place,
+    Status,
+    as_path,
+    hollow,
+    is_hollow,
+    read_local,
+)
+from ...storage.untrusted import naming, read_regular
 from ..images.header import MAX_BYTES
 from .folders import HIDDEN, files_below, is_hidden
 
@@ -42,8 +51,6 @@ _ESCAPED = "surrogateescape"
 _NO_TEXT = "its path has bytes that are not valid UTF-8; rename the file, or its folder"
 _OPEN_FILES = 32
 _MOST_TEXT = 1 << 32  # bytes of lists and annotations; COCO's instances_train2017.json has 448 MB
-_LARGE_TEXT = 1 << 25  # bytes, beyond which what is stored of a text is looked at
-_GROWN = 50  # times its stored bytes that a large text may have; COCO's annotations have 5 or so
 # Of the standard library on damaged archives; RuntimeError also of encryption and deep nesting.
 _DAMAGE = zipfile.BadZipFile, EOFError, OSError, ValueError, IndexError, OverflowError, RuntimeError
 _ARCHIVE_ERRORS = (tarfile.TarError, struct.error, *_DAMAGE)
@@ -253,6 +260,8 @@ def read_sparse(handle: IO[bytes], offset: int) -> bytes:
         if member is None or not member.issparse():
             raise OSError("is no sparse file any more")
         member.size = _unpacked(member)
+        if member.size > max(LARGE, GROWN * sum(size for _, size in member.sparse)):
+            raise hollow(member.size)
         file = archive.extractfile(member)
         assert file is not None
         return file.read()
@@ -489,7 +498,9 @@ def _read(location: Location, most: int) -> bytes:
     if location.offset >= 0:
         if container.remote:
             return container.read_range(location.offset, location.size)
-        handle = _archives.get(location, zipped=False)
+        handle, size = _archives.get(location, zipped=False), location.size
+        if is_hollow(handle.fileno(), location.offset, location.offset + size):
+            raise hollow(size)
         handle.seek(location.offset)
         data: bytes = handle.read(location.size)
         return data
@@ -502,33 +513,19 @@ def _read(location: Location, most: int) -> bytes:
             return (container / location.member).read_bytes()
     elif os.path.isdir(container):
         return read_whole_file(path_of(f"{location.container}/{location.member}"), most)
-    member: bytes = _archives.get(location, zipped=True).read(location.member)
+    archive = _archives.get(location, zipped=True)
+    info = archive.getinfo(location.member)
+    if location.size > max(LARGE, GROWN * info.compress_size):
+        raise hollow(location.size)
+    member: bytes = archive.read(info)
     return member
 
 
 def read_entry(path: str, entry: Entry) -> bytes:
     """Read a list or annotations of a source. Raises SourceError when they cannot be read."""
-    odd, location = (ImageRefused, *_MEMBER_ERRORS), entry.location
-    with naming(path, *odd, what=f"{entry.name} cannot be read: ", kind=SourceError):
-        if location.size > _LARGE_TEXT and _is_hollow(location):
-            raise ImageRefused(
-                Reason.TOO_LARGE, f"{location.size:,} bytes, of which next to nothing is stored"
-            )
-        return read(location, _MOST_TEXT)
-
-
-def _is_hollow(location: Location) -> bool:
-    """Return whether a text has holes, or is compressed as no text can be: a trap for memory."""
-    container = path_of(location.container)
-    if location.offset == SPARSE:
-        return True
-    begin, file = max(location.offset, 0), container
-    if location.offset < 0 and container.is_dir():
-        file = path_of(f"{location.container}/{location.member}")
-    elif location.offset < 0:
-        stored = _archives.get(location, zipped=True).getinfo(location.member).compress_size
-        return bool(location.size > _GROWN * stored)
-    return has_holes(file, begin, begin + location.size)
+    what = f"{entry.name} cannot be read: "
+    with naming(path, ImageRefused, *_MEMBER_ERRORS, what=what, kind=SourceError):
+        return read(entry.location, _MOST_TEXT)
 
 
 def read_text(path: str, entry: Entry) -> str:
@@ -545,6 +542,4 @@ def read_beside(path: Path) -> str:
     """
     odd = OSError, UnicodeDecodeError
     with naming(path, *odd, what="cannot be read: ", kind=SourceError):
-        if has_holes(path):
-            raise OSError(None, "has holes, which no text has", str(path))
         return read_regular(path, _MOST_TEXT).decode("utf-8-sig")

@@ -84,9 +84,9 @@ def write_units(
     """
     origin.check_pass(engine, root)
     mark = atomic.canonical_json(about | {"set": origin.info.sha256, "name": origin.name})
+    left = atomic.claim(root)
     if _done(root, mark):
         return
-    left = atomic.claim(root)
     work = root / WORK_FOLDER
     with exclusive(work / "lock"):
         atomic.remove_files(left)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 
 import cv2
 import numpy as np
@@ -91,3 +92,14 @@ def test_a_set_s_own_image_beyond_the_limit_is_told(shards, monkeypatch):
         )
         with pytest.raises(LoaderError, match="the limit is 1,000"):
             next(iter(loader))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_picture_with_a_hole_behind_it_does_not_fill_the_memory(tmp_path, backend):
+    path = tmp_path / "x.jpg"
+    path.write_bytes(cv2.imencode(".jpg", np.zeros((64, 64, 3), np.uint8))[1].tobytes())
+    os.truncate(path, 300 << 20)
+    options = {"batch_size": 1, "size": 32, "device": "cpu", "backend": backend, "workers": 1}
+    loader = gloam.ImageLoader([path], **options)
+    with pytest.raises(LoaderError, match=r"x\.jpg.*bytes, of which next to nothing is stored"):
+        next(iter(loader))

@@ -310,7 +310,10 @@ def test_what_cannot_be_opened_is_named(shards, tmp_path):
         ("mix:\n  a: {data: x, weight: true}\n", "valid number"),
         ("mix:\n  a: {data: x, weight: {true: 1, 0: 1}}\n", "a schedule is"),
         *(
-            (f'mix:\n  a: {{data: x, weight: 1, {name}: "no"}}\n', f"yaml: mix: a: {name}: must be")
+            (
+                f'mix:\n  a: {{data: x, weight: 1, {name}: "no"}}\n',
+                f"line 2: mix: a: {name}: must be",
+            )
             for name in ("live", "identity", "unpaired", "repeat")
         ),
         ("mix:\n  a: {data: !!set {x, y}, weight: 1}\n", "folder of a set, or a list"),
@@ -323,6 +326,27 @@ def test_a_file_of_a_mixture_that_is_wrong_is_one_line(tmp_path, text, said):
     with pytest.raises(LoaderError, match=said) as caught:
         TorchLoader(tmp_path / "mix.yaml", **PLAIN)
     assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [
+        ("other: 1", 9),
+        ("epoch: -1", 9),
+        ("  b: 3", 9),
+        ("  b: {data: x, weight: -1}", 9),
+        ("  b:\n    data: x\n    weight: 1\n    live: 2", 12),
+        ("  b.weight:\n    data: x\n    weight: x", 11),
+        ("  b:\n    data: x", 9),
+        ("  b:\n    data: x\n    weight: 1\n    weights: 1", 12),
+        ("  b:\n    data: x\n    weight:\n      0: 1\n      -3: 1", 11),
+    ],
+)
+def test_what_is_wrong_in_a_file_of_a_mixture_has_its_line(tmp_path, wrong, line):
+    begin = "# one\n\nmix:\n  a:\n    data: x\n    weight:\n      0: 1\n      50: 3\n"
+    (tmp_path / "mix.yaml").write_text(f"{begin}{wrong}\n")
+    with pytest.raises(LoaderError, match=rf"mix\.yaml: line {line}: "):
+        TorchLoader(tmp_path / "mix.yaml", **PLAIN)
 
 
 def test_a_file_names_recipes_and_pairs_relative_to_itself(tmp_path, photos, monkeypatch):

@@ -27,7 +27,9 @@ def test_a_text_that_is_said_over_and_over_is_refused(repeated, monkeypatch):
     assert repeated.stat().st_size < 10_000
     whole = read_table(repeated)
     monkeypatch.setattr(parquet, "_MOST_TEXTS", LENGTH * ROWS // 2)
-    assert parquet._repeated_texts([pq.read_metadata(repeated).row_group(0)], LENGTH * ROWS // 2)
+    with pa.OSFile(str(repeated)) as file:
+        of = file, pq.read_metadata(file), [0], {0: False}
+        assert parquet._repeated_texts(*of, LENGTH * ROWS // 2) == ["text"]
     assert read_table(repeated) == whole == read_row_group(repeated, 0)
     assert read_table(repeated).schema.equals(whole.schema, check_metadata=True)
     assert read_table(repeated, ["number"]) == whole.select(["number"])
@@ -45,3 +47,71 @@ def test_bytes_that_were_packed_away_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "_MOST_TEXTS", LENGTH)
     with pytest.raises(ValueError, match="says that it has 1,3"):
         read_table(tmp_path / "x.parquet")
+
+
+def varint(number: int) -> bytes:
+    """A number in Thrift's compact protocol."""
+    rest, made = number << 1, []
+    while rest > 127:
+        made.append(rest & 127 | 128)
+        rest >>= 7
+    return bytes([*made, rest])
+
+
+def forge(path: Path, number: int, other: int) -> None:
+    """Let the footer say another number, wherever it says this one."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[-8:-4], "little")
+    body, footer = data[: -8 - length], data[-8 - length : -8]
+    assert varint(number) in footer
+    footer = footer.replace(varint(number), varint(other))
+    path.write_bytes(body + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+
+
+@pytest.mark.parametrize("codec", ["snappy", "zstd"])
+def test_what_the_footer_says_of_texts_is_not_trusted(tmp_path, monkeypatch, codec):
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"text": ["a" * LENGTH] * ROWS}), path, compression=codec)
+    column = pq.read_metadata(path).row_group(0).column(0)
+    forge(path, column.total_uncompressed_size, 9)  # of the group, too
+    monkeypatch.setattr(parquet, "_MOST_TEXTS", LENGTH)
+    for read in (read_table, lambda path: read_row_group(path, 0)):
+        with pytest.raises(ValueError, match=r"its texts have|says that it has"):
+            read(path)
+
+
+def test_values_in_lists_are_counted_by_their_pages(tmp_path):
+    path, count = tmp_path / "x.parquet", 10_000_000
+    pq.write_table(pa.table({"list": [[7] * count]}), path)
+    assert path.stat().st_size < 10_000
+    for forged in (False, True):
+        if forged:
+            forge(path, count, 3)
+        with pytest.raises(ValueError, match=r"says that it has 10,0.* values in lists"):
+            read_table(path)
+    pq.write_table(pa.table({"list": [[number] * 9 for number in range(9)]}), path)
+    assert len(read_table(path)) == 9
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}},
+        {},
+    ],
+)
+def test_texts_that_grow_with_their_rows_are_refused(tmp_path, monkeypatch, options):
+    table = pa.table({"text": ["a" * LENGTH] * ROWS, "lists": [["a" * LENGTH] * 3] * ROWS})
+    pq.write_table(table, tmp_path / "x.parquet", **options)
+    monkeypatch.setattr(parquet, "_MOST_TEXTS", 2 * LENGTH * ROWS)
+    with pytest.raises(ValueError, match=r"by their beginnings|says 1,500 times what"):
+        read_table(tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize("place", range(4, 40, 3))
+def test_damaged_headers_of_pages_are_damage(repeated, place):
+    data = bytearray(repeated.read_bytes())
+    data[place : place + 3] = b"\xff\xff\xff"
+    repeated.write_bytes(data)
+    with pytest.raises((ValueError, OSError)):
+        read_table(repeated)

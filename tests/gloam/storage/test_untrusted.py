@@ -12,7 +12,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from gloam.errors import ConfigError, SetError
-from gloam.storage.stores import as_path
+from gloam.storage.stores import LARGE, as_path
 from gloam.storage.untrusted import (
     LIST_LINES,
     Count,
@@ -162,3 +162,20 @@ def test_a_whole_number_is_no_truth_and_no_float(value):
     assert whole("pairs", np.int64(2), 1, 9) == 2
     with pytest.raises(ConfigError, match=r"pairs = .*: must be a whole number from 1 to 9"):
         whole("pairs", value, 1, 9)
+
+
+def test_a_large_file_of_which_next_to_nothing_is_stored_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.jpg"
+    for behind, before in ((b"", b"\xff\xd8"), (b"\xff\xd9", b"")):
+        with path.open("wb") as file:
+            file.write(before)
+            file.truncate(LARGE + 1 - len(behind))
+            file.seek(0, os.SEEK_END)
+            file.write(behind)
+        with pytest.raises(OSError, match="33,554,433 bytes, of which next to nothing is stored"):
+            read_regular(path)
+        with path.open("r+b") as file:  # a fiftieth of it
+            file.seek(1 << 20)
+            file.write(b"1" * (1 << 20))
+        assert len(read_regular(path)) == LARGE + 1
+        path.unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
 import zipfile
 from collections import Counter
@@ -205,6 +206,22 @@ def test_frames_are_bounded_by_the_header_and_clips_by_all_frames(tmp_path: Path
     (clip,) = list_clips(str(tmp_path / "f"), Windows(5), Counter())
     with pytest.raises(ImageRefused, match="the limit of a clip"):
         load_clip(clip.location, None, 6912)
+
+
+def test_a_film_of_which_next_to_nothing_is_stored_is_not_read(tmp_path: Path) -> None:
+    folder = tmp_path / "films"
+    film = write_video(folder / "a.mkv", panned(1, 4), codec="ffv1")
+    (folder / "b.mkv").write_bytes(film.read_bytes())
+    os.truncate(folder / "b.mkv", 1 << 40)
+    zeros = film.read_bytes() + bytes(40 << 20)
+    with zipfile.ZipFile(tmp_path / "films.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(film, "a.mkv")
+        archive.writestr("b.mkv", zeros)
+    for path in (folder, tmp_path / "films.zip"):
+        passed: Counter[str] = Counter()
+        listed = list(list_clips(str(path), Windows(4), passed))
+        assert [one.path for one in listed] == ["a.mkv@0"]
+        assert passed == {"videos that are damaged": 1}
 
 
 def test_loaders_warn_of_videos_that_they_leave_out(tmp_path: Path) -> None:

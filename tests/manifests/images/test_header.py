@@ -114,3 +114,13 @@ def test_an_option_is_above_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("data", [b"", b"text", bytes(100), b"\xff\xd8\xff\xe0", b"\xff\xd8\xff"])
 def test_of_what_is_no_image_no_header_tells_a_size(data: bytes) -> None:
     assert not check_size(data)
+
+
+def test_what_pillow_decodes_as_it_opens_it_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.BytesIO()
+    Image.new("RGB", (64, 64)).save(out, "ICO")
+    opened: list[Any] = []
+    accept = Image.OPEN["ICO"][1]
+    monkeypatch.setitem(Image.OPEN, "ICO", (lambda *given: opened.append(given), accept))
+    assert not check_size(out.getvalue())
+    assert not opened

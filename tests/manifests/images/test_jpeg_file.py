@@ -11,7 +11,7 @@ import pytest
 
 from gloam.errors import ImageRefused
 from gloam.manifests.images.decode import decode
-from gloam.manifests.images.header import read_header
+from gloam.manifests.images.header import check_size, read_header
 from gloam.manifests.images.jpeg_file import MAX_SCANS, jpeg_quality
 from gloam.manifests.images.normals import load_normal
 from gloam.manifests.selection.measures import measure
@@ -128,6 +128,7 @@ def test_scans_in_a_film_behind_the_end_are_not_counted(
     film = struct.pack(">I", 24) + b"ftypmp42" + bytes(12) + b"\xff\xda\0\x0c" * 5000
     normal = load_normal(still + film)
     assert (normal.data, normal.converted) == (still + film, "")
+    assert check_size(still + film)
 
 
 @pytest.mark.parametrize("extra", [b"\0", b"\x12\x34\x56\x78\x9a\xbc\xde\xf0\x12", bytes(100)])
@@ -140,13 +141,18 @@ def test_other_bytes_before_the_end_are_damage(photograph: Any, encoded: Any, ex
     assert refused.value.reason == "damaged"
 
 
-def test_thousands_of_scans_are_refused(photograph: Any, encoded: Any) -> None:
-    data = encoded(photograph(1), "JPEG", progressive=True)
+@pytest.mark.parametrize("progressive", [False, True])
+def test_thousands_of_scans_are_refused(photograph: Any, encoded: Any, progressive: bool) -> None:
+    data = encoded(photograph(1), "JPEG", progressive=progressive)
+    if not progressive:  # the first of three scans, one for each component
+        place = data.index(b"\xff\xda")
+        data = data[:place] + segment_of(0xDA, b"\1\1\0\0\x3f\0") + data[place + 14 :]
     place = data.rindex(b"\xff\xda")
     data = data[:place] + data[place:-2] * (MAX_SCANS + 1) + data[-2:]
-    with pytest.raises(ImageRefused, match="scans") as refused:
-        load_normal(data)
-    assert refused.value.reason == "damaged"
+    for refuse in (load_normal, check_size, lambda data: check_size(memoryview(data))):
+        with pytest.raises(ImageRefused, match="scans") as refused:
+            refuse(data)
+        assert refused.value.reason == "damaged"
 
 
 @pytest.mark.parametrize("quality", [20, 49, 50, 75, 95, 99])

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from gloam.errors import ImageRefused
+from gloam.manifests.images.header import check_size
 from gloam.manifests.images.normals import load_normal
 
 from .making import as_readers_show, chunk_of, png_with
@@ -109,3 +110,22 @@ def test_a_critical_chunk_that_nobody_knows_is_unsupported(photograph: Any, enco
     with pytest.raises(ImageRefused) as refused:
         load_normal(png_with(encoded(photograph(1), "PNG"), chunk_of(b"CgBI", bytes(4))))
     assert refused.value.reason == "unsupported"
+
+
+def test_what_a_png_stores_beyond_its_pixels_is_not_inflated(photograph: Any, encoded: Any) -> None:
+    plain = encoded(photograph(1, 48, 32), "PNG")
+    place = plain.index(b"IDAT") - 4
+    bomb = plain[:place] + chunk_of(b"IDAT", zlib.compress(bytes(200 << 20))) + plain[place:]
+    for data in (bomb, memoryview(bomb)):
+        with pytest.raises(ImageRefused, match="48 x 32 pixels that stores 2") as refused:
+            check_size(data)
+        assert refused.value.reason == "damaged"
+    assert check_size(png_with(plain, before=chunk_of(b"tEXt", b"a\0" + bytes(200 << 10))))
+
+
+def test_a_png_of_a_million_chunks_is_refused(photograph: Any, encoded: Any) -> None:
+    data = png_with(encoded(photograph(1, 48, 32), "PNG"), before=chunk_of(b"tEXt", b"a\0") * 10**6)
+    for refuse in (load_normal, check_size):
+        with pytest.raises(ImageRefused, match="more than 100,000 chunks") as refused:
+            refuse(data)
+        assert refused.value.reason == "damaged"

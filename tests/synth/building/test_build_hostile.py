@@ -252,6 +252,19 @@ def test_nothing_is_written_through_a_link_in_a_folder_named_as_output(
 
 
 @pytest.mark.parametrize("name", WRITERS)
+def test_a_finished_folder_that_holds_a_link_is_not_taken_for_finished(
+    small: Path, photographs: Path, tmp_path: Path, name: str
+) -> None:
+    root = tmp_path / "out"
+    WRITERS[name](small, root, photographs)
+    at = next(path for path in sorted(root.glob("*/**/*")) if path.is_file())
+    at.rename(tmp_path / "elsewhere")
+    at.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(SetError, match=rf"{at}: is a link to"):
+        WRITERS[name](small, root, photographs)
+
+
+@pytest.mark.parametrize("name", WRITERS)
 def test_what_a_user_calls_like_a_temporary_file_stays(
     small: Path, photographs: Path, tmp_path: Path, name: str
 ) -> None:

@@ -1,0 +1,98 @@
+"""Indexes of MP4 and QuickTime files (ISO/IEC 14496-12): how many samples FFmpeg would list of one.
+
+It makes some 40 bytes of each before it reads any, once for every edit, and an index can say in
+twelve bytes that there are millions.
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from ...errors import ImageRefused, Reason
+
+_MOST_SAMPLES = 1 << 24  # of all tracks and edits; 39 hours of 120 frames a second
+_MOST_BOXES = 1 << 21
+_MOST_HEADER = 1 << 26  # bytes of a compressed header (QuickTime's cmov)
+
+
+@dataclass
+class _Track:
+    """Facts of a track: its samples, and edits of them; whether they are sound, each of length 1.
+
+    Such sound, which is not compressed, is listed by chunks of a thousand samples or so.
+    """
+
+    samples: int = 0
+    edits: int = 1
+    sound: bool = False
+    of_one: bool = False
+
+    @property
+    def listed(self) -> int:
+        return self.samples * self.edits // (1024 if self.sound and self.of_one else 1)
+
+
+def check_index(file: BinaryIO) -> None:
+    """Raise ImageRefused: "damaged", when FFmpeg would list more samples than any film has.
+
+    file: of any container; of others than these a few bytes are read.
+    """
+    tracks = _tracks(file, file.seek(0, io.SEEK_END))
+    file.seek(0)
+    if sum(track.listed for track in tracks) > _MOST_SAMPLES:
+        raise ImageRefused(Reason.DAMAGED, f"an index of more than {_MOST_SAMPLES:,} samples")
+
+
+def _tracks(file: BinaryIO, size: int, compressed: bool = False) -> list[_Track]:
+    """Return the tracks of all boxes, at any depth; fragments are one, as is what has no track."""
+    tracks, boxes = [_Track()], 0
+    rest = [(0, size, tracks[0])]
+    while rest:
+        at, end, track = rest.pop()
+        while at + 8 <= end:
+            file.seek(at)
+            head = file.read(32)
+            length, kind, begin = _number(head), head[4:8], 8
+            if length == 1:
+                length, begin = _number(head[8:], 8), 16
+            length = length or end - at  # 0 is all that is left
+            boxes += 1
+            if length < begin or boxes > _MOST_BOXES:
+                break
+            body, stop = head[begin:], min(at + length, end)
+            if kind in (b"stsz", b"stz2"):
+                track.samples += _number(body[8:])
+            elif kind == b"trun":
+                track.samples += _number(body[4:])
+            elif kind == b"elst":
+                track.edits = max(track.edits, _number(body[4:]))
+            elif kind == b"stts":
+                track.of_one = (_number(body[4:]), _number(body[12:])) == (1, 1)
+            elif kind == b"hdlr":
+                track.sound = body[8:12] == b"soun"
+            elif kind == b"cmvd":
+                file.seek(at + begin + 4)
+                header = _inflated(file.read(min(stop - at, _MOST_HEADER)))
+                if compressed or max(_number(body), len(header)) > _MOST_HEADER:
+                    raise ImageRefused(Reason.DAMAGED, "a compressed header of a film's size")
+                tracks += _tracks(io.BytesIO(header), len(header), compressed=True)
+            elif kind != b"mdat" and kind.isalnum():
+                inner = _Track() if kind == b"trak" else track
+                tracks += [inner] * (inner is not track)
+                rest.append((at + begin, stop, inner))
+            at += length
+    return tracks
+
+
+def _number(data: bytes, size: int = 4) -> int:
+    return int.from_bytes(data[:size], "big")
+
+
+def _inflated(data: bytes) -> bytes:
+    try:
+        return zlib.decompressobj().decompress(data, _MOST_HEADER + 1)
+    except zlib.error:
+        return b""
