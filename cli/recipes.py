@@ -9,10 +9,21 @@ from ..synth.recipes.load import DEFAULT, load_recipe, shipped_recipes
 from .common import overrides_option, recipe_names
 
 
-@click.group(invoke_without_command=True)
+class _Recipes(click.Group):
+    """Take the name of a recipe alone for `show` and it."""
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["show", *args]
+        return super().resolve_command(context, args)
+
+
+@click.group(cls=_Recipes, invoke_without_command=True)
 @click.pass_context
 def recipes(context: click.Context) -> None:
-    """List the recipes, or show one."""
+    """List the recipes, or show one: gloam recipes show NAME, or gloam recipes NAME."""
     if context.invoked_subcommand is None:
         for name, about in shipped_recipes().items():
             marked = name == DEFAULT and "default" not in about
