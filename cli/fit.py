@@ -40,7 +40,8 @@ def fit(lows: Path, normals: Path | None, *, out: Path, **options: Any) -> str:
     """
     found = fit_recipe(lows, normals, **options)
     write_bytes(out, found.yaml(out.stem).encode("utf-8", "backslashreplace"))
-    if found.sheet is not None:
-        write_png(out.with_suffix(".png"), found.sheet)
     look = f"{out}: look at it with gloam preview --recipe {quote(str(out))}"
+    if found.sheet is not None:
+        write_png(sheet := out.with_suffix(".png"), found.sheet)
+        look += f"; real lows, and lows made of the same normals: {sheet}"
     return "\n".join([*found.lines(), look])

@@ -15,7 +15,7 @@ from ...errors import ConfigError, SourceError
 from ...progress import Progress, Silent
 from ..kernels.arrays import FloatArray
 from ..measures.columns import BANKS
-from ..measures.comparison import CHANCE, TELLS, Group, Realism, compare_groups
+from ..measures.comparison import TELLS, Group, Realism, compare_groups
 from ..measures.contact_sheet import sheet, tiles_of
 from ..measures.pair_files import PairFiles
 from ..measures.realism import compare_with_recipe
@@ -106,7 +106,7 @@ class Fit:
         if self.told is not None:
             banks = ("noise", "tone", "noise and tone") if self.paired else ("noise",)
             lines += self.told.told_lines(banks)
-            lines += [CHANCE, *([TELLS] if self.told.tells else [])]
+            lines += [TELLS] if self.told.tells else []
             lines += [f"  {tell}" for tell in self.told.tells[:5]]
         return [*lines, *(f"note: {note}" for note in self.notes)]
 
