@@ -99,7 +99,7 @@ class Fit:
     def lines(self) -> list[str]:
         """Return the results as lines to print."""
         counts = ", ".join(map(str, self.settings))
-        order = ", the quietest first" if len(self.settings) > 1 else ""
+        order = ", least noise first" if len(self.settings) > 1 else ""
         what = _what(self.paired, sum(self.settings))
         lines = [f"camera settings: {len(self.settings)}, of {counts} {what}{order}"]
         lines += residual_lines(self.residuals, sum(self.settings))
