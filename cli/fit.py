@@ -26,7 +26,8 @@ from . import common
     fit_recipe,
     broad="Make the recipe to train on: the pairs' tone, noise as at 1 to 32 times their ISO,"
     " demosaiced in all ways.",
-    distributions="Write settings, means and covariances in place of a table of the pairs.",
+    distributions="Write camera settings (as of ISO), means and covariances in place of a table of"
+    " the pairs.",
 )
 @common.brighter_lows_option
 @common.working(engine=False)
@@ -34,15 +35,16 @@ def fit(lows: Path, normals: Path | None, *, out: Path, **options: Any) -> str:
     """Fit a recipe to real lows: their tone and noise, calibrated by simulation.
 
     LOW_DIR holds real low-light photographs, NORMAL_DIR their normals (equal names). It prints how
-    far lows of their own pairs' parameters are off (it is calibrated where nothing is), how well a
-    classifier tells the recipe's lows from the real ones, and what could not be fitted. Beside the
-    recipe it draws a sheet of real and made lows, FILE.png.
+    far real lows and lows made of the same normals differ (it is calibrated where they do not), how
+    well a classifier tells the two apart, and what could not be fitted. Beside the recipe it draws
+    a sheet of real and made lows, FILE.png.
     """
     found = fit_recipe(lows, normals, **options)
     write_bytes(out, found.yaml(out.stem).encode("utf-8", "backslashreplace"))
-    if found.sheet is not None:
-        common.write_png(out.with_suffix(".png"), found.sheet)
     look = f"{out}: look at it with gloam preview --recipe {quote(str(out))}"
+    if found.sheet is not None:
+        common.write_png(sheet := out.with_suffix(".png"), found.sheet)
+        look += f"; real lows, and lows made of the same normals: {sheet}"
     return "\n".join([*found.lines(), look])
 
 

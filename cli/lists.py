@@ -16,10 +16,21 @@ from ..storage.atomic import write_bytes
 from .common import FOLDER, PATH, json_option, output_option, overrides_option, recipe_names
 
 
-@click.group(invoke_without_command=True)
+class _Recipes(click.Group):
+    """Take the name of a recipe alone for `show` and it."""
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["show", *args]
+        return super().resolve_command(context, args)
+
+
+@click.group(cls=_Recipes, invoke_without_command=True)
 @click.pass_context
 def recipes(context: click.Context) -> None:
-    """List the recipes, or show one."""
+    """List the recipes, or show one: gloam recipes show NAME, or gloam recipes NAME."""
     if context.invoked_subcommand is None:
         from ..synth.recipes.load import DEFAULT, shipped_recipes
 

@@ -63,6 +63,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 class _Lazy(click.Group):
     """Imports a command's module only when it is used, so that `gloam --help` is there at once."""
 
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.commands = dict.fromkeys(_COMMANDS, click.Command(None))  # what typing errors may mean
+
     def resolve_command(
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

@@ -48,8 +48,8 @@ def realism(
     recipe darkens. The classifier is trained on two thirds of the scenes, with features of noise,
     tone and random filters, and tested on the last third; 50 % correct means that they cannot be
     told apart. The figure rises with the pairs that are learned from: figures of a quarter, half
-    and all of them are given, and of pairs first what real lows have less the recipe's. Needs:
-    pip install 'gloam[realism]'
+    and all of them are given. With normals, differences between real lows and the recipe's come
+    first. Needs: pip install 'gloam[realism]'
     """
     if figure is not None:
         plotted = needed("gloam.synth.measures.figure", "--figure needs matplotlib", "figures")

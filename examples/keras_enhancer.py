@@ -13,7 +13,11 @@ import argparse
 from collections.abc import Iterator
 
 import numpy as np
-import tensorflow as tf
+
+try:
+    import tensorflow as tf
+except ImportError as error:
+    raise SystemExit(f"{error}: pip install tensorflow") from error
 
 from gloam.errors import GloamError
 from gloam.loaders import PairLoader

@@ -205,6 +205,8 @@ def main() -> None:
         parser.error("give a set, or two folders: lows and their normals")
     if args.checkpoint.exists() and not args.resume:
         parser.error(f"{args.checkpoint} is there: --resume goes on, --checkpoint names another")
+    if not args.checkpoint.absolute().parent.is_dir():
+        parser.error(f"{args.checkpoint}: its folder is not there")
     try:
         run(args)
     except (GloamError, OSError) as error:

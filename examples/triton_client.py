@@ -17,7 +17,11 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import tritonclient.http as triton
+
+try:
+    import tritonclient.http as triton
+except ImportError as error:
+    raise SystemExit(f"{error}: pip install 'tritonclient[http]'") from error
 
 
 def filled(parts: Sequence[bytes]) -> npt.NDArray[np.uint8]:

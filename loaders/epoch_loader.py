@@ -408,10 +408,11 @@ class EpochLoader:
         if count < world and share.options.last_batch != "padded":
             raise LoaderError.at(self.name, f"{count} pairs are fewer than {world} ranks")
         if not self.order.batches(self.epoch, share):
+            each = f" on each of {world} ranks" if world > 1 else ""
             raise LoaderError.at(
                 self.name,
-                f"{count} pairs give {world} ranks no full batch of"
-                f" {self.batch_size}; take smaller batches or last_batch='partial'",
+                f"{count} samples give no full batch of {self.batch_size}{each};"
+                " take smaller batches or last_batch='partial'",
             )
 
     def _check_process(self) -> None:

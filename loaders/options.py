@@ -239,16 +239,19 @@ class ClipOptions(LoaderOptions, total=False):
 
 
 _ELSEWHERE = {
-    "workers=4": "threads num_workers nworkers n_threads num_threads n_jobs jobs nproc",
-    "size=128": "patch_size patch gt_size gt_patch_size image_size img_size imgsz input_size"
-    " target_size resolution width height",
+    "workers=4": "threads num_workers nworkers n_threads num_threads n_jobs jobs nproc n_cpu"
+    " num_worker_per_gpu workers_per_gpu",
+    "size=128": "patch_size patch gt_size gt_sizes gt_patch_size lq_size lr_size hr_size image_size"
+    " img_size imgsz input_size target_size load_size fine_size ps train_ps window window_size"
+    " resolution width height",
     'size=128, crop="random"': "crop_size random_crop",
     'size=128, crop="resize"': "resize",
     "batch_size=16": "bs batch batch_size_per_gpu batch_size_per_device train_batch_size"
-    " val_batch_size per_device_train_batch_size samples_per_gpu mini_batch_size",
+    " val_batch_size per_device_train_batch_size samples_per_gpu mini_batch_size mini_batch_sizes",
     'last_batch="drop" or "partial"': "drop_last drop_remainder",
     "augment=True, which flips and turns": "hflip vflip flip flips use_flip use_hflip random_flip"
-    " rot use_rot rotate rotation augmentation augmentations aug data_augmentation",
+    " horizontal_flip vertical_flip geometric_augs rot use_rot rotate rotation augmentation"
+    " augmentations aug data_augmentation",
     "augment=True, or crop=, which change both images alike,": "transform transforms"
     " train_transform target_transform transform_fn",
     "prefetch=4": "prefetch_factor prefetch_queue_depth num_prefetch",
@@ -262,16 +265,18 @@ _ELSEWHERE = {
     "frames=8": "num_frames num_frame n_frames clip_len clip_length seq_len sequence_length",
     'device="cuda:1"': "device_id device_ids gpu gpus gpu_id gpu_ids",
     'split="train" or "val"': "phase mode train is_train training subset stage",
+    "repeat= of a component of gloam.mix": "repeat repeats dataset_enlarge_ratio enlarge_ratio",
     "the first argument, a set, its folder or a list of pairs,": "root dataroot data_root data_dir"
     " dataset path folder dir low_dir dataroot_lq dataroot_gt",
 }
 """What other trainers' names mean here, whatever their case."""
+_OTHERS = {"PairLoader": PairOptions, "ClipLoader": ClipOptions}
 _EARLIER = {"give": "extras"}
 """Options by the names that earlier states of gloam had for them."""
 _WITHOUT_EFFECT = ("reader", "shuffle_buffer")  # options of earlier states
 _TRUTHS = "live", "exact", "labels", "unpaired", "augment", "pad", "keys", "shuffle"
 _BY_ITSELF = "pin_memory persistent_workers pin_memory_device non_blocking collate_fn timeout"
-_BY_ITSELF += " worker_init_fn multiprocessing_context batch_sampler in_order"
+_BY_ITSELF += " worker_init_fn multiprocessing_context batch_sampler in_order scale rescale"
 """Names of DataLoader's that these loaders see to."""
 
 
@@ -405,6 +410,8 @@ def named_options(given: Mapping[str, Any], kind: Any) -> dict[str, Any]:
             meant = f"{own[plain]} is meant"
         elif plain in _BY_OTHER_NAMES:
             meant = _BY_OTHER_NAMES[plain]
+        elif loaders := [one for one, has in _OTHERS.items() if name in has.__annotations__]:
+            meant = f"{' or '.join(loaders)} takes it"
         elif near := difflib.get_close_matches(name, known, 1, 0.6):
             meant = f"{near[0]} is meant?"
         else:
@@ -441,6 +448,8 @@ def make_options(given: Mapping[str, Any], training: bool, **found: Any) -> Opti
         return Options(**values)
     except ValidationError as error:
         where, value, message = first_fault(error)
+        if isinstance(given.get("size"), str | float):
+            where = where.removesuffix(".0")  # one number was given, of both sides
         raise LoaderError(f"{where} = {value!r}: {message}" if where else message) from error
 
 

@@ -29,7 +29,7 @@ class OutputOptions(Frozen):
         default="png",
         description="Codec of lows. png is lossless; jpeg is small and decoded by hardware, but at"
         " quality 95 its error is as large as the noise of a low; none stores normals and draws"
-        " alone, and loaders make the lows.",
+        " (drawn parameters) alone, and loaders make the lows.",
     )
     low_quality: int = Field(default=95, ge=1, le=100, description="JPEG quality of lows.")
     low_chroma: Literal["444", "422", "420"] = Field(

@@ -267,15 +267,19 @@ def pairs_judged_on(
     on = None if on == () else on
     if (on is None) == (low is None) or (low is None) != (normal is None):
         raise ConfigError(
-            "what to judge on: give on, NAME=FOLDER of a real set, or both low and normal"
+            "what to judge on: give a real set, --on NAME=FOLDER, or folders of lows and of their"
+            " normals, --low and --normal"
         )
     if low is not None and normal is not None:
         return str(low), list_pairs(low, normal, match)
     if isinstance(on, str):
         name, _, folder = on.partition("=")
         lows, normals = Path(folder) / "low", Path(folder) / "normal"
-        if folder and name not in set_names() and lows.is_dir() and normals.is_dir():
-            return name, list_pairs(lows, normals, match)
+        if folder and name not in set_names():
+            if lows.is_dir() and normals.is_dir():
+                return name, list_pairs(lows, normals, match)
+            if not Path(folder).is_dir():
+                raise SourceError.at(folder, "not a folder")
     pairs = real_named(on, split, "test") if isinstance(on, str) else on
     if not pairs or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
         raise ConfigError(
@@ -312,7 +316,7 @@ def _named_apart(named: Sequence[tuple[str, Path]]) -> list[tuple[str, Path]]:
     made = []
     for name, folder in named:
         parts, depth = folder.absolute().parts, 1
-        while held[name] > 1 and name == "/".join(parts[-depth:]) and depth < len(parts):
+        while held[name] > 1 and name == "/".join(parts[-depth:]) and depth < len(parts) - 1:
             depth += 1
             name = "/".join(parts[-depth:])
             held[name] += sum("/".join(one.absolute().parts[-depth:]) == name for _, one in named)

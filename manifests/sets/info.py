@@ -14,6 +14,7 @@ from ...storage import untrusted
 from ...storage.atomic import canonical_json, sha256_and_size, sha256_bytes, write_bytes
 from ..labels.label_table import CLASS_LIST, LABELS
 from ..recorded_request import RecordedRequest
+from ..sources.folders import folders_of_pairs
 from .receipts import FileFacts, Grown, Sealed
 from .sample import FORMAT, parse_versioned
 
@@ -137,12 +138,8 @@ def read_set(root: Path) -> SetInfo:
     if not path.is_file():
         if (root / WORK_FOLDER).is_dir():
             raise SetError.at(root, "the set is not finished; run its gloam build command again")
-        folders = [name for name in ("low", "normal", "high") if (root / name).is_dir()]
-        pairs = (
-            f"; pairs_in({str(root / 'low')!r}, {str(root / folders[1])!r}) gives loaders its pairs"
-            if folders[0:1] == ["low"] and len(folders) > 1
-            else ""
-        )
+        named = folders_of_pairs(root)
+        pairs = f"; pairs_in{tuple(map(str, named))} gives loaders its pairs" if named else ""
         raise SetError.at(root, f"not a gloam set (it has no {SET_FILE}){pairs}")
     data = untrusted.read_file(path)
     value = parse_versioned(data, path)

@@ -201,9 +201,13 @@ def image_pairs(lows: Path, normals: Path | None, most: int) -> list[tuple[str, 
       have none.
 
     Returns list of (name, low, normal or None). Raises SourceError when there is nothing in a
-    folder, or an image has no partner.
+    folder, an image has no partner, or the folder of lows holds, or is, that of the normals.
     """
     most = whole("pairs", most, 1)
+    if normals is None and (named := folders_of_pairs(lows)):
+        raise SourceError.at(lows, f"holds lows and normals; name both: {named[0]} {named[1]}")
+    if normals is not None and lows.is_dir() and lows.resolve() == normals.resolve():
+        raise SourceError.at(lows, "is named for the lows and for their normals")
     files = image_files(lows)
     partners: dict[str, Path] = {} if normals is None else image_files(normals)
     if normals is not None:
@@ -216,6 +220,13 @@ def image_pairs(lows: Path, normals: Path | None, most: int) -> list[tuple[str, 
 def evenly(count: int, most: int) -> list[int]:
     """Return at most so many of `count` indices, evenly spread, in order."""
     return np.unique(np.linspace(0, count - 1, min(most, count)).astype(int)).tolist()
+
+
+def folders_of_pairs(folder: Path) -> tuple[Path, Path] | None:
+    """Return a folder's own folders of lows and of normals, if it has both."""
+    low, normals = folder / "low", [folder / "normal", folder / "high"]
+    found = [one for one in normals if low.is_dir() and one.is_dir()]
+    return (low, found[0]) if found else None
 
 
 def check_partners(
@@ -232,7 +243,7 @@ def check_partners(
     name, more = held[alone[0]].relative_to(here), ""
     if len(alone) > 1:
         first = sum(one in files for one in alone)
-        more = f" ({first:,} such files in {lows}, {len(alone) - first:,} in {normals})"
+        more = f" (without one: {first:,} in {lows}, {len(alone) - first:,} in {normals})"
     raise SourceError(
         f"{here}: {name} has no partner of that name in {there}{more}; low and normal have equal"
         " names but for the suffix"

@@ -80,14 +80,14 @@ class Fit:
     def lines(self) -> list[str]:
         """Return the results as lines to print."""
         counts = ", ".join(map(str, self.settings))
-        order = ", the quietest first" if len(self.settings) > 1 else ""
+        order = ", least noise first" if len(self.settings) > 1 else ""
         what = _what(self.paired, sum(self.settings))
         lines = [f"camera settings: {len(self.settings)}, of {counts} {what}{order}"]
         lines += residual_lines(self.residuals, sum(self.settings))
         if self.told is not None:
             banks = ("noise", "tone", "noise and tone") if self.paired else ("noise",)
             lines += self.told.told_lines(banks)
-            lines += [comparison.CHANCE, *([comparison.TELLS] if self.told.tells else [])]
+            lines += [comparison.TELLS] if self.told.tells else []
             lines += [f"  {tell}" for tell in self.told.tells[:5]]
         return [*lines, *(f"note: {note}" for note in self.notes)]
 

@@ -36,7 +36,6 @@ _USUAL, _CLEAR = 0.436, 0.3
 """What the quantile rises by for each unit of `_growth`, of lows whose quantile is the other."""
 _OWN = 0.2  # weight of the rise that was seen
 FILTERS = "random filters"
-CHANCE = "(50% cannot be told apart; in brackets the 95% interval over scenes)"
 PROTOCOL = "(mean over pictures of the divergence of real noise from made, as papers give it)"
 TONED = (
     "(lows were brought to the tones of their normals, and light and structure count as noise:"
@@ -149,6 +148,7 @@ class Realism:
     residuals: list[Residual] | None = None
     protocols: dict[str, tuple[float, float]] = field(default_factory=dict)  # lows, control
     equal: bool = True  # whether lows are as bright as their normals
+    seeds: bool = False  # whether the control is another seed, not two halves of the lows
 
     def lines(self) -> list[str]:
         """Return the results as lines to print."""
@@ -156,7 +156,6 @@ class Realism:
             f"{len(self.real)} real lows, {len(self.other)} of {self.name}, {self.scenes} scenes",
             *([] if self.residuals is None else residual_lines(self.residuals, len(self.real))),
             *self.told_lines(self.told),
-            CHANCE,
             *(
                 f"{name}: {lows:.4f}" + (f"; control {control:.4f}" if control >= 0 else "")
                 for name, (lows, control) in self.protocols.items()
@@ -169,12 +168,18 @@ class Realism:
         ]
 
     def told_lines(self, banks: Iterable[str]) -> Iterator[str]:
-        """Yield a line for each of some banks: how many lows are told by it, and of the control."""
+        """Yield a line for each of some banks: how many lows are told by it, and of the control.
+
+        The last line says what these figures are.
+        """
         for bank in banks:
             control = self.control.get(bank)
-            yield f"told by {bank}: {self.told[bank]}" + (
+            yield f"told apart by {bank}: {self.told[bank]}" + (
                 f"; control {control.accuracy:.0%}" if control else ""
             )
+        other = "lows of another seed" if self.seeds else "one half of these lows from the other"
+        said = f"; control: {other}" if self.control else ""
+        yield f"(50% cannot be told apart; in brackets the 95% interval over scenes{said})"
 
     def as_json(self) -> dict[str, Any]:
         """Return the results without statistics and pixels."""
@@ -235,6 +240,7 @@ def compare_groups(
         told,
         by_chance,
         find_tells(real.rows, other.rows),
+        seeds=control is not None,
     )
 
 

@@ -52,7 +52,7 @@ def _draw_told(axis: Axes, found: Realism) -> None:
     axis.set_xlim(0.3, 1.02)
     axis.set_yticks(places, list(found.told))
     pairs = next(iter(found.told.values())).curve[-1][0]
-    axis.set_title(f"share told, learned from {pairs} pairs (grey: the control)")
+    axis.set_title(f"share told apart, learned from {pairs} pairs (grey: the control)")
 
 
 def _draw_levels(axis: Axes, found: Realism, name: str, bounds: Sequence[int]) -> None:

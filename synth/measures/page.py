@@ -199,7 +199,7 @@ def _realism(found: Realism) -> str:
         " told apart, and two halves of the set are the control. In brackets the 95% interval."
         " Other scenes than the real ones are told by what they show, too: <code>gloam"
         " realism</code> compares lows of the same normals.</p>"
-        + table(("told by", "lows", "control"), rows, 2)
+        + table(("told apart by", "lows", "control"), rows, 2)
         + (given and f"<p>What gives them away, and how many it tells alone:</p><ul>{given}</ul>"),
     )
 

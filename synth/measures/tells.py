@@ -288,12 +288,12 @@ def residual_lines(found: Sequence[Residual], pairs: int) -> list[str]:
     noise = [one.error for one in found if one.statistic.startswith("deviation")]
     seen = _PLAIN * float(np.median(noise)) if noise else _LEAST
     few = (
-        f"; with {pairs} pairs noise is not seen to be wrong by less than {100 * seen:.0f} %"
+        f"; with {pairs} pairs an error of noise below {100 * seen:.0f} % does not show"
         if seen > 1.5 * _LEAST
         else ""
     )
     if not plain:
-        said = "calibrated: of the same normals, nothing is off by four errors and 2 %"
+        said = "calibrated: of the same normals, nothing is off by four standard errors and 2 %"
         return [said + few]
     more = len(plain) - _SHOWN
     return [

@@ -303,6 +303,7 @@ def test_slips_get_the_word_that_helps(photographs, tmp_path):
     gloam_set = tmp_path / "one"
     made = run("build", gloam_set, "--source", f"folder={flat}", "--no-select", "--workers", 1)
     assert "1 photograph, 1 pair: train 1, val 0" in made.output
+    assert "'build'" in run("biuld", gloam_set).output
     new, unfinished = tmp_path / "new", tmp_path / "unfinished"
     (unfinished / ".gloam").mkdir(parents=True)
     (tmp_path / "dangling").symlink_to("nowhere")
@@ -325,6 +326,10 @@ def test_slips_get_the_word_that_helps(photographs, tmp_path):
         ),
         (["build", tmp_path / "dangling", "--source", f"folder={flat}"], "is a link to nowhere"),
         (["verify", pairs], "gives loaders its pairs"),
+        (["stats", pairs], f"lows and normals; name both: {pairs}/low {pairs}/"),
+        (["report", pairs], "holds lows and normals; name both"),
+        (["fit", pairs], "holds lows and normals; name both"),
+        (["stats", flat, flat], "is named for the lows and for their normals"),
         (["report", unfinished], "the set is not finished"),
         (["stats", unfinished], "the set is not finished"),
     ]:

@@ -9,6 +9,8 @@ from .running import error_line, run
 
 def test_recipes_are_listed_and_shown():
     assert "uneven" in run("recipes").output
+    assert run("recipes", "even").output == run("recipes", "show", "even").output
+    assert "recipe evn: neither a file nor one of" in error_line("recipes", "evn")
     assert "iso: 3200" in run("recipes", "show", "even", "--set", "camera.iso=3200").output
 
 

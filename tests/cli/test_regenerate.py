@@ -21,6 +21,9 @@ def test_regenerate_says_what_changed(finished, tmp_path):
     assert "camera.iso" in result.output
     assert "24 pairs" in result.output
     assert run("verify", tmp_path / "new", "--deep", "--workers", 1).exit_code == 0
+    lines = run("regenerate", finished, tmp_path / "other", "--recipe", "night-lights").output
+    assert 'recipe.name: "' in lines
+    assert "recipe.exposure" not in lines
     assert (
         "nothing was changed"
         in run("regenerate", finished, tmp_path / "same", "--workers", 1).output

@@ -65,6 +65,14 @@ def test_what_is_no_whole_number_is_refused(name, value):
         ({"bs": 4}, "batch_size=16 is meant"),
         ({"batchsize": 4}, "batch_size is meant"),
         ({"hflip": True}, "augment=True, which flips and turns is meant"),
+        ({"horizontal_flip": True}, "augment=True, which flips and turns is meant"),
+        ({"num_worker_per_gpu": 4}, "workers=4 is meant"),
+        ({"window_size": 64}, "size=128 is meant"),
+        ({"dataset_enlarge_ratio": 2}, "repeat= of a component of gloam.mix is meant"),
+        ({"scale": 1}, "leave it out"),
+        ({"frames": 8}, "frames: no such option; ClipLoader takes it"),
+        ({"batch_size": 4, "size": "64"}, "size = '64': must be a whole number"),
+        ({"batch_size": 4, "size": (64, "64")}, "size.1 = '64': must be a whole number"),
     ],
 )
 def test_wrong_options_are_named(shards, options, word):

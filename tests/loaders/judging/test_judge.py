@@ -299,8 +299,11 @@ def test_what_cannot_be_judged_is_named(pairs, tmp_path):
     for given in ({}, {"on": on, "low": pairs}, {"low": pairs}):
         with pytest.raises(ConfigError, match="what to judge on"):
             judge(pairs / "better", **given)
-    with pytest.raises(ConfigError, match="better: two rows of the table are called so"):
+    with pytest.raises(ConfigError, match="better: two rows of the table are called so") as twice:
         judge([pairs / "better", pairs / "better"], on=on)
+    assert not str(twice.value).startswith("//")
+    with pytest.raises(SourceError, match="nowhere: not a folder"):
+        judge(pairs / "better", on=f"mine={tmp_path}/nowhere")
     with pytest.raises(ConfigError, match="give NAME=FOLDER"):
         judge(pairs / "better", on="lol-v1")
 

@@ -148,6 +148,7 @@ def test_what_was_hidden_is_found_and_written(folders, tmp_path):
     said = CliRunner().invoke(command, ["fit", *arguments])
     assert said.exit_code == 0, said.output
     assert "camera settings" in said.output
+    assert f"made of the same normals: {out.with_suffix('.png')}" in said.output
     recipe = gloam.load_recipe(str(out))
     assert isinstance(recipe, CameraRecipe)
     assert recipe.name == "mine"

@@ -44,6 +44,7 @@ def test_the_command_tells_lows_and_says_what_gives_them_away(pairs, tmp_path):
     )  # fmt: skip
     assert said.exit_code == 0
     assert "24 real lows, 24 of even, 24 scenes" in said.output
+    assert "control: lows of another seed" in said.output
     assert "too dark" in said.output
     with Image.open(figure) as image:
         assert image.width > 1000

@@ -48,6 +48,6 @@ def test_there_are_no_false_alarms(count):
 def test_few_pairs_say_that_they_are_few():
     assert "too little" in residual_lines(paired_residuals(rows(0, 4), rows(1, 4)), 4)[0]
     assert (
-        "5 pairs noise is not seen"
+        "5 pairs an error of noise below"
         in residual_lines(paired_residuals(rows(0, 5), rows(1, 5)), 5)[0]
     )

@@ -91,4 +91,5 @@ def test_rows_are_compared_by_all_banks_with_halves_as_the_control():
     assert found.told["noise"].accuracy > found.control["noise"].accuracy + 0.2
     assert "registration" not in found.told  # which the rows have nothing of
     assert any("too little noise" in line for line in found.lines())
+    assert any("control: one half of these lows from the other" in line for line in found.lines())
     assert found.as_json()["told"]["noise"]["accuracy"] == found.told["noise"].accuracy
