@@ -347,7 +347,7 @@ def test_wrong_folders_get_one_line(folders, tmp_path):
         fit(normals)
     with pytest.raises(SourceError, match="name the lows first"):
         fit(normals, lows)
-    with pytest.raises(SourceError, match="equal to their normals"):
+    with pytest.raises(SourceError, match="is named for the lows and for their normals"):
         fit(lows, lows)
     with pytest.raises(SourceError, match="not a folder"):
         fit(tmp_path / "nothing", normals)
