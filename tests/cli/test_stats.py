@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -34,16 +35,21 @@ def test_stats_as_json(on_sensor):
     assert table["photon_transfer"][0]["camera"] == "sony-a7s2"
 
 
-def test_stats_shows_noise_and_tone_by_level_when_asked(photographs):
-    few = run("stats", photographs, photographs, "--pairs", 4, "--workers", 1).output
-    full = run("stats", photographs, photographs, "--pairs", 4, "--full", "--workers", 1).output
+@pytest.fixture(scope="module")
+def copies(photographs, tmp_path_factory) -> Path:
+    return shutil.copytree(photographs, tmp_path_factory.mktemp("copies") / "photographs")
+
+
+def test_stats_shows_noise_and_tone_by_level_when_asked(photographs, copies):
+    few = run("stats", copies, photographs, "--pairs", 4, "--workers", 1).output
+    full = run("stats", copies, photographs, "--pairs", 4, "--full", "--workers", 1).output
     for words in ("deviation of noise, of 255, G, level", "tone G at 112 to 160 of the normal"):
         assert words in full
         assert words not in few
 
 
-def test_stats_measures_folders(photographs, tmp_path):
-    result = run("stats", photographs, photographs, "--workers", 1)
+def test_stats_measures_folders(photographs, copies, tmp_path):
+    result = run("stats", copies, photographs, "--workers", 1)
     assert result.exit_code == 0
     assert "0.000 / 0.000 / 0.000" in result.output
     assert "mean of the low" in run("stats", photographs, "--workers", 1).output

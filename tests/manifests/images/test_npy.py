@@ -90,14 +90,20 @@ def test_whatever_reading_a_header_raises_is_one_line(
 
 
 def test_the_size_is_compared_before_the_numbers_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "sparse.npy"
+    path = tmp_path / "large.npy"
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(
-            file, {"descr": "|u1", "fortran_order": False, "shape": (9000, 9000, 3)}
+            file, {"descr": "|u1", "fortran_order": False, "shape": (8000, 7000)}
         )
-        file.truncate(file.tell() + 9000 * 9000 * 3)
-    with pytest.raises(SourceError, match=r"sparse\.npy: 9000 x 9000 pixels, the limit"):
+        file.write(bytes(8000 * 7000))
+    with pytest.raises(SourceError, match=r"large\.npy: 7000 x 8000 pixels, the limit"):
         read_rgb(path)
+    sparse = tmp_path / "sparse.npy"
+    with path.open("rb") as file, sparse.open("wb") as hollow:
+        hollow.write(file.read(128))
+        hollow.truncate(path.stat().st_size)
+    with pytest.raises(SourceError, match=r"sparse\.npy: .* of which next to nothing is stored"):
+        read_rgb(sparse)
 
 
 @pytest.mark.parametrize("values", [[np.nan, 0.5], [-0.1, 0.5], [0.1, 1.5]])
