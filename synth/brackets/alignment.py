@@ -50,6 +50,8 @@ def align(greys: list[Pixels]) -> FloatArray:
             weight = correlation / (1.0 - min(correlation, 0.99)) / (j - i)
             links[i, j] = np.array(move), weight
     places = np.full((count, 2), np.nan)
+    if count < 2:
+        return places
     linked = np.zeros((count, count), bool)
     for pair in links:
         linked[pair] = True

@@ -131,6 +131,11 @@ def test_frames_are_aligned_to_parts_of_a_pixel(name):
     np.testing.assert_allclose(errors, 0, atol=0.2)
 
 
+def test_no_frame_lies_nowhere():
+    """As of a bracket none of whose frames can be read any more."""
+    assert align([]).shape == (0, 2)
+
+
 def test_frames_that_show_other_parts_of_a_scene_are_aligned_by_outlines():
     light = 0.6 * scene("coffee")
     light[90:240, 110:250] = 200 * scene("astronaut")[90:240, 110:250]
