@@ -101,7 +101,7 @@ def speed(camera: CameraOnCuda, recipe: str, batch: int, rounds: int = 10) -> No
     sizes = np.tile((375, 500), (batch, 1))
     places = [address_of(array) + sample * np.arange(batch) for array in (flat, low)]
     camera.load(table_of_records(draws))
-    for _ in range(3):  # compiled, recorded, replayed
+    for _ in range(3):  # compiled, prepared
         camera.launch(sizes, *places)
     cuda.synchronize()
     begin, end = cuda.event(), cuda.event()

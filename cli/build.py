@@ -253,10 +253,11 @@ def regenerate(origin: Path, root: Path, lows_only: bool, **options: Any) -> str
         else "nothing was changed, so their bytes are those of the set"
     )
     counts = ", ".join(f"{s} {info.counts[s]:,}" for s in SPLITS if s in info.counts)
-    # Another recipe's name says enough, whose values gloam recipes shows.
+    # Another recipe's name says enough, whose values gloam recipes shows, and what was asked for.
     of_recipe = [line for line in changed if line.startswith("recipe.")]
-    named = [line for line in of_recipe if line.startswith("recipe.name: ")]
-    shown = [line for line in changed if line not in of_recipe] + (named or of_recipe)
+    asked = ("recipe.name", *(one.partition("=")[0] for one in options["overrides"]))
+    named = [line for line in of_recipe if line.partition(": ")[0].endswith(asked)]
+    shown = [line for line in changed if line not in of_recipe] + named
     lines = [f"  {line}" for line in shown[:10]]
     if len(shown) > 10:
         lines.append(f"  and {len(shown) - 10:,} more")

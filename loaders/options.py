@@ -258,6 +258,7 @@ _ELSEWHERE = {
     "seed=0": "random_seed manual_seed random_state generator worker_seed",
     "rank= and world_size=, which are found by themselves,": "sampler distributed dist"
     " num_shards shard_id num_replicas local_rank global_rank num_gpus",
+    "value_range=(-1, 1), as images keep their size,": "scale rescale",
     "value_range=(-1, 1)": "normalize normalise norm mean std",
     'layout="HWC"': "channels_last data_format channel_order",
     'dtype="float16"': "fp16 half precision amp",
@@ -276,7 +277,7 @@ _EARLIER = {"give": "extras"}
 _WITHOUT_EFFECT = ("reader", "shuffle_buffer")  # options of earlier states
 _TRUTHS = "live", "exact", "labels", "unpaired", "augment", "pad", "keys", "shuffle"
 _BY_ITSELF = "pin_memory persistent_workers pin_memory_device non_blocking collate_fn timeout"
-_BY_ITSELF += " worker_init_fn multiprocessing_context batch_sampler in_order scale rescale"
+_BY_ITSELF += " worker_init_fn multiprocessing_context batch_sampler in_order"
 """Names of DataLoader's that these loaders see to."""
 
 

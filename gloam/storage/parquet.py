@@ -134,10 +134,12 @@ def _pages(file: pa.NativeFile, column: pq.ColumnChunkMetaData) -> Iterator[_Pag
     end = at + column.total_compressed_size
     while at < end:
         header, size = _thrift(file.read_at(_HEADER, at), 0)
-        own = header.get(5) or header.get(7) or header.get(8) or {}
-        if min(header.get(3, -1), header.get(2, -1), own.get(1, -1)) < 0:
+        own = next((one for one in map(header.get, (5, 7, 8)) if isinstance(one, dict)), {})
+        encoding = own.get(4 if 8 in header else 2, 0)
+        numbers = own.get(1), header.get(2), encoding, header.get(3)
+        if any(type(one) is not int or one < 0 for one in numbers):
             raise ValueError("has a damaged page")
-        yield _Page(own[1], header[2], own.get(4 if 8 in header else 2, 0), 7 in header)
+        yield _Page(own[1], header[2], encoding, 7 in header)
         at += size + header[3]
 
 

@@ -84,7 +84,7 @@ def read_local(path: Path | str, most: int) -> tuple[bytes, int]:
         if size > most:
             return b"", size
         if is_hollow(descriptor, 0, size):
-            raise hollow(size)
+            raise hollow(size, path)
         return _read_descriptor(descriptor, size, 0), size
     finally:
         os.close(descriptor)
@@ -112,9 +112,10 @@ def is_hollow(descriptor: int, begin: int, end: int) -> bool:
     return stored * GROWN < size
 
 
-def hollow(size: int) -> OSError:
+def hollow(size: int, path: Path | str | None = None) -> OSError:
     """Return the error for a file, or a part of one, that is hollow."""
-    return OSError(f"{size:,} bytes, of which next to nothing is stored")
+    said = f"{size:,} bytes, of which next to nothing is stored"
+    return OSError(said) if path is None else OSError(None, said, str(path))
 
 
 def read_local_range(path: Path | str, offset: int, size: int) -> bytes:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from ...errors import ImageRefused, Reason
 
-_MOST_SAMPLES = 1 << 24  # of all tracks and edits; 39 hours of 120 frames a second
+_MOST_SAMPLES = 1 << 25  # of all tracks and edits; 77 hours of 120 frames a second
 _MOST_BOXES = 1 << 21
 _MOST_HEADER = 1 << 26  # bytes of a compressed header (QuickTime's cmov)
 
@@ -28,11 +28,13 @@ class _Track:
     samples: int = 0
     edits: int = 1
     sound: bool = False
-    of_one: bool = False
+    video: bool = False
+    of_one: bool | None = None
 
     @property
     def listed(self) -> int:
-        return self.samples * self.edits // (1024 if self.sound and self.of_one else 1)
+        plain = self.sound and self.of_one and not self.video
+        return self.samples * self.edits // (1024 if plain else 1)
 
 
 def check_index(file: BinaryIO) -> None:
@@ -60,7 +62,9 @@ def _tracks(file: BinaryIO, size: int, compressed: bool = False) -> list[_Track]
                 length, begin = _number(head[8:], 8), 16
             length = length or end - at  # 0 is all that is left
             boxes += 1
-            if length < begin or boxes > _MOST_BOXES:
+            if boxes > _MOST_BOXES:
+                raise ImageRefused(Reason.DAMAGED, f"more than {_MOST_BOXES:,} boxes")
+            if length < begin:
                 break
             body, stop = head[begin:], min(at + length, end)
             if kind in (b"stsz", b"stz2"):
@@ -70,9 +74,12 @@ def _tracks(file: BinaryIO, size: int, compressed: bool = False) -> list[_Track]
             elif kind == b"elst":
                 track.edits = max(track.edits, _number(body[4:]))
             elif kind == b"stts":
-                track.of_one = (_number(body[4:]), _number(body[12:])) == (1, 1)
+                own = (_number(body[4:]), _number(body[12:])) == (1, 1)
+                track.of_one = track.of_one is not False and own
             elif kind == b"hdlr":
-                track.sound = body[8:12] == b"soun"
+                # QuickTime's tracks have another, of where their data are.
+                track.sound |= body[8:12] == b"soun"
+                track.video |= body[8:12] == b"vide"
             elif kind == b"cmvd":
                 file.seek(at + begin + 4)
                 header = _inflated(file.read(min(stop - at, _MOST_HEADER)))

@@ -130,9 +130,10 @@ def frame_size(data: bytes | memoryview) -> tuple[int, int] | None:
     while offset < end and data[offset] == 0xFF:
         marker = data[offset + 1]
         if marker in _FRAMES and not frame:
-            frame, several = offset, marker not in _SEQUENTIAL
+            frame = offset
         elif marker == _SOS:
-            several |= not frame or data[offset + 4] < data[frame + 9]  # components
+            plain = frame and data[frame + 1] in _SEQUENTIAL
+            several = not plain or data[offset + 4] < data[frame + 9]  # components
             break
         offset += 2 + (data[offset + 2] << 8 | data[offset + 3])
     if not frame:  # with bytes between its segments

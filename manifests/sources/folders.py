@@ -204,11 +204,11 @@ def image_pairs(lows: Path, normals: Path | None, most: int) -> list[tuple[str, 
     folder, an image has no partner, or the folder of lows holds, or is, that of the normals.
     """
     most = whole("pairs", most, 1)
+    files = image_files(lows)
     if normals is None and (named := folders_of_pairs(lows)):
         raise SourceError.at(lows, f"holds lows and normals; name both: {named[0]} {named[1]}")
-    if normals is not None and lows.is_dir() and lows.resolve() == normals.resolve():
+    if normals is not None and lows.resolve() == normals.resolve():
         raise SourceError.at(lows, "is named for the lows and for their normals")
-    files = image_files(lows)
     partners: dict[str, Path] = {} if normals is None else image_files(normals)
     if normals is not None:
         check_partners(lows, files, normals, partners)

@@ -17,7 +17,7 @@ from ..camera.recipe import black_body_tints
 from ..degradations.draw import fill_degradations
 from ..kernels.args import CHANNELS, DRAW
 from ..kernels.arrays import IntArray
-from ..kernels.channel_noise import FACTORS, GRAIN, NODES, Mixing
+from ..kernels.channel_noise import FACTORS, GRAIN, MOST_SWING, NODES, Mixing
 from ..kernels.chroma import MOST_TAPS, blur_weights
 from ..kernels.curves import LEVEL_LIGHT, between_nodes, curve_tables, linear_tables, toe_of
 from ..kernels.demosaic import METHODS
@@ -488,6 +488,11 @@ def _fill_noise_curves(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray
     parts = [_numbers(name, columns, own) for name in names]
     bent, swung = (np.any(some, axis=(0, 2)) for some in (parts[3:6], parts[6:]))
     draws["form"][own] = np.where(swung, 3, 1 + bent)
+    # Their widths are rounded as those are that go with light.
+    alike = own[bent & ~swung]
+    swing = np.minimum(draws["noise_wide"][alike] ** 2 - np.float32(1), MOST_SWING)
+    draws["noise_wide"][alike] = np.sqrt(np.float32(1) + swing)
+    draws["noise_narrow"][alike] = np.sqrt(np.float32(1) - swing)
     kinds, numbers = distinct(np.hstack([draws["toe_slope"][own, None], nodes.table[own], *parts]))
     draws["curve"][own] = 1 + numbers
     places = (np.arange(FACTORS) / (FACTORS - 1)) ** 2

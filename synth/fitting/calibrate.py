@@ -46,8 +46,8 @@ _OF_TAIL = (
     *((f"black_{{}}_{least}", 4.0) for least in (0, 1, 2)),
 )
 """What tells of the tail where black cuts it and beyond, and how much it counts."""
-_TAIL_STEPSTEP, _MOST_TAIL = 0.3, 0.6  # logs: of the share and the mean
-TAIL_STEPS = np.tile([_TAIL_STEPSTEP, 0.0], (3, 1)), np.tile([0.0, _TAIL_STEPSTEP], (3, 1))
+_TAIL_STEP, _MOST_TAIL = 0.3, 0.6  # logs: of the share and the mean
+TAIL_STEPS = np.tile([_TAIL_STEP, 0.0], (3, 1)), np.tile([0.0, _TAIL_STEP], (3, 1))
 """Steps (3, 2) for `tail_slopes`: of the share, and of the mean."""
 _TAIL_RIDGE = np.diag([0.3, 0.03])
 _OWN_TAIL_RIDGE, _OWN_NOISE_RIDGE = 2.0, 0.5  # of one pair's own
@@ -250,7 +250,7 @@ def adjust_noise(
     Read and shot noise of each group go by its medians, the curve by what these leave. The rest is
     each pair's own.
 
-    own: whether a pair's strength is, too.
+    own: whether a pair's read and shot noise are, too.
     """
     moved, curve = values.copy(), shared.curve.copy()
     light = level_lights(shared.toe)
@@ -444,7 +444,7 @@ def tail_slopes(base: PairMeasures, of_share: PairMeasures, of_mean: PairMeasure
     """
     first = _of_tail(base)
     return np.stack(
-        [_medians(_of_tail(one) - first) / _TAIL_STEPSTEP for one in (of_share, of_mean)], axis=2
+        [_medians(_of_tail(one) - first) / _TAIL_STEP for one in (of_share, of_mean)], axis=2
     )
 
 

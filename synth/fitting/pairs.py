@@ -119,6 +119,8 @@ def read_pairs(
         said = wrong_pairs.mismatch_line(others, total)
         leave_out(len(others), said, "give each low its own normal, of equal name")
     pairs = [pair for pair in pairs if pair.key not in others]
+    if not pairs:
+        raise SourceError.at(lows, "; ".join(["no pair is left to fit", *left_out]))
     for pair in pairs:
         if (least := min(pair.low.shape[:2])) < _LEAST:  # of the middle of larger images
             raise SourceError.at(

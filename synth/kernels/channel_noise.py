@@ -30,7 +30,7 @@ from .numbers.random_bits import (
 from .numbers.shot_and_read_noise import octaves_of, symmetric_quantile
 
 _NEPERS = f32(math.log(2))
-_MOST_SWING = f32(0.983)  # of the variances of two widths, of a kurtosis of 2.9
+MOST_SWING = f32(0.983)  # of the variances of two widths, of a kurtosis of 2.9
 _LEAST = f32(1e-20)  # variance that is still divided by
 NODES = 12
 """Lights, at most, between which a factor on noise is drawn as a line."""
@@ -126,7 +126,7 @@ def light_form(light, channel, form, noise):
         bend = factor_at(light, noise.curves[noise.curve, 3 + channel])
     if form > 2:
         swing = (wide * wide - f32(1)) * factor_at(light, noise.curves[noise.curve, 6 + channel])
-        swing = min(swing, _MOST_SWING)
+        swing = min(swing, MOST_SWING)
         wide, narrow = np.sqrt(f32(1) + swing), np.sqrt(f32(1) - swing)
     return factor, bend, wide, narrow
 

@@ -133,7 +133,7 @@ class CameraOnCuda:
         batch = self._lay_out(plan)
         self._memory.uploaded()
         runs: list[Any] = [(LOWS, (batch,))]
-        needed, most = dict(plan.places), None
+        needed, most, steps = dict(plan.places), None, None
         if formed is not None:
             rows, columns = formed.size or (plan.images["rows"][0], plan.images["columns"][0])
             into = self._float_anchor if formed.floats else self._anchor
@@ -146,7 +146,7 @@ class CameraOnCuda:
                 runs[-1], most = (RESIZE, (batch, forms, resizing)), resizing.most
                 # A place for each thread, as each is much work.
                 needed |= {"taps": EACH * (rows + columns), "resize_flipped": EACH * rows * columns}
-        self._run(runs, needed, len(sizes), (most, None if formed is None else formed[2:]))
+        self._run(runs, needed, len(sizes), (most, steps, None if formed is None else formed[2:]))
         if formed and windows is not None and numbers is not None and firsts is None:
             self._launched = _content(sizes, normals, numbers, windows), plan, batch
 

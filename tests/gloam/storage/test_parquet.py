@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -106,6 +107,15 @@ def test_texts_that_grow_with_their_rows_are_refused(tmp_path, monkeypatch, opti
     monkeypatch.setattr(parquet, "_MOST_TEXTS", 2 * LENGTH * ROWS)
     with pytest.raises(ValueError, match=r"by their beginnings|says 1,500 times what"):
         read_table(tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize("place", range(4, 30))
+def test_headers_of_pages_with_other_fields_are_no_traceback(repeated, place):
+    whole = repeated.read_bytes()
+    for kind in b"\x00\x05\x0c\x15\x1c\x2c\x3c\x5c\x55":
+        repeated.write_bytes(whole[:place] + bytes([kind]) + whole[place + 1 :])
+        with suppress(ValueError, OSError):
+            read_table(repeated)
 
 
 @pytest.mark.parametrize("place", range(4, 40, 3))

@@ -9,6 +9,7 @@ import zlib
 import pytest
 
 from gloam.errors import ImageRefused
+from gloam.manifests.clips import mov_index
 from gloam.manifests.clips.mov_index import check_index
 from gloam.manifests.clips.video import frame_times
 from gloam.manifests.sources.containers import file_entry
@@ -27,7 +28,8 @@ def table(kind: str, *numbers: int) -> bytes:
 
 def track(*tables: bytes, handler: bytes = b"vide") -> bytes:
     handled = box("hdlr", bytes(8), handler, bytes(12))
-    return box("trak", box("mdia", handled, box("minf", box("stbl", *tables))))
+    of_data = box("hdlr", bytes(4), b"dhlrurl ", bytes(12))  # as QuickTime's files have
+    return box("trak", box("mdia", handled, box("minf", of_data, box("stbl", *tables))))
 
 
 MANY = table("stsz", 1, 60_000_000)
@@ -35,9 +37,9 @@ BOMBS = {
     "samples of one size": box("moov", track(MANY)),
     "of half a byte": box("moov", track(table("stz2", 4, 60_000_000))),
     "edits": box("moov", track(table("stsz", 0, 9000, *[9] * 9000), table("elst", 9000))),
-    "tracks": box("moov", *[track(table("stsz", 1, 900_000))] * 20),
+    "tracks": box("moov", *[track(table("stsz", 1, 900_000))] * 40),
     "sound that is compressed": box("moov", track(MANY, table("stts", 1, 60_000_000, 1024))),
-    "fragments": box("moof", box("traf", table("trun", 9_000_000))) * 2,
+    "fragments": box("moof", box("traf", table("trun", 18_000_000))) * 2,
     "at another depth": box("free", box("skip", box("udta", MANY))),
     "of 64 bits": struct.pack(">I4sQ", 1, b"moov", 16 + len(MANY)) + MANY,
     "up to the end": struct.pack(">I4s", 0, b"moov") + MANY,
@@ -56,6 +58,12 @@ def test_more_samples_than_any_film_has_are_refused(name: str) -> None:
     with pytest.raises(ImageRefused, match=r"an index of more than|a compressed header") as refused:
         check_index(io.BytesIO(data))
     assert refused.value.reason == "damaged"
+
+
+def test_boxes_without_end_are_refused(monkeypatch) -> None:
+    monkeypatch.setattr(mov_index, "_MOST_BOXES", 99)
+    with pytest.raises(ImageRefused, match="more than 99 boxes"):
+        check_index(io.BytesIO(box("free") * 100 + BOMBS["samples of one size"]))
 
 
 @pytest.mark.parametrize(
@@ -80,5 +88,5 @@ def test_a_film_with_such_an_index_is_refused_before_it_is_opened(tmp_path) -> N
     place = data.index(b"stsz") + 8
     data[place : place + 8] = struct.pack(">II", 1, 60_000_000)
     film.write_bytes(data)
-    with pytest.raises(ImageRefused, match="an index of more than 16,777,216 samples"):
+    with pytest.raises(ImageRefused, match="an index of more than 33,554,432 samples"):
         frame_times(file_entry(film).location)

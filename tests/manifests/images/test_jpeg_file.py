@@ -142,13 +142,17 @@ def test_other_bytes_before_the_end_are_damage(photograph: Any, encoded: Any, ex
 
 
 @pytest.mark.parametrize("progressive", [False, True])
-def test_thousands_of_scans_are_refused(photograph: Any, encoded: Any, progressive: bool) -> None:
+@pytest.mark.parametrize("between", [b"", b"\xff", b"\0"])
+def test_thousands_of_scans_are_refused(
+    photograph: Any, encoded: Any, progressive: bool, between: bytes
+) -> None:
     data = encoded(photograph(1), "JPEG", progressive=progressive)
     if not progressive:  # the first of three scans, one for each component
         place = data.index(b"\xff\xda")
         data = data[:place] + segment_of(0xDA, b"\1\1\0\0\x3f\0") + data[place + 14 :]
     place = data.rindex(b"\xff\xda")
     data = data[:place] + data[place:-2] * (MAX_SCANS + 1) + data[-2:]
+    data = data.replace(b"\xff\xda", between + b"\xff\xda", 1)
     for refuse in (load_normal, check_size, lambda data: check_size(memoryview(data))):
         with pytest.raises(ImageRefused, match="scans") as refused:
             refuse(data)
