@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -299,7 +300,7 @@ def test_slips_get_the_word_that_helps(photographs, tmp_path):
     flat.mkdir()
     (flat / "a.jpg").write_bytes((photographs / "photo-1.jpg").read_bytes())
     for name in ("low", "high"):
-        (pairs / name).mkdir(parents=True)
+        shutil.copytree(flat, pairs / name)
     gloam_set = tmp_path / "one"
     made = run("build", gloam_set, "--source", f"folder={flat}", "--no-select", "--workers", 1)
     assert "1 photograph, 1 pair: train 1, val 0" in made.output
