@@ -69,7 +69,7 @@ def test_what_is_no_whole_number_is_refused(name, value):
         ({"num_worker_per_gpu": 4}, "workers=4 is meant"),
         ({"window_size": 64}, "size=128 is meant"),
         ({"dataset_enlarge_ratio": 2}, "repeat= of a component of gloam.mix is meant"),
-        ({"scale": 1}, "leave it out"),
+        ({"scale": 1}, "value_range=.* images keep their size"),
         ({"frames": 8}, "frames: no such option; ClipLoader takes it"),
         ({"batch_size": 4, "size": "64"}, "size = '64': must be a whole number"),
         ({"batch_size": 4, "size": (64, "64")}, "size.1 = '64': must be a whole number"),
