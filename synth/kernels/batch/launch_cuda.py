@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from cuda.bindings import driver
 from numba import cuda
 
 from ..arrays import u32
-from ..compiling.for_cuda import PreparedLaunch, device, kernel, plain_arithmetic
+from ..compiling.for_cuda import device, kernel, plain_arithmetic
 from . import chroma_steps as chroma
 from . import degradation_steps as degraded
 from . import illumination_steps as field
@@ -18,6 +20,7 @@ from . import map_steps as mapping
 from . import noise_steps as noise
 from . import pixel_steps as pixels
 from . import resize_steps as resizing
+from .device_memory import checked
 from .image_state import curved_state, next_place, nothing, pixel_state, row_and_column, site_state
 
 THREADS = 128
@@ -179,6 +182,30 @@ def blocks_of(places: int) -> int:
     """
     blocks = -(-places // (THREADS * EACH))
     return 1 << max(blocks - 1, 0).bit_length()
+
+
+class PreparedLaunch:
+    """A kernel that is compiled, and loaded, with its arguments as the driver takes them.
+
+    kernel: of `for_cuda.kernel`. blocks, threads: of the launch, in one dimension. arguments:
+    device arrays, which are to live on, numbers, and tuples of both.
+    """
+
+    def __init__(self, kernel: Any, blocks: int, threads: int, arguments: tuple[Any, ...]) -> None:
+        compiled = kernel.compile(tuple(map(kernel.typeof_pyval, arguments)))
+        plain: list[Any] = []
+        for kind, value in zip(compiled.argument_types, arguments, strict=True):
+            compiled._prepare_args(kind, value, 0, [], plain)
+        # Sizes, strides and addresses come as plain numbers, each of a word; others typed.
+        self._kept = [one if hasattr(one, "_type_") else ctypes.c_int64(int(one)) for one in plain]
+        self._places = (ctypes.c_void_p * len(plain))(*map(ctypes.addressof, self._kept))
+        self._function = driver.CUfunction(int(compiled._codelibrary.get_cufunc().handle))
+        self._shape = blocks, 1, 1, threads, 1, 1, 0
+
+    def __call__(self, stream: int) -> None:
+        """Launch it on the stream of an address, without waiting for it."""
+        places = ctypes.addressof(self._places)
+        checked(driver.cuLaunchKernel(self._function, *self._shape, stream, places, 0))
 
 
 class Launches:

@@ -6,7 +6,6 @@ additions where the CPU does not, and lows would differ in their last bit.
 
 from __future__ import annotations
 
-import ctypes
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -17,7 +16,6 @@ from typing import Any
 
 import numba_cuda  # type: ignore[import-untyped]
 import numpy as np
-from cuda.bindings import driver
 from llvmlite import ir
 from numba import cuda, types
 from numba.cuda import dispatcher, libdevice
@@ -45,32 +43,6 @@ def kernel(function: Any, registers: int | None = None) -> Any:
     compiled = cuda.jit(function, lto=False, max_registers=registers)
     compiled._cache = KernelCache(function, CudaFolderCache)
     return compiled
-
-
-class PreparedLaunch:
-    """A kernel that is compiled, and loaded, with its arguments as the driver takes them.
-
-    kernel: of `kernel`. blocks, threads: of the launch, in one dimension. arguments: device arrays,
-    which are to live on, numbers, and tuples of both.
-    """
-
-    def __init__(self, kernel: Any, blocks: int, threads: int, arguments: tuple[Any, ...]) -> None:
-        compiled = kernel.compile(tuple(map(kernel.typeof_pyval, arguments)))
-        plain: list[Any] = []
-        for kind, value in zip(compiled.argument_types, arguments, strict=True):
-            compiled._prepare_args(kind, value, 0, [], plain)
-        # Sizes, strides and addresses come as plain numbers, each of a word; others typed.
-        self._kept = [one if hasattr(one, "_type_") else ctypes.c_int64(int(one)) for one in plain]
-        self._places = (ctypes.c_void_p * len(plain))(*map(ctypes.addressof, self._kept))
-        self._function = driver.CUfunction(int(compiled._codelibrary.get_cufunc().handle))
-        self._shape = blocks, 1, 1, threads, 1, 1, 0
-
-    def __call__(self, stream: int) -> None:
-        """Launch it on the stream of an address, without waiting for it."""
-        places = ctypes.addressof(self._places)
-        (failed,) = driver.cuLaunchKernel(self._function, *self._shape, stream, places, 0)
-        if failed != driver.CUresult.CUDA_SUCCESS:
-            raise RuntimeError(f"CUDA: {failed.name}")
 
 
 def device_function(function: Any) -> Any:
