@@ -257,7 +257,7 @@ def regenerate(origin: Path, root: Path, lows_only: bool, **options: Any) -> str
     of_recipe = [line for line in changed if line.startswith("recipe.")]
     asked = ("recipe.name", *(one.partition("=")[0] for one in options["overrides"]))
     named = [line for line in of_recipe if line.partition(": ")[0].endswith(asked)]
-    shown = [line for line in changed if line not in of_recipe] + named
+    shown = [line for line in changed if line not in of_recipe] + (named or of_recipe)
     lines = [f"  {line}" for line in shown[:10]]
     if len(shown) > 10:
         lines.append(f"  and {len(shown) - 10:,} more")

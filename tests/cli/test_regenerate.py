@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .running import error_line, run
 
 
@@ -30,3 +32,14 @@ def test_regenerate_says_what_changed(finished, tmp_path):
     )
     assert "not a gloam set" in error_line("regenerate", tmp_path / "nowhere", tmp_path / "x")
     assert "other settings" in error_line("regenerate", finished, tmp_path / "new", "--workers", 1)
+
+
+def test_a_changed_recipe_of_the_same_name_is_told_by_its_values(finished, tmp_path):
+    own = tmp_path / "mine.yaml"
+    text = (finished / "recipe.yaml").read_text()
+    assert "by_brightness: " in text
+    own.write_text(re.sub(r"by_brightness: \S+", "by_brightness: -0.5", text))
+    arguments = ["--recipe", own, "--lows-only", "--workers", 1]
+    lines = run("regenerate", finished, tmp_path / "new", *arguments).output
+    assert "by_brightness" in lines
+    assert "recipe.name" not in lines
