@@ -124,10 +124,13 @@ def _to_columns(grid: npt.NDArray[np.float32], width: int) -> npt.NDArray[np.flo
 
 @lru_cache(maxsize=256)
 def _columns(width: int) -> tuple[IntArray, npt.NDArray[np.float32]]:
-    """Return the cell to the left of every column, and how far it lies on the way to the next."""
+    """Return the first column right of each cell's middle (32), and how far each lies to the next.
+
+    The last is W; columns beyond the outer middles are at these.
+    """
     position = np.clip((np.arange(width) + 0.5) * (CELLS / width) - 0.5, 0, CELLS - 1)
     left = np.minimum(position.astype(np.int64), CELLS - 2)
-    return left, (position - left).astype(np.float32)
+    return np.searchsorted(left, np.arange(CELLS)), (position - left).astype(np.float32)
 
 
 def cell_luminance(pixels: npt.NDArray[np.uint8]) -> FloatArray:

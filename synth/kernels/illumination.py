@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .arrays import f32, f64, i32, u32
-from .compiling.compile import kernel, scalar
+from .compiling.compile import kernel, row_kernel, scalar
 from .exposure import GUIDES
 from .numbers.elementary import exp2, log2
 from .numbers.random_bits import CLIPPED, PixelSeed, random_word, sample_state
@@ -321,13 +321,17 @@ def grid_factor(k, i, j, cells, first, grid):
 
 
 @scalar
-def own_ev(luminance, i, j, cells, first, grid):
-    """Return what a grid adds to the light of a cell (i, j) of such a luminance, in stops."""
+def guide_below(luminance):
+    """Return the last of GUIDES below a luminance, and how far it lies on the way to the next."""
     guide = min(np.sqrt(luminance), 1.0) * (GUIDES - 1)
     k = min(i32(guide), GUIDES - 2)
-    darker = grid_factor(k, i, j, cells, first, grid)
-    lighter = grid_factor(k + 1, i, j, cells, first, grid)
-    return log2(darker + (lighter - darker) * (guide - k))
+    return k, guide - k
+
+
+@scalar
+def own_ev(darker, lighter, share):
+    """Return what a grid adds to a cell's light in stops, of its factors at two of GUIDES."""
+    return log2(darker + (lighter - darker) * share)
 
 
 @scalar
@@ -372,44 +376,56 @@ def slices_of(field, luminance, scene, places, exposure_ev, out):
     y, x = places
     cells, grid, pools = scene.cells, scene.grid, scene.pools
     cumulative, total = np.empty(CELLS * CELLS), 0.0
-    own = np.empty((CELLS, CELLS))
+    own, factors = np.empty((CELLS, CELLS)), np.empty((GUIDES, CELLS, CELLS))
+    for k in range(GUIDES):
+        for i in range(CELLS):
+            for j in range(CELLS):
+                factors[k, i, j] = grid_factor(k, i, j, cells, GUIDES, grid)
     for i in range(CELLS):
         for j in range(CELLS):
             total += shining(luminance[i, j])
             cumulative[i * CELLS + j] = total
-            own[i, j] = field[i, j] + own_ev(luminance[i, j], i, j, cells, GUIDES, grid)
+            k, share = guide_below(luminance[i, j])
+            own[i, j] = field[i, j] + own_ev(factors[k, i, j], factors[k + 1, i, j], share)
     mean, exposure = mean_of(own), exp2(-exposure_ev)
-    begins = np.empty(pools.shape[0], np.int64)
-    for p in range(pools.shape[0]):
-        cell = np.searchsorted(cumulative, pools[p, 0] * total)
-        begins[p] = min(cell, CELLS * CELLS - 1)
-    light = np.empty(pools.shape[0])
     for i in range(CELLS):
         for j in range(CELLS):
             factor = exp2(field[i, j] - mean)
-            for p in range(pools.shape[0]):
-                down = y[i] - y[begins[p] // CELLS]
-                across = x[j] - x[begins[p] % CELLS]
-                square = down * down + across * across
-                light[p] = pool(square, pools[p, 1], pools[p, 2], pools[p, 3])
             for k in range(GUIDES):
-                more = 0.0
-                for p in range(pools.shape[0]):
-                    more += light[p] * pools[p, 4 + k]
-                scenes = factor * grid_factor(k, i, j, cells, GUIDES, grid)
-                if k == GUIDES - 1:
-                    scenes = scenes * clipped_factor(i, j, scene.clipped, scene.seed)
-                out[k, i, j] = slice_light(scenes, scene.ambient, more, exposure, grid[k])
+                factors[k, i, j] *= factor
+            factors[GUIDES - 1, i, j] *= clipped_factor(i, j, scene.clipped, scene.seed)
+    more = np.zeros((GUIDES, CELLS, CELLS))
+    for p in range(pools.shape[0]):
+        begins = min(np.searchsorted(cumulative, pools[p, 0] * total), CELLS * CELLS - 1)
+        for i in range(CELLS):
+            down = y[i] - y[begins // CELLS]
+            for j in range(CELLS):
+                across = x[j] - x[begins % CELLS]
+                light = pool(down * down + across * across, pools[p, 1], pools[p, 2], pools[p, 3])
+                for k in range(GUIDES):
+                    more[k, i, j] += light * pools[p, 4 + k]
+    for k in range(GUIDES):
+        for i in range(CELLS):
+            for j in range(CELLS):
+                scenes, lit = factors[k, i, j], more[k, i, j]
+                out[k, i, j] = slice_light(scenes, scene.ambient, lit, exposure, grid[k])
 
 
-@kernel
-def interpolate(grid, left, share, rows):
+@row_kernel
+def interpolate(grid, firsts, share, rows):
     """Fill `rows` (L, 32, W) from `grid` (L, 32, 32).
 
-    Column x lies `share[x]` of the way from cell `left[x]` to the next one.
+    Columns from `firsts[i]` to before `firsts[i + 1]` lie between cells i and i + 1, the share
+    `share[x]` of the way.
     """
-    for k in range(rows.shape[0]):
-        for y in range(rows.shape[1]):
-            for x in range(rows.shape[2]):
-                here = grid[k, y, left[x]]
-                rows[k, y, x] = here + (grid[k, y, left[x] + 1] - here) * share[x]
+    lines, width = rows.shape[0] * CELLS, rows.shape[2]
+    cells, flat = grid.reshape(lines * CELLS), rows.reshape(lines * width)
+    for i in range(CELLS - 1):
+        first, last = firsts[i], firsts[i + 1]
+        part = share[first:last]
+        for line in range(lines):
+            here = cells[line * CELLS + i]
+            step = cells[line * CELLS + i + 1] - here
+            into = flat[line * width + first : line * width + last]
+            for x in range(part.shape[0]):
+                into[x] = here + step * part[x]

@@ -21,6 +21,7 @@ from ..illumination import (
     clipped_factor,
     darkening_ev,
     grid_factor,
+    guide_below,
     light_weight,
     lights_ev,
     luminance_matters,
@@ -198,8 +199,11 @@ def field_step(number, cell, batch):
     batch.field[number, cell] = field
     own = field
     if draw.grid_cells > 0:
-        first, luminance = draw.grid + GUIDES, batch.luminance[number, cell]
-        own += own_ev(luminance, i, j, draw.grid_cells, first, batch.grids)
+        first = draw.grid + GUIDES
+        k, share = guide_below(batch.luminance[number, cell])
+        darker = grid_factor(k, i, j, draw.grid_cells, first, batch.grids)
+        lighter = grid_factor(k + 1, i, j, draw.grid_cells, first, batch.grids)
+        own += own_ev(darker, lighter, share)
     batch.own[number, cell] = own
 
 
