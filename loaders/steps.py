@@ -43,10 +43,6 @@ class DecodedStep(NamedTuple):
         """Frames of each sample."""
         return len(self.normal) // len(self.step.positions)
 
-    def frames_of(self, group: Group) -> Whole:
-        """Return the numbers of a group's frames in the step."""
-        return (group.rows[:, None] * self.frames + np.arange(self.frames)).ravel()
-
 
 class RenderedStep(NamedTuple):
     """A finished batch.
@@ -109,6 +105,10 @@ class Group(NamedTuple):
     rows: Whole
     numbers: Whole
     keys: Sequence[str] = ()
+
+    def frames(self, each: int) -> Whole:
+        """Return where the frames of its samples are among the step's, `each` of a sample."""
+        return (self.rows[:, None] * each + np.arange(each)).ravel()
 
 
 def groups_of(step: Step) -> list[Group]:

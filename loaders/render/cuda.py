@@ -149,7 +149,7 @@ class CudaRenderer:
         lows: dict[int, torch.Tensor] = {}
         for group in groups:
             live = self._components[group.component].lows(step.number)
-            every = decoded.frames_of(group)
+            every = group.frames(decoded.frames)
             rows = every.tolist()
             if live is None:
                 rest += rows
@@ -195,7 +195,7 @@ class CudaRenderer:
 
     def _there(self, decoded: DecodedStep, group: Group) -> DeviceImages:
         """Return the normals of a group, where they lie."""
-        which = decoded.normal[decoded.frames_of(group)]
+        which = decoded.normal[group.frames(decoded.frames)]
         if decoded.at is not None:
             at = decoded.at[which]
         else:

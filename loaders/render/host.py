@@ -24,6 +24,7 @@ from ..extras import MapFunction, SampleMaps, StepDraws, batch_maps, map_functio
 from ..labels import begin_labels
 from ..mixture import at
 from ..options import Options
+from ..order import Step
 from ..steps import (
     DecodedStep,
     Decoder,
@@ -55,7 +56,6 @@ class StepMaker:
 
     All that they are drawn by is drawn together. Images have their size, but no flips yet.
 
-    decoded: a step, which may get its images one sample after the other.
     groups: its samples by component and pass, with keys.
     lows: dict of the number of a frame to what makes its low; none where lows are stored.
     """
@@ -64,22 +64,22 @@ class StepMaker:
         self,
         components: Sequence[OpenComponent],
         options: Options,
-        decoded: DecodedStep,
+        step: Step,
         groups: Sequence[Group],
         fit: Fit,
     ) -> None:
-        self._components, self._options, self._decoded = components, options, decoded
+        self._components, self._options, self._step = components, options, step.number
         self._groups, self._fit = groups, fit
         self.lows: dict[int, Callable[..., Pixels]] = {}
         self._maps_of: dict[int, MapFunction] = {}
-        frames, step = decoded.frames, decoded.step.number
+        self._frames = components[0].contents.frames
         for group in groups:
             component = components[group.component]
-            live = component.lows(step)
-            maker = None if live is None else live.maker(group.keys, group.epoch, frames)
+            live = component.lows(step.number)
+            maker = None if live is None else live.maker(group.keys, group.epoch, self._frames)
             if maker is not None:
-                of_step = enumerate(decoded.frames_of(group).tolist())
-                self.lows |= {place: partial(maker.low, i) for i, place in of_step}
+                places = enumerate(group.frames(self._frames).tolist())
+                self.lows |= {place: partial(maker.low, i) for i, place in places}
             drawn = live or component.drawn
             made = map_functions(options, drawn, group.keys, group.epoch, maker)
             self._maps_of |= zip(group.rows.tolist(), made, strict=False)
@@ -87,44 +87,41 @@ class StepMaker:
     def images(
         self,
         i: int,
-        low_crop: CropFlip,
-        crop: CropFlip,
-        ready: Mapping[tuple[int, int], Pixels] | None = None,
+        images: tuple[Pixels, Pixels],
+        first: Pixels,
+        crops: tuple[CropFlip, CropFlip],
+        ready: Sequence[Pixels | None] = (None, None),
     ) -> tuple[Pixels, ...]:
         """Return the low and the normal of a frame, or the one image of a sample.
 
-        ready: windows that have their size already, by frame and image.
+        images, crops: of its low and its normal.
+        first: the normal of its sample's first frame, by which all of a clip are lit.
+        ready: windows that have their size already.
         """
-        decoded = self._decoded.images
-        low, normal = int(self._decoded.low[i]), int(self._decoded.normal[i])
 
-        def fitted(number: int, crop: CropFlip) -> Pixels:
-            found = ready.get((i, number)) if ready else None
-            return self._fit(decoded[number], crop, self._options) if found is None else found
+        def fitted(which: int) -> Pixels:
+            window = ready[which]
+            return (
+                self._fit(images[which], crops[which], self._options) if window is None else window
+            )
 
         if self._components[0].single:
-            return (fitted(normal, crop),)
+            return (fitted(1),)
         if i not in self.lows:
-            return fitted(low, low_crop), fitted(normal, crop)
-        # All frames of a clip are lit as its first one is.
-        frames = self._decoded.frames
-        lit_as = decoded[int(self._decoded.normal[i - i % frames])] if frames > 1 else None
-        made = self.lows[i](decoded[normal], crop.window, lit_as)
-        return self._fit(made, crop.within(), self._options), fitted(normal, crop)
+            return fitted(0), fitted(1)
+        made = self.lows[i](images[1], crops[1].window, first if self._frames > 1 else None)
+        return self._fit(made, crops[1].within(), self._options), fitted(1)
 
-    def maps(self, i: int, crop: CropFlip) -> SampleMaps | None:
+    def maps(self, i: int, normal: Pixels, crop: CropFlip) -> SampleMaps | None:
         """Return the maps of a sample, where they are asked for."""
-        if not self._maps_of:
-            return None
-        return self._maps_of[i](self._decoded.images[int(self._decoded.normal[i])], crop)
+        return self._maps_of[i](normal, crop) if self._maps_of else None
 
     def extras(self, maps: Sequence[SampleMaps | None]) -> dict[str, Any] | None:
         """Return what draws know of the step, where it is asked for, by the samples' maps."""
         options, found = self._options, [one for one in maps if one is not None]
         if not options.extras:
             return None
-        step = self._decoded.step.number
-        draws = draws_of(self._components, step, self._groups, options)
+        draws = draws_of(self._components, self._step, self._groups, options)
         return draws.extras(options, batch_maps(found, options) if found else {})
 
 
@@ -172,7 +169,7 @@ class HostRenderer:
         groups = keyed(groups_of(step), self._components)
         random = joint_numbers(groups, lambda own: crop_numbers(options, own.epoch, own.keys))
         low_crops, crops = draw_crops_of(decoded, random, self._components, options)
-        maker = StepMaker(self._components, options, decoded, groups, self._fit)
+        maker = StepMaker(self._components, options, step, groups, self._fit)
         ready = self._resized(decoded, (low_crops, crops), maker.lows, options)
         drawn = [CropFlip(*crop) for crop in crops.tolist()]
         shapes = [options.size or turned_shape((one.height, one.width), one) for one in drawn]
@@ -180,9 +177,13 @@ class HostRenderer:
         batch = BatchTensors(options, shapes, members, blank=self._blank, memory=self._memory)
 
         def made_one(i: int) -> SampleMaps | None:
-            low_crop = CropFlip(*low_crops[i].tolist())
-            batch.place(i, maker.images(i, low_crop, drawn[i], ready), drawn[i])
-            return maker.maps(i, drawn[i])
+            numbers = int(decoded.low[i]), int(decoded.normal[i])
+            low, normal = (decoded.images[number] for number in numbers)
+            first = decoded.images[int(decoded.normal[i - i % decoded.frames])]
+            both = CropFlip(*low_crops[i].tolist()), drawn[i]
+            windows = [ready.get((i, number)) for number in numbers]
+            batch.place(i, maker.images(i, (low, normal), first, both, windows), drawn[i])
+            return maker.maps(i, normal, drawn[i])
 
         tasks = [self._pool.submit(made_one, i) for i in range(len(drawn))]
         own = self._components[0].labels_of(step)
