@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -99,9 +99,7 @@ class OpenComponent:
         }
 
 
-def open_single(
-    data: Any, given: Mapping[str, Any], split: str, seed: int
-) -> tuple[OpenComponent, ...]:
+def open_single(data: Any, given: Mapping[str, Any], split: str, seed: int) -> OpenComponent:
     """Open what is no mixture.
 
     given: options of the loader.
@@ -109,14 +107,10 @@ def open_single(
     Raises GloamError when it cannot be opened, or an option does not go with it.
     """
     held = open_data(data, given.get("normals"))
-    recipe, draws = given.get("recipe"), given.get("draws")
-    exact = given.get("exact") or None
-    live = is_live(held, given.get("live"), recipe=recipe, draws=draws, exact=exact)
-    lows = {0: live_lows(held, recipe, draws, seed, split == "train")} if live else {}
-    opened = _opened("", held, split, given, lows)
-    if given.get("labels"):
-        opened = replace(opened, labels=label_columns(held, opened.contents))
-    return (opened,)
+    how = {name: given.get(name) for name in ("recipe", "draws")}
+    live = is_live(held, given.get("live"), **how, exact=given.get("exact") or None)
+    lows = {0: live_lows(held, **how, seed=seed, training=split == "train")} if live else {}
+    return _opened("", held, split, given, lows)
 
 
 def _opened(
@@ -126,13 +120,15 @@ def _opened(
     given: Mapping[str, Any],
     lows: Mapping[int, LiveLows],
     identity: bool = False,
+    **more: Any,
 ) -> OpenComponent:
-    """Find the pairs of a set or a list, and how they were drawn."""
+    """Find the pairs of a set or a list, their labels, and how they were drawn."""
     live = bool(lows) or identity
     contents = contents_of(held, split, live=live)
     contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
     drawn = stored_draws(held) if given.get("extras") and not live else None
-    return OpenComponent(name, contents, None, lows, identity, drawn)
+    labels = label_columns(held, contents) if given.get("labels") else None
+    return OpenComponent(name, contents, None, lows, identity, drawn, labels, **more)
 
 
 def open_mixture(
@@ -167,8 +163,7 @@ def _open(
     held = open_data(source_of(component.data), component.normals)
     identity = component.identity
     lows = {} if identity else _live(component, held, given, own_split, seed)
-    opened = _opened(name, held, own_split, given, lows, identity)
-    return replace(opened, weight=component.weight)
+    return _opened(name, held, own_split, given, lows, identity, weight=component.weight)
 
 
 def _live(

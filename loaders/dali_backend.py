@@ -17,9 +17,9 @@ from .epoch_loader import Backend, EpochLoader
 from .options import MOST
 from .order import Positions, Step
 from .read import EncodedSteps
-from .render.host import HostRenderer, sized
+from .render.host import Fit, HostRenderer, sized
 from .resident import CudaPool, CudaResident, DoesNotFit, HostResident, decode_all, shrunk
-from .steps import Decoder, Fit, Renderer
+from .steps import Decoder, Renderer
 
 _FEW = 64  # batches, which a GPU makes in a second
 _OTHER_ORDER = (

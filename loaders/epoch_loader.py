@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from operator import attrgetter
-from typing import Any, NoReturn, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,11 +28,21 @@ from .options import Options
 from .order import Order, Share, Step, endless_steps
 from .ranks import Rank, find_rank, has_ranks, in_process_group, set_running
 from .states import MOST_EPOCHS, STATE_VERSION, checked_epoch
-from .stored_pairs import ReadyBatch, first_batch
 
 _ENOUGH, _FEWEST = 8, 3  # pairs of a source; at the end of an epoch
 _BATCHES = 8  # that are looked at
 _STEP = 61  # values of an image, of which one is looked at: prime, so that all channels are
+
+
+class ReadyBatch(NamedTuple):
+    """A finished batch, passed through a DataLoader in place of a sample's number."""
+
+    batch: tuple[Any, ...]
+
+
+def first_batch(samples: list[ReadyBatch]) -> tuple[Any, ...]:
+    """Collate the one batch that a DataLoader was given as its samples."""
+    return samples[0].batch
 
 
 class Backend:

@@ -15,8 +15,10 @@ from ..synth.kernels.arrays import Pixels
 from ..synth.models import DrawColumns, LowMaker
 from ..synth.parameters.drawing import records_of
 from .augment import CropFlip
+from .components import OpenComponent
 from .lows import LiveLows
 from .options import Options
+from .steps import Group
 
 _CHANNELS = {"light": 1, "mask": 1}
 
@@ -111,6 +113,26 @@ class StepDraws(NamedTuple):
             else:
                 made[name] = maps[name]
         return made
+
+
+def draws_of(
+    components: Sequence[OpenComponent],
+    step: int,
+    groups: Sequence[Group],
+    options: Options,
+) -> StepDraws:
+    """Return the draws of a step's samples, where somebody asks, and their components' names."""
+    parts = []
+    names = [""] * sum(len(group.rows) for group in groups)
+    for group in groups:
+        component = components[group.component]
+        for row in group.rows.tolist():
+            names[row] = component.name
+        drawn = component.lows(step) or component.drawn
+        if drawn is not None and {"draw", "ev"} & set(options.extras):
+            columns = drawn.columns_of(group.keys, group.epoch)
+            parts += [part._replace(places=group.rows[part.places]) for part in columns]
+    return StepDraws(parts, names)
 
 
 def _on_device(array: npt.NDArray[Any], device: str) -> torch.Tensor:

@@ -502,7 +502,7 @@ def cached_in(contents: Contents, folder: str | Path | None, gigabytes: float | 
         raise LoaderError(f"cache={folder}: must be a folder of this machine")
     if not in_store(contents.root):
         return contents  # it lies as near as it can
-    if contents.layout is None or contents.layout.reader != "webdataset" or contents.two_sets:
+    if contents.layout is None or contents.layout.name != "shards" or contents.two_sets:
         raise LoaderError(
             f"{contents.name}: cache= is for one set in shards; gloam stage copies any set"
         )

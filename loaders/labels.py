@@ -23,9 +23,9 @@ from ..manifests.sets.pair_set import PairSet
 from ..manifests.sets.stored_labels import LabelRows, read_label_arrays
 from .index import Contents
 from .options import Options
+from .order import Whole
 from .stored_pairs import read_extent
 
-Whole = npt.NDArray[np.int64]
 _LEAST = 1.0  # pixels of a box's sides, under which a crop leaves it out
 
 

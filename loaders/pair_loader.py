@@ -95,8 +95,8 @@ class PairLoader(EpochLoader):
         seed, resident = sizes[0].seed, given.get("resident", False)
         name = identity = ""  # those of the set or list
         if mixture is None:
-            components = (single,) = open_single(data, given, split, seed)
-            order = Order(single.count, seed, sizes[0].shuffle, own=bool(resident))
+            components: tuple[OpenComponent, ...] = (open_single(data, given, split, seed),)
+            order = Order(components[0].count, seed, sizes[0].shuffle, own=bool(resident))
         else:
             first = {**given, "size": sizes[0].size}
             components, name = open_mixture(mixture, first, split, seed), repr(mixture)

@@ -210,7 +210,3 @@ def check_sizes(decoded: DecodedStep, components: Sequence[OpenComponent]) -> No
                 raise LoaderError(f"{key}: its frames differ in size", key=key)
             shapes = [tuple(sizes[which[row]].tolist()) for which in (decoded.low, decoded.normal)]
             check_one_shape(contents.pair(one.number), shapes[0], shapes[1])
-
-
-Fit = Callable[[npt.NDArray[np.uint8], Any, Options], npt.NDArray[np.uint8]]
-"""Function of an image, its CropFlip and options: cuts its window, resized as is asked for."""

@@ -235,17 +235,6 @@ def _extent(item: Any) -> Extent:
     return Extent(data=item) if isinstance(item, bytes) else Extent(os.fspath(item))
 
 
-class ReadyBatch(NamedTuple):
-    """A finished batch, passed through a DataLoader in place of a sample's number."""
-
-    batch: tuple[Any, ...]
-
-
-def first_batch(samples: list[ReadyBatch]) -> tuple[Any, ...]:
-    """Collate the one batch that a DataLoader was given as its samples."""
-    return samples[0].batch
-
-
 def exact_pixels(extent: Extent, of_set: bool) -> Pixels:
     """Decode an image as lows are made from it: with libjpeg-turbo, exactly.
 

@@ -30,14 +30,14 @@ from .backend import Choice, Device, converted
 from .buffers import BufferHandle, ReusedMemory, SharedBufferPool
 from .components import OpenComponent
 from .dali_backend import DaliBackend
-from .epoch_loader import Backend, EpochLoader, ReadyBatches
+from .epoch_loader import Backend, EpochLoader, ReadyBatch, ReadyBatches
 from .labels import StepLabels, begin_labels
 from .mixture import at
 from .options import Options
 from .order import Step
 from .render.host import BatchTensors, StepMaker, sized, turned_shape, values_of
 from .steps import RenderedStep, groups_of, joint_numbers, rendered_step
-from .stored_pairs import ReadyBatch, StoredSample
+from .stored_pairs import StoredSample
 
 
 class StoredStep(NamedTuple):

@@ -17,16 +17,14 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import ImageRefused
 from ...manifests.clips.video import list_key_frames
 from ...manifests.sources import Location
-from ..order import Order, epoch_order, epoch_seed
+from ..order import Order, Whole, epoch_order, epoch_seed
 from ..stored_pairs import StoredSample
 from .stored_clips import by_video
 
-Numbers = npt.NDArray[np.int64]
 _WINDOW = 1 << 30  # bytes of decoded frames among which clips are shuffled
 _AT_ONCE = 1 << 29  # bytes that are decoded at once
 _PARTS = 16  # of videos that they are in, at most
@@ -42,15 +40,15 @@ class Groups:
     sizes: int64 array (G); bytes of the decoded frames of each group.
     """
 
-    of_clip: Numbers
-    sizes: Numbers
+    of_clip: Whole
+    sizes: Whole
 
     @property
     def at_once(self) -> int:
         """Number of groups to decode at once."""
         return min(max(_AT_ONCE // max(int(self.sizes.max()), 1), 1), _PARTS)
 
-    def order(self, seed: int, epoch: int, shuffle: bool) -> Numbers:
+    def order(self, seed: int, epoch: int, shuffle: bool) -> Whole:
         """Return the numbers of the clips in an epoch's order; equal on all ranks."""
         count = len(self.of_clip)
         if not shuffle:
@@ -73,7 +71,7 @@ class VideoOrder(Order):
         super().__init__(count, seed, shuffle)
         self._of_groups = partial(groups.order, seed, shuffle=shuffle)
 
-    def numbers(self, epoch: int, first: int, last: int) -> Numbers:
+    def numbers(self, epoch: int, first: int, last: int) -> Whole:
         """Return the numbers in an epoch's order."""
         return self._of_groups(epoch)
 
@@ -132,7 +130,7 @@ class Schedule:
     def __init__(
         self,
         batches: Sequence[Sequence[int]],
-        of_clip: Numbers,
+        of_clip: Whole,
         clips: Sequence[StoredSample],
         at_once: int,
     ) -> None:

@@ -29,7 +29,7 @@ from ..augment import CropFlip, Floats, crop_numbers
 from ..backend import converted
 from ..components import OpenComponent
 from ..dali.pipelines import AHEAD, StartedTransform, TransformPipeline
-from ..extras import batch_maps, map_functions
+from ..extras import batch_maps, draws_of, map_functions
 from ..labels import begin_labels
 from ..lows import LiveLows
 from ..mixture import at
@@ -48,7 +48,6 @@ from ..steps import (
     rendered_step,
 )
 from .cuda_lows import CudaLows, DeviceImages, addresses
-from .host import draws_of
 
 _AHEAD = 2  # batches that are made while one is used
 _HELD = 4  # batches whose images may still be read

@@ -20,7 +20,7 @@ from ...synth.kernels.resize import flip_normalize, normalize, resized
 from ..augment import CropFlip, crop_numbers
 from ..buffers import BufferHandle, ReusedMemory, SharedBufferPool, shared
 from ..components import OpenComponent
-from ..extras import MapFunction, SampleMaps, StepDraws, batch_maps, map_functions
+from ..extras import MapFunction, SampleMaps, batch_maps, draws_of, map_functions
 from ..labels import begin_labels
 from ..mixture import at
 from ..options import Options
@@ -28,7 +28,6 @@ from ..order import Step
 from ..steps import (
     DecodedStep,
     Decoder,
-    Fit,
     Group,
     RenderedStep,
     draw_crops_of,
@@ -39,6 +38,8 @@ from ..steps import (
 )
 from ..stored_pairs import check_one_size
 
+Fit = Callable[[Pixels, CropFlip, Options], Pixels]
+"""Function of an image, its CropFlip and options: cuts its window, resized as is asked for."""
 Resizer = Callable[[Sequence[Pixels]], Sequence[Pixels]]
 """Function of the windows of a batch: returns them in the size that is asked for."""
 
@@ -217,26 +218,6 @@ class HostRenderer:
         if not windows:
             return {}
         return dict(zip(windows, self._resizer([*windows.values()]), strict=True))
-
-
-def draws_of(
-    components: Sequence[OpenComponent],
-    step: int,
-    groups: Sequence[Group],
-    options: Options,
-) -> StepDraws:
-    """Return the draws of a step's samples, where somebody asks, and their components' names."""
-    parts = []
-    names = [""] * sum(len(group.rows) for group in groups)
-    for group in groups:
-        component = components[group.component]
-        for row in group.rows.tolist():
-            names[row] = component.name
-        drawn = component.lows(step) or component.drawn
-        if drawn is not None and {"draw", "ev"} & set(options.extras):
-            columns = drawn.columns_of(group.keys, group.epoch)
-            parts += [part._replace(places=group.rows[part.places]) for part in columns]
-    return StepDraws(parts, names)
 
 
 def turned_shape(shape: Sequence[int], crop: CropFlip) -> tuple[int, int]:

@@ -85,7 +85,6 @@ class Files:
     """A set as folders of images and lists of them."""
 
     name = "files"
-    reader = "file"
 
     def writer(self, root: Path, unit: str) -> FilesWriter:
         """Begin to write a unit."""

@@ -40,10 +40,6 @@ class Layout(Protocol):
     def name(self) -> str:
         """Its name in `set.json`."""
 
-    @property
-    def reader(self) -> str:
-        """DALI's reader that takes it."""
-
     def writer(self, root: Path, unit: str) -> UnitWriter:
         """Begin to write a unit."""
 

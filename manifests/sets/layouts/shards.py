@@ -40,7 +40,6 @@ class Shards:
     """A set as tars with their indexes."""
 
     name = "shards"
-    reader = "webdataset"
 
     def writer(self, root: Path, unit: str) -> shard_tar.ShardWriter:
         """Begin to write a unit."""
