@@ -21,7 +21,7 @@ from ..storage.untrusted import read_regular
 from .backend import choose_backend, options_for
 from .components import OpenComponent
 from .epoch_loader import EpochLoader
-from .index import Contents, cached_in, contents_of, refuse_clips, warn_enlarged
+from .index import cached_in, contents_of, refuse_clips, warn_enlarged
 from .labels import label_columns
 from .options import ImageOptions, named_options
 from .order import Order
@@ -89,40 +89,35 @@ class ImageLoader(EpochLoader):
         given = named_options(options, ImageOptions)
         given["crop"] = given.get("crop") or "resize"
         choice = choose_backend(given)
-        images, contents = _found(data, split)
+        found = _found(data)
+        contents = contents_of(found.paths if isinstance(found, ImageFiles) else found, split, True)
         chosen, wanted = options_for(choice.backend, given, split == "train", False)
         warn_enlarged(contents, chosen.size)
         contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
-        if images is not None:
-            self.classes, numbers = images.names, np.array(images.labels, np.int64)
+        if isinstance(found, ImageFiles):
+            self.classes, numbers = found.names, np.array(found.labels, np.int64)
         else:
-            assert isinstance(data, PairSet | str | Path)
-            held = refuse_clips(open_set(data))
             self.classes, numbers = [], np.full(contents.count, -1, np.int64)
-            if held.info.build.labelled:
-                columns = label_columns(held, contents)
+            if found.info.build.labelled:
+                columns = label_columns(found, contents)
                 if CLASS in columns.roles:
-                    self.classes = columns.names
-                    numbers = columns.numbers.astype(np.int64)
+                    self.classes, numbers = columns.names, columns.numbers.astype(np.int64)
         component = OpenComponent("", contents, classes=numbers)
         order = Order(contents.count, chosen.seed, chosen.shuffle)
         super().__init__((component,), order, {0: chosen}, given, split)
         set_up(self, choice, wanted, fit=enlarged)
 
 
-def _found(
-    data: PairSet | str | Path | Sequence[str | Path], split: str
-) -> tuple[ImageFiles | None, Contents]:
-    """Find out what was given: files, or None of a set."""
-    images = None
+def _found(data: PairSet | str | Path | Sequence[str | Path]) -> ImageFiles | PairSet:
+    """Find out what was given: files, or a set."""
     if not isinstance(data, PairSet | str | Path):
-        images = images_given(data)
-    elif not isinstance(data, PairSet) and not (as_path(data) / SET_FILE).is_file():
-        path = as_path(data)
-        if not path.is_dir() and not path.is_file():
-            raise LoaderError(f"{data}: no such folder, list or set")
-        images = images_in(path) if path.is_dir() else images_listed(path)
-    return images, contents_of(data if images is None else images.paths, split, live=True)
+        return images_given(data)
+    if isinstance(data, PairSet) or (as_path(data) / SET_FILE).is_file():
+        return refuse_clips(open_set(data))
+    path = as_path(data)
+    if not path.is_dir() and not path.is_file():
+        raise LoaderError(f"{data}: no such folder, list or set")
+    return images_in(path) if path.is_dir() else images_listed(path)
 
 
 class ImageFiles(NamedTuple):

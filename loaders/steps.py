@@ -111,8 +111,11 @@ class Group(NamedTuple):
         return (self.rows[:, None] * each + np.arange(each)).ravel()
 
 
-def groups_of(step: Step) -> list[Group]:
-    """Return the samples of a step by component and pass."""
+def groups_of(step: Step, keyed: Sequence[OpenComponent] = ()) -> list[Group]:
+    """Return the samples of a step by component and pass.
+
+    keyed: the components, where keys are wanted.
+    """
     own = step.positions
     passes = int(own.epoch.max(initial=0)) + 1
     found, firsts = np.unique(own.component * passes + own.epoch, return_index=True)
@@ -120,15 +123,9 @@ def groups_of(step: Step) -> list[Group]:
     for one in found[np.argsort(firsts)].tolist():
         component, epoch = divmod(one, passes)
         rows = np.flatnonzero((own.component == component) & (own.epoch == epoch))
-        groups.append(Group(component, epoch, rows, own.number[rows]))
+        keys = keyed[component].contents.keys_of(own.number[rows]) if keyed else ()
+        groups.append(Group(component, epoch, rows, own.number[rows], keys))
     return groups
-
-
-def keyed(groups: Sequence[Group], components: Sequence[OpenComponent]) -> list[Group]:
-    """Return groups with the keys of their samples."""
-    return [
-        one._replace(keys=components[one.component].contents.keys_of(one.numbers)) for one in groups
-    ]
 
 
 def joint_numbers(groups: Sequence[Group], draw: Callable[[Group], Floats]) -> Floats:

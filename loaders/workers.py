@@ -12,6 +12,7 @@ import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter, methodcaller
 from typing import Any, NamedTuple
@@ -52,6 +53,7 @@ class StoredStep(NamedTuple):
     labels: StepLabels | None = None
 
 
+@dataclass(frozen=True, eq=False)
 class Samples(Dataset[Any]):
     """The samples of a loader, of all ranks: decoded, by number, or as batches, by `StoredStep`.
 
@@ -59,18 +61,13 @@ class Samples(Dataset[Any]):
     count: samples of an epoch.
     """
 
-    def __init__(
-        self,
-        components: Sequence[OpenComponent],
-        sizes: Mapping[int, Options],
-        decoder: str,
-        count: int,
-    ) -> None:
-        self._components, self._sizes = components, sizes
-        self._decoder, self._count = decoder, count
+    components: Sequence[OpenComponent]
+    sizes: Mapping[int, Options]
+    decoder: str
+    count: int
 
     def __len__(self) -> int:
-        return self._count
+        return self.count
 
     def __getitem__(self, place: Any) -> Any:
         """Return a sample, decoded: its images are uint8 RGB (H, W, 3), or lists of frames.
@@ -82,12 +79,12 @@ class Samples(Dataset[Any]):
             return place
         if isinstance(place, StoredStep):
             return ReadyBatch(self.rendered(place).as_batch())
-        whole = sum(one.count for one in self._components)
-        count = whole if len(self._components) > 1 else self._count
+        whole = sum(one.count for one in self.components)
+        count = whole if len(self.components) > 1 else self.count
         if not -count <= place < count:
             raise IndexError(f"index {place} is out of range for {count:,} samples")
         left = place % count
-        for component in self._components:
+        for component in self.components:
             if left < component.contents.count:
                 return self._decoded_at(component, left)
             left -= component.contents.count
@@ -105,7 +102,7 @@ class Samples(Dataset[Any]):
         buffers: of those: one is in place of low and normal, while there is one.
         """
         step, samples = stored.step, stored.samples
-        options = at(self._sizes, step.number)
+        options = at(self.sizes, step.number)
         if any(one.remote for one in samples):
             with ThreadPoolExecutor(AT_ONCE) as pool:
                 samples = list(pool.map(methodcaller("fetched"), samples))
@@ -114,10 +111,10 @@ class Samples(Dataset[Any]):
             for group in groups_of(step)
         ]
         random = joint_numbers(groups, lambda own: crop_numbers(options, own.epoch, own.keys))
-        maker = StepMaker(self._components, options, step, groups, sized)
+        maker = StepMaker(self.components, options, step, groups, sized)
         made, maps, crops = list[tuple[tuple[Pixels, ...], CropFlip]](), [], []
         for row, one in enumerate(step.positions):  # so that few whole images are held at once
-            component, bright = self._components[one.component], stored.bright[row]
+            component, bright = self.components[one.component], stored.bright[row]
             lows, normals = self._images(component, samples[row], bright)
             crop = low_crop = draw_crop(options, random[row], *lows[0].shape[:2])
             if one.bright is not None and bright is not None:
@@ -137,7 +134,7 @@ class Samples(Dataset[Any]):
         moved = begin_labels(labels, np.array(crops, np.int64), options)()
         if extras and "draw" in extras:
             extras["draw"]["records"] = list(extras["draw"]["records"])
-        return rendered_step(self._components, step, batch.tensors(), named, moved, extras)
+        return rendered_step(self.components, step, batch.tensors(), named, moved, extras)
 
     def _images(
         self, component: OpenComponent, sample: StoredSample, bright: StoredSample | None
@@ -147,7 +144,7 @@ class Samples(Dataset[Any]):
         if component.bright is not None and bright is not None:
             return contents.normals_of(sample), component.bright.normals_of(bright)
         if not contents.live:
-            return contents.images_of(sample, self._decoder)
+            return contents.images_of(sample, self.decoder)
         normals = contents.normals_of(sample)
         return normals, normals
 
@@ -167,6 +164,7 @@ class Samples(Dataset[Any]):
         return (lows, normals) if contents.of_clips else (lows[0], normals[0])
 
 
+@dataclass(frozen=True, eq=False)
 class OwnSteps(Dataset[Any]):
     """Steps that a loader's own processes make: a refusal is handed over in place of one.
 
@@ -176,18 +174,17 @@ class OwnSteps(Dataset[Any]):
     levels, buffers: see `Samples.rendered`.
     """
 
-    def __init__(
-        self, samples: Samples, levels: Options | None, buffers: SharedBufferPool | None
-    ) -> None:
-        self._samples, self._levels, self._buffers = samples, levels, buffers
+    samples: Samples
+    levels: Options | None
+    buffers: SharedBufferPool | None
 
     def __len__(self) -> int:
-        return len(self._samples)
+        return len(self.samples)
 
     def __getitem__(self, stored: StoredStep) -> Any:
         """Return a step, made, or the error that it is refused with."""
         try:
-            made = self._samples.rendered(stored, self._levels, self._buffers)
+            made = self.samples.rendered(stored, self.levels, self.buffers)
         except GloamError as refusal:
             return refusal
         first = made.images[0]

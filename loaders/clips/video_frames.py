@@ -6,6 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -44,6 +45,7 @@ class DecodingFailed(LoaderError):
     """A decoder fails at clips that another one may decode."""
 
 
+@dataclass
 class VideoDecoder:
     """Decodes steps of clips of videos: each part once, whose frames stay while steps want them.
 
@@ -55,22 +57,17 @@ class VideoDecoder:
     end: function that ends the processes that decode or cut.
     """
 
+    decoders: Sequence[Callable[[Any], Sequence[Any]]]
+    on_gpu: bool
+    runs: Runs
+    steps: Iterator[Step]
+    check: Check | None = None
+    name: str = ""
+    by: str = ""
+    end: Callable[[], None] | None = None
     ahead = 0
 
-    def __init__(
-        self,
-        decoders: Sequence[Callable[[Any], Sequence[Any]]],
-        on_gpu: bool,
-        runs: Runs,
-        steps: Iterator[Step],
-        check: Check | None = None,
-        *,
-        name: str = "",
-        by: str = "",
-        end: Callable[[], None] | None = None,
-    ) -> None:
-        self._decoders, self._on_gpu, self._runs, self._steps = decoders, on_gpu, runs, steps
-        self._check, self._name, self._by, self._end = check, name, by, end
+    def __post_init__(self) -> None:
         self._held: dict[int, Any] = {}  # by run: sequences of frames
         self._made = self._done = 0
 
@@ -79,15 +76,15 @@ class VideoDecoder:
 
         Raises LoaderError naming the video that is damaged, or DecodingFailed.
         """
-        step = next(self._steps)
+        step = next(self.steps)
         try:
             return self._decoded(step, stream)
         except Exception as error:  # RuntimeError of DALI, or whatever a source raised
-            words = f"{self._name}: {self._by}: {last_words(error)}"
-            raise self._damage() or DecodingFailed(words, path=self._name) from error
+            words = f"{self.name}: {self.by}: {last_words(error)}"
+            raise self._damage() or DecodingFailed(words, path=self.name) from error
 
     def _decoded(self, step: Step, stream: Any) -> DecodedStep:
-        schedule, batch, before = self._runs.of_batch(self._done)
+        schedule, batch, before = self.runs.of_batch(self._done)
         while self._made < before + schedule.needed(batch):
             self._decode(stream)
         places = [schedule.place(clip) for clip in schedule.batches[batch]]
@@ -99,7 +96,7 @@ class VideoDecoder:
                 del self._held[run]
         numbers, at = [own for *_, own in places], None
         images: list[Any] = []
-        if self._on_gpu:
+        if self.on_gpu:
             shapes = [part.shape for part in parts]  # a method, of DALI's tensors
             shapes = [shape() if callable(shape) else shape for shape in shapes]
             begins = [int(part.data_ptr()) for part in parts]
@@ -112,27 +109,27 @@ class VideoDecoder:
 
     def close(self) -> None:
         """End the processes."""
-        if self._end is not None:
-            self._end()
+        if self.end is not None:
+            self.end()
 
     def _damage(self) -> LoaderError | None:
         """Return what is wrong with a part of a video of the runs that may have been begun."""
-        for part in self._runs.recent(RECENT * PIPELINES):
+        for part in self.runs.recent(RECENT * PIPELINES):
             try:
                 decode_frames(part.video, part.times)
             except ImageRefused as refusal:
                 name = part.video.member
-                words = f"{self._name}: {name}: {refusal}; gloam build passes such clips"
+                words = f"{self.name}: {name}: {refusal}; gloam build passes such clips"
                 return LoaderError(f"{words} over, and ClipLoader reads the set", key=name)
         return None
 
     def _decode(self, stream: Any) -> None:
-        made = self._decoders[self._made % len(self._decoders)](stream)
-        if self._check is not None:
-            first = np.asarray(from_dlpack(made[0]).cpu()) if self._on_gpu else made[0]
-            schedule, run = self._runs.of_run(self._made)
-            self._check(schedule.parts(run)[0], list(first))
-            self._check = None
+        made = self.decoders[self._made % len(self.decoders)](stream)
+        if self.check is not None:
+            first = np.asarray(from_dlpack(made[0]).cpu()) if self.on_gpu else made[0]
+            schedule, run = self.runs.of_run(self._made)
+            self.check(schedule.parts(run)[0], list(first))
+            self.check = None
         self._held[self._made] = made
         self._made += 1
 

@@ -44,7 +44,6 @@ from ..steps import (
     draw_crops_of,
     groups_of,
     joint_numbers,
-    keyed,
     rendered_step,
 )
 from .cuda_lows import CudaLows, DeviceImages, addresses
@@ -124,7 +123,7 @@ class CudaRenderer:
         step, images = first.decoded.step, self._joint(first, stream)
         self._held.keep((first.decoded.images, first.decoded.held, first.rest), stream)
         keys = at(self._sizes, step.number).keys
-        named = keyed(groups_of(step), self._components) if keys else None
+        named = groups_of(step, self._components) if keys else None
         labels = first.labels()
         return rendered_step(self._components, step, images, named, labels, first.extras)
 
@@ -162,7 +161,7 @@ class CudaRenderer:
             rest += rows
             own = self._lows(camera, live, decoded, group)
             lows |= dict(zip(rows, own, strict=True))
-        begun.extras = self._extras(decoded, groups, crops, options)  # of the same light
+        begun.extras = self._extras(decoded, crops, options)  # of the same light
         if rest:
             self._transform_rest(begun, sorted(rest), lows, (low_crops, crops), options, stream)
         return begun
@@ -215,14 +214,12 @@ class CudaRenderer:
         made = self._pool.map(maker.low, range(len(arrays)), arrays)
         return [torch.from_numpy(low).to(normals[0].device) for low in made]
 
-    def _extras(
-        self, decoded: DecodedStep, groups: Sequence[Group], crops: Any, options: Options
-    ) -> dict[str, Any] | None:
+    def _extras(self, decoded: DecodedStep, crops: Any, options: Options) -> dict[str, Any] | None:
         """Return what draws know of a batch; maps of one component alone."""
         if not options.extras:
             return None
         device, step, made = f"cuda:{self._device}", decoded.step.number, dict[str, Any]()
-        groups = keyed(groups, self._components)
+        groups = groups_of(decoded.step, self._components)
         # Half of it is hashes of keys, beside which this thread goes on.
         drawing = self._pool.submit(draws_of, self._components, step, groups, options)
         if options.maps:

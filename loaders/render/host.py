@@ -33,7 +33,6 @@ from ..steps import (
     draw_crops_of,
     groups_of,
     joint_numbers,
-    keyed,
     rendered_step,
 )
 from ..stored_pairs import check_one_size
@@ -167,7 +166,7 @@ class HostRenderer:
     def _begin(self, decoded: DecodedStep) -> Callable[[], RenderedStep]:
         """Begin a batch; return what waits for it."""
         options, step = at(self._sizes, decoded.step.number), decoded.step
-        groups = keyed(groups_of(step), self._components)
+        groups = groups_of(step, self._components)
         random = joint_numbers(groups, lambda own: crop_numbers(options, own.epoch, own.keys))
         low_crops, crops = draw_crops_of(decoded, random, self._components, options)
         maker = StepMaker(self._components, options, step, groups, self._fit)
