@@ -193,8 +193,7 @@ class DaliBackend(Backend):
         contents, side = component.contents, options.resident_side
 
         def decoded(pair: Any) -> tuple[Any, ...]:
-            alone = bool(component.live)
-            members = [contents.normals_of(pair)] if alone else contents.images_of(pair, "opencv")
+            members = contents.images_of(pair, "opencv")[-1 if contents.live else 0 :]
             return tuple(shrunk(one, side) for (one,) in members)
 
         if self._pool is None:

@@ -178,13 +178,15 @@ class Contents:
         return self._decoded(sample, "normal", self._exact)
 
     def images_of(self, sample: StoredSample, decoder: str) -> tuple[list[Pixels], list[Pixels]]:
-        """Decode the lows and the normals of a sample, which are stored.
+        """Decode the lows and the normals of a sample; the normals twice where lows are made.
 
-        decoder: "opencv" or "pillow"; of clips each frame is decoded as lows are made of it.
+        decoder: of stored pairs, "opencv" or "pillow"; others are decoded as lows are made of them.
 
         Raises LoaderError naming the image that cannot be read or decoded, or the pair whose images
         differ in size.
         """
+        if self.live:
+            return (self.normals_of(sample),) * 2
         by = self._exact if self.of_clips else partial(pixels_by, decoder)
         lows, normals = (self._decoded(sample, role, by) for role in ("low", "normal"))
         check_one_shape(sample, lows[0].shape[:2], normals[0].shape[:2])

@@ -139,14 +139,11 @@ class Samples(Dataset[Any]):
     def _images(
         self, component: OpenComponent, sample: StoredSample, bright: StoredSample | None
     ) -> tuple[list[Pixels], list[Pixels]]:
-        """Decode the lows and normals of a sample; where lows are made, its normals are both."""
-        contents = component.contents
+        """Decode the lows and normals of a sample, or its dark and its bright picture."""
+        lows, normals = component.contents.images_of(sample, self.decoder)
         if component.bright is not None and bright is not None:
-            return contents.normals_of(sample), component.bright.normals_of(bright)
-        if not contents.live:
-            return contents.images_of(sample, self.decoder)
-        normals = contents.normals_of(sample)
-        return normals, normals
+            normals = component.bright.normals_of(bright)
+        return lows, normals
 
     def _decoded_at(self, component: OpenComponent, number: int) -> Any:
         contents, live, bright = component.contents, component.lows(0), component.bright

@@ -61,12 +61,8 @@ def suspects_of(components: Sequence[OpenComponent], steps: Sequence[Step]) -> l
 
 def _damage(suspect: Suspect) -> LoaderError | None:
     contents, number = suspect
-    pair = contents.pair(number)
     try:
-        if contents.live:
-            contents.normals_of(pair)
-        else:
-            contents.images_of(pair, "pillow")
+        contents.images_of(contents.pair(number), "pillow")
     except LoaderError as error:
         return error
     return None
