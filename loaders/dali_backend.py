@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from functools import partial
 from itertools import chain, repeat
 from typing import Any
 
@@ -12,7 +11,6 @@ import numpy as np
 
 from ..errors import LoaderError
 from .backend import Choice, Device
-from .dali.failures import explained
 from .epoch_loader import Backend, EpochLoader
 from .options import MOST
 from .order import Positions, Step
@@ -41,7 +39,6 @@ class DaliBackend(Backend):
     """
 
     _most_ahead = MOST  # batches that are prefetched
-    _explained = staticmethod(explained)  # what is raised in place of DALI's errors
 
     def __init__(
         self,
@@ -168,8 +165,7 @@ class DaliBackend(Backend):
         kernels = device_id is None or loader.contents.of_clips
         source = EncodedSteps(components, steps, options.workers, kernels)
         images = 2 * (most or options.batch_size)
-        explain = partial(self._explained, loader.name, options, components)
-        return DaliDecoder(source, explain, options, images, device_id, loader.name, side)
+        return DaliDecoder(source, components, options, images, device_id, loader.name, side)
 
     def _span(self, loader: EpochLoader) -> tuple[int, int]:
         if loader.options.last_batch == "padded":

@@ -396,8 +396,8 @@ class EpochLoader:
             warnings.warn(line, GloamWarning, stacklevel=3)
 
     def _caches(self) -> list[Any]:
-        sources = (own for one in self.components for own in (one.contents, one.bright))
-        return [own.cache for own in sources if own is not None and own.cache is not None]
+        caches = (one.contents.cache for one in self.components)
+        return [cache for cache in caches if cache is not None]
 
     def _fingerprint(self) -> dict[str, Any]:
         """Return the facts that two loaders must share for their states to be exchanged."""

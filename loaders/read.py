@@ -214,14 +214,14 @@ class EncodedStep(NamedTuple):
     low, normal: int64 arrays (N); where each sample's, or those of each of its frames, are among
       the images, encoded ones first. They are one where the low is made of the normal, or a sample
       is one image.
-    pixels: returns images that are decoded where they are read.
+    beside: what images of its samples, that are decoded where they are read, are waited for by.
     """
 
     step: Step
     encoded: Encoded
     low: Whole
     normal: Whole
-    pixels: Callable[[], list[Any]]
+    beside: list[Future[list[Any]]]
 
 
 class EncodedSteps:
@@ -254,7 +254,7 @@ class EncodedSteps:
         step, rows, read, lows = self._ahead.of(self._done)
         self._done += 1
         nothing = np.zeros(0, np.int64)
-        self.begun.append(EncodedStep(step, [], nothing, nothing, list))  # if one is damaged
+        self.begun.append(EncodedStep(step, [], nothing, nothing, []))  # if one is damaged
         encoded: Encoded
         if rows is not None and rows.read():
             encoded, sizes, counts = rows.images, rows.ranges.size, rows.counts
@@ -268,11 +268,7 @@ class EncodedSteps:
         low[list(lows)] = len(encoded) + decoded
         half, stored = np.arange(len(sizes)) & 1, low < normal
         half[low[stored]], half[normal[stored]] = 0, 1
-        tasks = list(lows.values())
-
-        def beside() -> list[Any]:
-            return [image for task in tasks for image in task.result()]
-
+        beside = list(lows.values())
         self.begun[-1] = EncodedStep(step, encoded, low.ravel(), normal.ravel(), beside)
         return encoded, sizes.astype(np.int32), half.astype(np.int32)
 

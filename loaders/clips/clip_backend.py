@@ -9,21 +9,18 @@ from __future__ import annotations
 import math
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
 from ...errors import GloamError, ImageRefused, LoaderError
 from ..backend import Choice, Device
-from ..components import OpenComponent
-from ..dali.failures import first_damaged, last_words, suspects_of
+from ..dali.failures import DecodingFailed, last_words
 from ..dali_backend import DaliBackend
 from ..epoch_loader import EpochLoader
-from ..options import Options
-from ..order import Step
 from ..steps import Decoder, RenderedStep, Renderer
 from .stored_clips import ClipContents
-from .video_frames import DecodingFailed, decode_by_dali, decode_by_pyav
+from .video_frames import decode_by_dali, decode_by_pyav
 from .video_order import Groups
 
 _FRAMES = 512
@@ -34,18 +31,6 @@ _BYTES = 1 << 29
 _LOOKS = 16  # clips whose frames are measured
 
 
-def _explained(
-    name: str,
-    options: Options,
-    components: Sequence[OpenComponent],
-    error: Exception,
-    steps: Sequence[Step],
-) -> LoaderError:
-    """Return what is wrong with a clip of some steps, or that DALI alone fails at them."""
-    found = first_damaged(suspects_of(components, steps), options)
-    return found or DecodingFailed(f"{name}: DALI: {last_words(error)}", path=name)
-
-
 class ClipBackend(DaliBackend):
     """The backend of clips that this process makes batches of.
 
@@ -54,7 +39,6 @@ class ClipBackend(DaliBackend):
     """
 
     _most_ahead = 3
-    _explained = staticmethod(_explained)
 
     def __init__(
         self, choice: Choice, wanted: Device, *, groups: Groups | None, falls_back: bool

@@ -19,7 +19,7 @@ from ...manifests.clips.segments import Cut, Segments
 from ...manifests.clips.video import decode_frames, decode_sequence
 from ...storage.stores import AT_ONCE
 from ...synth.kernels.arrays import Pixels
-from ..dali.failures import last_words
+from ..dali.failures import DecodingFailed, last_words
 from ..epoch_loader import EpochLoader
 from ..order import Step
 from ..read import BegunAhead
@@ -39,10 +39,6 @@ _COMPARED = 16  # frames
 _RUNS_AHEAD = 2  # of each pipeline
 _AHEAD = 2  # runs that are decoded while others are used: a window of shuffled clips is two
 _MOST_AHEAD = 3 << 30  # bytes of more runs, where a run has fewer parts than there are processes
-
-
-class DecodingFailed(LoaderError):
-    """A decoder fails at clips that another one may decode."""
 
 
 @dataclass

@@ -6,7 +6,7 @@ import ctypes
 import gc
 import os
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,11 +16,11 @@ from torch.utils.dlpack import from_dlpack
 
 from ...errors import LoaderError
 from ...synth.kernels.arrays import Pixels
+from ..components import OpenComponent
 from ..options import Options
-from ..order import Step
 from ..read import Source
 from ..steps import DecodedStep
-from .failures import last_words
+from .failures import explained, last_words
 from .pipelines import DECODERS_ALONE, SIDE_BY_SIDE, encoded_images, resized_windows
 
 _built: weakref.WeakSet[Any] = weakref.WeakSet()  # pipelines
@@ -32,7 +32,6 @@ class DaliDecoder:
     It has no state: what it gives depends on the steps alone.
 
     source: of the encoded images.
-    explain: function of DALI's error and the steps that it was at; returns what to raise instead.
     images: at most so many in a step.
     device_id: number of the GPU.
     name: of what is loaded, for messages.
@@ -44,14 +43,15 @@ class DaliDecoder:
     def __init__(
         self,
         source: Source,
-        explain: Callable[[Exception, Sequence[Step]], LoaderError],
+        components: Sequence[OpenComponent],
         options: Options,
         images: int,
         device_id: int | None,
         name: str,
         side: int | None = None,
     ) -> None:
-        self._source, self._explain, self._device = source, explain, device_id
+        self._source, self._device = source, device_id
+        self._what = name, options, components
         alone = DECODERS_ALONE if side is None else SIDE_BY_SIDE
         pipeline = encoded_images(
             source,
@@ -76,9 +76,10 @@ class DaliDecoder:
         except LoaderError:
             raise
         except Exception as error:  # DALI raises RuntimeError and whatever a source raised
-            raise self._explain(error, [one.step for one in self._source.begun]) from error
+            steps = [one.step for one in self._source.begun]
+            raise explained(*self._what, error, steps) from error
         own = self._source.begun.popleft()
-        beside: list[Any] = own.pixels()
+        beside = [image for task in own.beside for image in task.result()]
         sizes = np.array(decoded.shape(), np.int64).reshape(-1, 3)[:, :2]
         if beside:
             sizes = np.concatenate([sizes, [image.shape[:2] for image in beside]])

@@ -19,6 +19,10 @@ Suspect = tuple[Contents, int]
 """A sample that was to be decoded, by its number."""
 
 
+class DecodingFailed(LoaderError):
+    """A decoder fails at clips that another one may decode."""
+
+
 def explained(
     name: str,
     options: Options,
@@ -28,26 +32,25 @@ def explained(
 ) -> LoaderError:
     """Return the error to raise in place of DALI's.
 
-    It names the image that DALI failed at, where that can be told.
+    It names the image that DALI failed at, where that can be told; of clips `DecodingFailed`, where
+    gloam decodes them.
 
     error: DALI's.
     name: of what is loaded.
     steps: those that DALI was at.
     """
-    suspects = suspects_of(components, steps)
-    found = first_damaged(suspects, options) or _first_unknown(options, suspects)
-    # As where the machine has no memory left: what DALI says is all there is.
-    return LoaderError.at(name, str(found) if found else f"DALI: {last_words(error)}")
-
-
-def first_damaged(suspects: Sequence[Suspect], options: Options) -> LoaderError | None:
-    """Return what is wrong with the first of some samples that gloam does not decode either."""
+    suspects, words = _suspects_of(components, steps), f"DALI: {last_words(error)}"
     with ThreadPoolExecutor(max(options.workers, 1)) as pool:
         # Unnamed, so that those behind the first that is found are not looked at.
-        return next(filter(None, pool.map(_damage, suspects)), None)
+        found = next(filter(None, pool.map(_damage, suspects)), None)
+    if components[0].contents.of_clips:
+        return found or DecodingFailed.at(name, words)
+    found = found or _first_unknown(options, suspects)
+    # As where the machine has no memory left: what DALI says is all there is.
+    return LoaderError.at(name, str(found) if found else words)
 
 
-def suspects_of(components: Sequence[OpenComponent], steps: Sequence[Step]) -> list[Suspect]:
+def _suspects_of(components: Sequence[OpenComponent], steps: Sequence[Step]) -> list[Suspect]:
     """Return the samples of steps, each once."""
     found = dict[tuple[int, bool, int], Suspect]()
     for one in (one for step in steps for one in step.positions):
