@@ -101,13 +101,6 @@ class Contents:
         """True if any file is in an object store, which gloam reads by ranges."""
         return in_store(self.root) or in_store(self.normal_root)
 
-    def first_size(self) -> tuple[int, int]:
-        """Return height and width of the first picture."""
-        if self.layout is not None:
-            record = next(open_set(self.root).records(self.split))
-            return int(record["height"]), int(record["width"])
-        return self.size_of(self.pair(0))
-
     def size_of(self, sample: StoredSample) -> tuple[int, int]:
         """Return height and width of a sample's images, by its first normal.
 
@@ -353,8 +346,8 @@ def warn_enlarged(contents: Contents, size: tuple[int, int] | None) -> None:
     if size is None or contents.remote:
         return
     try:
-        height, width = contents.first_size()
-    except (GloamError, OSError, LookupError, ValueError, StopIteration):  # it is said when read
+        height, width = contents.size_of(contents.pair(0))
+    except (GloamError, OSError, LookupError, ValueError):  # it is said when read
         return
     factor = max(size[0] / height, size[1] / width)
     if factor > _ENLARGED:

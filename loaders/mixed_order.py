@@ -8,7 +8,7 @@ are; and a state is a place in it, beside the places where weights have changed 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from fractions import Fraction
 from functools import lru_cache
@@ -48,6 +48,7 @@ class MixedSampler:
 
     names: of K components.
     weights: of each, a dict of step to float.
+    steps: those that weights change at.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class MixedSampler:
     ) -> None:
         self._seeds = [epoch_seed(seed, 0, f"component {name}") for name in names]
         self._names, self._weights, self._shuffle = tuple(names), weights, shuffle
-        self._steps = sorted({step for one in weights for step in one})
+        self.steps = sorted({step for one in weights for step in one})
         self.segments = [Segment(0, 0, (0,) * len(names))]
         self._order = lru_cache(maxsize=4 * len(names))(epoch_order)
         self._shares = lru_cache(maxsize=8)(Shares)
@@ -68,17 +69,10 @@ class MixedSampler:
         self._order = lru_cache(maxsize=4 * len(self._seeds))(epoch_order)
         self._shares = lru_cache(maxsize=8)(Shares)
 
-    def advance(self, step: int, place_of: Callable[[int], int]) -> None:
-        """Find out where weights change up to a step.
-
-        place_of: function of a step; returns the place of its first sample.
-        """
-        for begin in self._steps:
-            last = self.segments[-1]
-            if last.step < begin <= step:
-                place = place_of(begin)
-                counts = self._before(last, place)
-                self.segments.append(Segment(begin, place, tuple(counts.tolist())))
+    def begin(self, step: int, place: int) -> None:
+        """Begin a segment at a step, whose first sample has a place."""
+        counts = self._before(self.segments[-1], place)
+        self.segments.append(Segment(step, place, tuple(counts.tolist())))
 
     def go_on(self, segments: Sequence[Segment], step: int, place: int) -> None:
         """Go on with the segments of another loader of the same mixture.
@@ -88,7 +82,7 @@ class MixedSampler:
 
         Raises LoaderError when no loader of this mixture has such segments.
         """
-        begun = [0, *(begin for begin in self._steps if 0 < begin <= step)]
+        begun = [0, *(begin for begin in self.steps if 0 < begin <= step)]
         first = Segment(0, 0, (0,) * len(self._names))
         if [one.step for one in segments] != begun or segments[0] != first:
             raise damaged("weights", f"must begin at the steps {begun}")
@@ -292,7 +286,10 @@ class MixedOrder(Order):
         return ahead
 
     def _advance(self, step: int, share: Share) -> None:
-        self._sampler.advance(step, lambda begin: self._place_of(begin, share))
+        """Find out where weights change up to a step."""
+        for begin in self._sampler.steps:
+            if self._sampler.segments[-1].step < begin <= step:
+                self._sampler.begin(begin, self._place_of(begin, share))
 
     def _taken(self, start: EpochStart, batch: int, share: Share) -> int:
         """Return how many samples of an epoch all ranks have taken before a batch."""
