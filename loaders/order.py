@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .options import Options
 from .ranks import Rank
-from .states import LoaderState, read_state
+from .states import LoaderState, damaged, read_state
 
 Whole = npt.NDArray[np.int64]
 
@@ -160,7 +160,9 @@ class Order:
         Raises LoaderError when the state is of another loader, or damaged.
         """
         found = read_state(LoaderState, state, own)
-        found.within(self.batches(found.epoch, share))
+        length = self.batches(found.epoch, share)
+        if found.batch > length:
+            raise damaged("batch", f"{found.batch} of an epoch of {length} batches")
         return found.epoch, found.batch
 
     def fingerprint(self, share: Share) -> dict[str, Any]:

@@ -189,10 +189,9 @@ def _mixed_order(
         options.shuffle,
     )
     sizes = [(one.contents.count, one.bright.count if one.bright else 0) for one in components]
-    repeats = [mixture.components[one.name].repeat for one in components]
     passes = [
-        (i, one.count * repeat)
-        for i, (one, repeat) in enumerate(zip(components, repeats, strict=True))
+        (i, one.count * mixture.components[one.name].repeat)
+        for i, one in enumerate(components)
         if one.weight[0]
     ]
     after = sampler.place_after

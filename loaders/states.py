@@ -6,7 +6,7 @@ kind of loader it is of, and places are compared with what the loader has.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
@@ -41,12 +41,6 @@ class LoaderState(_Fingerprinted):
 
     epoch: Epoch
     batch: Whole
-
-    def within(self, length: int) -> Self:
-        """Return the state. Raises LoaderError when an epoch of `length` batches has no such."""
-        if self.batch > length:
-            raise damaged("batch", f"{self.batch} of an epoch of {length} batches")
-        return self
 
 
 class MixtureState(_Fingerprinted):
