@@ -210,7 +210,7 @@ def transform_photograph(
 
 
 def _formed(image: Pixels, options: Options) -> Samples:
-    """Transform an image: what `samples.BatchTensors` does, without torch."""
+    """Transform an image: what `render.host.BatchTensors` does, without torch."""
     height, width = options.size or image.shape[:2]
     if image.shape[:2] != (height, width):
         image = resized(image, Window(0, 0, *image.shape[:2]), (height, width))
