@@ -214,7 +214,7 @@ class EncodedStep(NamedTuple):
     low, normal: int64 arrays (N); where each sample's, or those of each of its frames, are among
       the images, encoded ones first. They are one where the low is made of the normal, or a sample
       is one image.
-    beside: what images of its samples, that are decoded where they are read, are waited for by.
+    beside: tasks that decode images where they are read, those that no decoder is given.
     """
 
     step: Step
