@@ -124,8 +124,7 @@ def _opened(
 ) -> OpenComponent:
     """Find the pairs of a set or a list, their labels, and how they were drawn."""
     live = bool(lows) or identity
-    contents = contents_of(held, split, live=live)
-    contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
+    contents = cached_in(contents_of(held, split, live=live), given)
     drawn = stored_draws(held) if given.get("extras") and not live else None
     labels = label_columns(held, contents) if given.get("labels") else None
     return OpenComponent(name, contents, None, lows, identity, drawn, labels, **more)

@@ -22,7 +22,7 @@ from ..errors import GloamWarning, LoaderError
 from ..synth.measures.wrong_pairs import swapped_warning
 from .backend import Choice, Device, converted, converter
 from .components import OpenComponent
-from .index import Contents, SaidSwapped
+from .index import Contents, SaidSwapped, warn_enlarged
 from .lows import LiveLows
 from .options import Options
 from .order import Order, Share, Step, endless_steps
@@ -168,6 +168,8 @@ class EpochLoader:
         name: str = "",
         identity: str = "",
     ) -> None:
+        for component in components:
+            warn_enlarged(component.contents, sizes[0].size)
         self.components, self.order, self.sizes = tuple(components), order, sizes
         self.name, self.split, self._asked = name or self.contents.name, split, sizes[0]
         self._identity = identity or self.contents.identity

@@ -21,7 +21,7 @@ from ..storage.untrusted import read_regular
 from .backend import choose_backend, options_for
 from .components import OpenComponent
 from .epoch_loader import EpochLoader
-from .index import cached_in, contents_of, refuse_clips, warn_enlarged
+from .index import cached_in, contents_of, refuse_clips
 from .labels import label_columns
 from .options import ImageOptions, named_options
 from .order import Order
@@ -92,8 +92,7 @@ class ImageLoader(EpochLoader):
         found = _found(data)
         contents = contents_of(found.paths if isinstance(found, ImageFiles) else found, split, True)
         chosen, wanted = options_for(choice.backend, given, split == "train", False)
-        warn_enlarged(contents, chosen.size)
-        contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
+        contents = cached_in(contents, given)
         if isinstance(found, ImageFiles):
             self.classes, numbers = found.names, np.array(found.labels, np.int64)
         else:

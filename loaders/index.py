@@ -46,7 +46,6 @@ from .stored_pairs import (
     pixels_by,
     read_extent,
     read_together,
-    undecodable,
 )
 
 _ENLARGED = 3  # times; beyond it is said
@@ -217,8 +216,10 @@ class Contents:
             try:
                 frames.append(decode(extent))
             except ImageRefused as refusal:
-                why, of_set = refusal.detail, self.layout is not None
-                raise undecodable(sample.key, name, extent, why, of_set) from None
+                of_set = self.layout is not None
+                mend = "gloam verify the set, gloam build mends it" if of_set else "leave it out"
+                what = f"{extent.named(sample.key, name)} cannot be decoded: {refusal.detail}"
+                raise LoaderError(f"{what}; {mend}", key=sample.key) from None
         if len({frame.shape for frame in frames}) > 1:
             raise LoaderError(f"{sample.key}: its frames differ in size", key=sample.key)
         return frames
@@ -480,14 +481,14 @@ def list_pairs(
     return [(str(found[0][name]), str(found[1][name])) for name in found[0]]
 
 
-def cached_in(contents: Contents, folder: str | Path | None, gigabytes: float | None) -> Contents:
+def cached_in(contents: Contents, given: Mapping[str, Any]) -> Contents:
     """Have the shards of a set in a store copied to a folder while they are loaded.
 
-    folder: where copies lie, on this machine.
-    gigabytes: 10^9 bytes that the copies may take.
+    given: options of a loader, of which `cache` and `cache_gb` are taken.
 
     Raises LoaderError when they do not lie in a store as shards, or the folder is none.
     """
+    folder, gigabytes = given.get("cache"), given.get("cache_gb")
     if folder is None:
         if gigabytes is not None:
             raise LoaderError("cache_gb goes with cache=FOLDER")

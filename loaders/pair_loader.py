@@ -12,7 +12,6 @@ from ..errors import LoaderError
 from .backend import Device, choose_backend, options_for
 from .components import OpenComponent, open_mixture, open_single
 from .epoch_loader import EpochLoader
-from .index import warn_enlarged
 from .mixed_order import MixedOrder, MixedSampler
 from .mixture import Mixture, as_mixture, schedule
 from .options import Options, PairOptions, named_options
@@ -103,8 +102,6 @@ class PairLoader(EpochLoader):
             own = json.dumps([[part.name, part.fingerprint()] for part in components])
             identity = hashlib.sha256(own.encode()).hexdigest()[:16]
             order = _mixed_order(mixture, components, sizes[0])
-        for component in components:
-            warn_enlarged(component.contents, sizes[0].size)
         super().__init__(components, order, sizes, given, split, name, identity)
         from .workers import set_up
 

@@ -210,12 +210,6 @@ def encoded_alike(extent: Extent, data: bytes) -> bytes:
         raise LoaderError(f"{extent.path}: cannot be decoded: {refusal.detail}") from None
 
 
-def undecodable(key: str, member: str, extent: Extent, why: str, of_set: bool) -> LoaderError:
-    """Return the error for an image that cannot be decoded, naming it and a remedy."""
-    mend = "gloam verify the set, gloam build mends it" if of_set else "leave it out"
-    return LoaderError(f"{extent.named(key, member)} cannot be decoded: {why}; {mend}", key=key)
-
-
 def read_together(extents: Sequence[Extent]) -> tuple[bytes, ...]:
     """Read images; those that lie side by side in a tar as one range.
 

@@ -22,7 +22,6 @@ from ...synth.models import model_of
 from ..backend import Choice, is_installed, options_for
 from ..components import OpenComponent
 from ..epoch_loader import EpochLoader
-from ..index import warn_enlarged
 from ..lows import LiveLows, is_live, live_lows
 from ..options import ClipOptions, Options, named_options
 from ..order import Order
@@ -124,7 +123,6 @@ class ClipLoader(EpochLoader):
         else:
             contents = clips_in(data, windows)
         chosen, wanted = options_for("torch", given, training, live)
-        warn_enlarged(contents, chosen.size)
         lows = live_lows(held, recipe, draws, chosen.seed, training) if live else None
         self._groups = group_clips(contents.clips) if has_videos(contents) else None
         drawn = contents.count, chosen.seed, chosen.shuffle
