@@ -100,10 +100,9 @@ class StepMaker:
         """
 
         def fitted(which: int) -> Pixels:
-            window = ready[which]
-            return (
-                self._fit(images[which], crops[which], self._options) if window is None else window
-            )
+            if (window := ready[which]) is not None:
+                return window
+            return self._fit(images[which], crops[which], self._options)
 
         if self._components[0].single:
             return (fitted(1),)
