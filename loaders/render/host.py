@@ -41,6 +41,7 @@ Fit = Callable[[Pixels, CropFlip, Options], Pixels]
 """Function of an image, its CropFlip and options: cuts its window, resized as is asked for."""
 Resizer = Callable[[Sequence[Pixels]], Sequence[Pixels]]
 """Function of the windows of a batch: returns them in the size that is asked for."""
+_NONE = None, None  # of a low and a normal, windows that have their size already
 
 
 def sized(image: Pixels, crop: CropFlip, options: Options) -> Pixels:
@@ -90,7 +91,7 @@ class StepMaker:
         images: tuple[Pixels, Pixels],
         first: Pixels,
         crops: tuple[CropFlip, CropFlip],
-        ready: Sequence[Pixels | None] = (None, None),
+        ready: Sequence[Pixels | None] = _NONE,
     ) -> tuple[Pixels, ...]:
         """Return the low and the normal of a frame, or the one image of a sample.
 
@@ -170,19 +171,21 @@ class HostRenderer:
         low_crops, crops = draw_crops_of(decoded, random, self._components, options)
         maker = StepMaker(self._components, options, step, groups, self._fit)
         ready = self._resized(decoded, (low_crops, crops), maker.lows, options)
-        drawn = [CropFlip(*crop) for crop in crops.tolist()]
+        drawn, low_drawn = (
+            [CropFlip(*crop) for crop in own.tolist()] for own in (crops, low_crops)
+        )
         shapes = [options.size or turned_shape((one.height, one.width), one) for one in drawn]
         members = 2 - self._components[0].single
         batch = BatchTensors(options, shapes, members, blank=self._blank, memory=self._memory)
+        lows, normals = decoded.low.tolist(), decoded.normal.tolist()
+        images, frames = decoded.images, decoded.frames
 
         def made_one(i: int) -> SampleMaps | None:
-            numbers = int(decoded.low[i]), int(decoded.normal[i])
-            low, normal = (decoded.images[number] for number in numbers)
-            first = decoded.images[int(decoded.normal[i - i % decoded.frames])]
-            both = CropFlip(*low_crops[i].tolist()), drawn[i]
-            windows = [ready.get((i, number)) for number in numbers]
-            batch.place(i, maker.images(i, (low, normal), first, both, windows), drawn[i])
-            return maker.maps(i, normal, drawn[i])
+            both = images[lows[i]], images[normals[i]]
+            first, cuts = images[normals[i - i % frames]], (low_drawn[i], drawn[i])
+            windows = [ready.get((i, one)) for one in (lows[i], normals[i])] if ready else _NONE
+            batch.place(i, maker.images(i, both, first, cuts, windows), drawn[i])
+            return maker.maps(i, both[1], drawn[i])
 
         tasks = [self._pool.submit(made_one, i) for i in range(len(drawn))]
         own = self._components[0].labels_of(step)
