@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from ..models import Draw, draw_type, model_of
 from ..parameters.drawing import leaves
-from ..parameters.schema import Added
+from ..parameters.schema import Added, mark_of
 from ..recipes.load import Recipe
 from ..recipes.mixture_recipe import single_recipes
 
@@ -59,8 +59,7 @@ def _added(section: BaseModel, prefix: str = "", held: bool = False) -> Iterator
     """
     for name, info in type(section).model_fields.items():
         value, path = getattr(section, name), prefix + name
-        can_be_left_out = any(isinstance(mark, Added) for mark in info.metadata)
-        own = value != info.default if can_be_left_out else held
+        own = value != info.default if mark_of(info, Added) else held
         if own:
             yield path
         if isinstance(value, BaseModel):

@@ -25,11 +25,12 @@ from pydantic import (
     create_model,
     model_serializer,
 )
+from pydantic.fields import FieldInfo
 
 from ...storage.untrusted import shown
 from .distributions import UNIT, Constant, Distribution
 from .keyed_columns import Columns, KeyedColumns, Ragged
-from .schema import Added, Chance, Each, OneOf, Section, Within
+from .schema import Added, Chance, Each, OneOf, Section, Within, mark_of, section_of
 
 D = TypeVar("D", bound="Drawn")
 Bounds = tuple[float, float]
@@ -114,30 +115,25 @@ def record_of(section: type[Section], optional: bool = False) -> Any:
     """
     fields: dict[str, Any] = {}
     for name, field in section.model_fields.items():
-        kind, marks = field.annotation, field.metadata
-        added = next((mark for mark in marks if isinstance(mark, Added)), None)
-        within = next((mark for mark in marks if isinstance(mark, Within)), None)
-        names = next((mark.names for mark in marks if isinstance(mark, OneOf)), None)
-        default: Any = ...
-        if added is not None or optional:
-            default = getattr(field.default, "value", None)
-        if isinstance(kind, type) and issubclass(kind, Section):
-            own = record_of(kind) if added is None or added.none else record_of(kind, True)
-            if added is not None and added.none:
+        added, within, names = mark_of(field, Added), mark_of(field, Within), mark_of(field, OneOf)
+        default: Any = getattr(field.default, "value", None) if added or optional else ...
+        if inner := section_of(field):
+            own = record_of(inner, True) if added and not added.none else record_of(inner)
+            if added and added.none:
                 fields[name] = Annotated[own | None, Off(nothing_of(own))], None
             else:
-                fields[name] = own, ... if added is None else own()
-        elif any(isinstance(mark, Each) for mark in marks):
+                fields[name] = own, own() if added else ...
+        elif mark_of(field, Each):
             fields[name] = tuple[float, ...], default if default is ... else ()
         elif within and section.repeated and name != "count":
             fields[name] = tuple[float, ...], default
-        elif within and not any(isinstance(mark, Chance) for mark in marks):
+        elif within and not mark_of(field, Chance):
             number = int if within.whole else float
             fields[name] = number, default if default is ... else number(default)
         elif names:
-            fields[name] = Literal[names], default
+            fields[name] = Literal[names.names], default
         elif name == "model":
-            fields[name] = kind, field.default
+            fields[name] = field.annotation, field.default
         if name in ("count", "model"):
             fields |= section.beside
     fields = {name: one for name, one in (fields | section.beside).items() if one is not None}
@@ -218,15 +214,16 @@ def _plan(same: _Same, also: tuple[str, ...]) -> _Plan:
     once: dict[str, Distribution] = {}
     several: dict[Any, dict[str, Distribution]] = {}
     chances, whole = [], []
-    for path, value, part, count in _drawn_parts(same.section, "", also):
-        if part.each or count:
-            several.setdefault(part.each or count, {})[path] = value
-        elif part.chance:
+    for path, value, field, count in _drawn_fields(same.section, "", also):
+        each, within = mark_of(field, Each), mark_of(field, Within)
+        if each or count:
+            several.setdefault(each.times if each else count, {})[path] = value
+        elif mark_of(field, Chance):
             once.update({path: UNIT, f"{path}.value": value})
             chances.append(path)
         else:
             once[path] = value
-            whole.extend([path] if part.whole else [])
+            whole.extend([path] if within and within.whole else [])
     fixed = {path: one.value for path, one in once.items() if isinstance(one, Constant)}
     names = {path: value for path, value in fixed.items() if isinstance(value, str)}
     paths = [path for path in fixed if path not in names]
@@ -235,51 +232,24 @@ def _plan(same: _Same, also: tuple[str, ...]) -> _Plan:
     return _Plan(drawn, paths, numbers, names, several, chances, whole)
 
 
-def _drawn_parts(
+def _drawn_fields(
     section: Section, path: str, also: Sequence[str]
-) -> Iterator[tuple[str, Distribution, _Part, str]]:
-    """Yield path, distribution and part of each field to draw, and the path of its `count`.
+) -> Iterator[tuple[str, Distribution, FieldInfo, str]]:
+    """Yield path, distribution and field of each parameter to draw, and the path of its `count`.
 
     path: of the section in its recipe, with a dot at its end. The last is "" for what is drawn
-    once.
+    once. Fields that are for people, or taken as they are, are none.
     """
     repeated = type(section).repeated
-    for part in _parts(type(section)):
-        value, own = getattr(section, part.name), path + part.name
-        added = part.default is not None and value == part.default
+    for name, field in type(section).model_fields.items():
+        value, own = getattr(section, name), path + name
+        added = mark_of(field, Added) is not None and value == field.default
         if added and not any(f"{one}.".startswith(f"{own}.") for one in also):
             continue
-        if part.inner:
-            yield from _drawn_parts(value, f"{own}.", also)
-        else:
-            yield own, value, part, f"{path}count" if repeated and part.name != "count" else ""
-
-
-class _Part(NamedTuple):
-    """A field to draw. each: how often; default: of what is `Added`."""
-
-    name: str
-    inner: bool
-    whole: bool
-    each: int
-    chance: bool
-    default: Any
-
-
-@lru_cache(maxsize=64)
-def _parts(kind: type[Section]) -> tuple[_Part, ...]:
-    parts = []
-    for name, field in kind.model_fields.items():
-        annotation, marks = field.annotation, field.metadata
-        inner = isinstance(annotation, type) and issubclass(annotation, Section)
-        if not inner and not any(isinstance(mark, Within | OneOf) for mark in marks):
-            continue  # for people, or taken as it is
-        whole = any(isinstance(mark, Within) and mark.whole for mark in marks)
-        each = next((mark.times for mark in marks if isinstance(mark, Each)), 0)
-        chance = any(isinstance(mark, Chance) for mark in marks)
-        default = field.default if any(isinstance(mark, Added) for mark in marks) else None
-        parts.append(_Part(name, inner, whole, each, chance, default))
-    return tuple(parts)
+        if section_of(field):
+            yield from _drawn_fields(value, f"{own}.", also)
+        elif mark_of(field, Within) or mark_of(field, OneOf):
+            yield own, value, field, f"{path}count" if repeated and name != "count" else ""
 
 
 def records_of(kind: type[D], columns: Columns) -> list[D]:
@@ -330,7 +300,8 @@ def leaves(kind: type[Drawn]) -> dict[str, Leaf]:
     """Return the parameters of a record by their paths."""
     found: dict[str, Leaf] = {}
     for name, field in kind.model_fields.items():
-        off = next((mark.values for mark in field.metadata if isinstance(mark, Off)), None)
+        mark = mark_of(field, Off)
+        off = mark and mark.values
         inner = field.annotation if off is None else type(off)
         if isinstance(inner, type) and issubclass(inner, Drawn):
             for path, leaf in leaves(inner).items():
@@ -400,15 +371,15 @@ def _bounded(kind: type[Drawn], recipe: type[BaseModel] | None, above: str = "")
         )
         known = recipe.model_fields.get(name) if recipe else None
         if drawn is not None:
-            section: Any = known.annotation if known else None
-            off = next((mark.values for mark in field.metadata if isinstance(mark, Off)), None)
-            inner.append((name, _bounded(drawn, section, f"{above}{name}.")._replace(off=off)))
+            own, off = (
+                _bounded(drawn, known and section_of(known), f"{above}{name}."),
+                mark_of(field, Off),
+            )
+            inner.append((name, own._replace(off=off and off.values)))
         elif not {int, float} & {field.annotation, *kinds}:
             continue  # a name, or one of several
         else:
-            marks = known.metadata if known else ()
-            mark = next((mark for mark in marks if isinstance(mark, Within)), None)
-            own = (0.0, 0.0) if mark is None else (mark.low, mark.high)
-            bounds = _DRAWN.get(name, own)
+            within = known and mark_of(known, Within)
+            bounds = _DRAWN.get(name, (within.low, within.high) if within else (0.0, 0.0))
             numbers.append((name, f"{above}{name}", *bounds))
     return _Bounded(tuple(numbers), tuple(inner))

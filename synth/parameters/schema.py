@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -14,12 +14,25 @@ from pydantic import (
     SerializerFunctionWrapHandler,
     model_serializer,
 )
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, core_schema
 
 from .distributions import ALLOWED, Choice, Constant, Distribution, Listed, format_value, parse
 
 WHOLE = {"whole": True}
 """The context by which all values of a section are dumped."""
+M = TypeVar("M")
+
+
+def mark_of(field: FieldInfo, kind: type[M]) -> M | None:
+    """Return the annotation of a kind that a field has, None where it has none."""
+    return next((mark for mark in field.metadata if isinstance(mark, kind)), None)
+
+
+def section_of(field: FieldInfo) -> type[Section] | None:
+    """Return the section that a field of another one is, None where it is a value."""
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, Section) else None
 
 
 class Section(BaseModel):
@@ -43,8 +56,7 @@ class Section(BaseModel):
         if info.context == WHOLE:
             return values
         for name, field in type(self).model_fields.items():
-            added = any(isinstance(mark, Added) for mark in field.metadata)
-            if added and getattr(self, name) == field.default:
+            if mark_of(field, Added) and getattr(self, name) == field.default:
                 values.pop(name, None)
         return values
 
@@ -218,11 +230,8 @@ def within_of(kind: type[BaseModel], path: str) -> Within | None:
     field = kind.model_fields.get(name)
     if field is None:
         return None
-    annotation, marks = field.annotation, field.metadata
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return None if annotation.repeated else within_of(annotation, rest)
-    times = next((mark.times for mark in marks if isinstance(mark, Each)), 0)
-    wanted = [str(i) for i in range(times)] or [""]
-    if rest not in wanted or any(isinstance(mark, Chance) for mark in marks):
-        return None
-    return next((mark for mark in marks if isinstance(mark, Within)), None)
+    if inner := section_of(field):
+        return None if inner.repeated else within_of(inner, rest)
+    each = mark_of(field, Each)
+    wanted = [str(i) for i in range(each.times)] if each else [""]
+    return mark_of(field, Within) if rest in wanted and not mark_of(field, Chance) else None

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from ...errors import visible
 from ..camera.recipe import CameraRecipe
-from ..parameters.schema import OneOf, Within
+from ..parameters.schema import OneOf, Within, mark_of
 from .load import Recipe
 from .mixture_recipe import MixtureRecipe
 
@@ -41,7 +41,7 @@ def _keys(section: BaseModel, prefix: str) -> Iterator[str]:
         inner = getattr(section, name)
         if isinstance(inner, BaseModel):
             yield from _keys(inner, f"{prefix}{name}.")
-        elif any(isinstance(mark, Within | OneOf) for mark in field.metadata):
+        elif mark_of(field, Within) or mark_of(field, OneOf):
             yield prefix + name
 
 
@@ -70,9 +70,8 @@ def _lines(
                 yield from _lines(held, value[part], depth + 2)
             continue
         if isinstance(inner, BaseModel):
-            yield f"{indent}{name}:" + (
-                f"  # {_first_line(type(inner))}" if depth or _first_line(type(inner)) else ""
-            )
+            about = meaning_of(type(inner))
+            yield f"{indent}{name}:" + (f"  # {about}" if depth or about else "")
             yield from _lines(inner, value, depth + 1, f"{prefix}{name}.", together)
             continue
         text = yaml.safe_dump(
@@ -97,5 +96,6 @@ def _lines(
         yield from (f"{indent}{line}" for line in rest)
 
 
-def _first_line(kind: type[BaseModel]) -> str:
+def meaning_of(kind: type[BaseModel]) -> str:
+    """Return the first paragraph of what a section says of itself, on one line."""
     return " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())

@@ -7,9 +7,9 @@ import os
 import re
 import shlex
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,8 @@ from ..kernels.png.file import encode_png
 from ..measures.contact_sheet import brighten, say_refused
 from ..measures.pair_statistics import LABELS, pair_statistics, reference_statistics
 from ..models import component_of, draw, low_maker, render
-from ..parameters.schema import WHOLE, Each, OneOf, Section, Within
-from ..recipes.annotated import annotated_yaml
+from ..parameters.schema import WHOLE, Each, OneOf, Section, Within, mark_of
+from ..recipes.annotated import annotated_yaml, meaning_of
 from ..recipes.load import Recipe, load_recipe, recipe_of, shipped_recipes
 from ..recipes.mixture_recipe import MixtureRecipe, flat_values, single_recipes
 
@@ -271,21 +271,20 @@ def _section(section: BaseModel, path: list[str]) -> dict[str, Any]:
         if isinstance(value, Section):
             sections.append(_section(value, own))
             continue
-        mark = next((m for m in field.metadata if isinstance(m, Within | OneOf)), None)
-        if mark is None:
-            continue  # for people, or calibrations
-        known: dict[str, Any] = (
-            {"low": mark.low, "high": mark.high, "unit": mark.unit, "whole": mark.whole}
-            if isinstance(mark, Within)
-            else {"names": list(dict.fromkeys([*mark.names, *getattr(section, "own", ())]))}
-        )
-        times = next((m.times for m in field.metadata if isinstance(m, Each)), 1)
-        about = str(field.description or "")
-        fields.append(
-            {"path": own, "name": name, "about": about, "times": times, "plain": False} | known
-        )
-    about = " ".join((type(section).__doc__ or "").strip().split("\n\n")[0].split())
-    title = path[-1] if path else ""
+        within, names, each = mark_of(field, Within), mark_of(field, OneOf), mark_of(field, Each)
+        said = {
+            "path": own,
+            "name": name,
+            "about": str(field.description or ""),
+            "times": each.times if each else 1,
+            "plain": False,
+        }
+        if within:
+            fields.append(said | asdict(within))
+        elif names:  # what is neither is for people, or calibrations
+            every = dict.fromkeys([*names.names, *getattr(section, "own", ())])
+            fields.append(said | {"names": list(every)})
+    title, about = path[-1] if path else "", meaning_of(type(section))
     return {"path": path, "title": title, "about": about, "fields": fields, "sections": sections}
 
 
@@ -309,7 +308,7 @@ class Photographs:
 
     def __init__(self, held: Sequence[tuple[str, bytes]]) -> None:
         self._held: list[Photograph] = []
-        self._decoded: OrderedDict[tuple[int, int], Pixels] = OrderedDict()
+        self._decoded = lru_cache(_DECODED)(self._decode)
         self._lock = threading.Lock()
         refused: list[tuple[str, ImageRefused]] = []
         for name, data in held:
@@ -347,14 +346,7 @@ class Photographs:
         """
         if not 0 <= number < len(self._held):
             raise ConfigError(f"photo {number}: there are {len(self._held)}")
-        key = number, side
-        with self._lock:
-            if key in self._decoded:
-                self._decoded.move_to_end(key)
-                return self._decoded[key]
-        pixels = load_normal(self._held[number].data, side).pixels
-        with self._lock:
-            self._decoded[key] = pixels
-            while len(self._decoded) > _DECODED:
-                self._decoded.popitem(last=False)
-        return pixels
+        return self._decoded(number, side)
+
+    def _decode(self, number: int, side: int) -> Pixels:
+        return load_normal(self._held[number].data, side).pixels
