@@ -16,8 +16,9 @@ from ...progress import Progress, Silent
 from ..kernels.arrays import FloatArray
 from ..measures import comparison
 from ..measures.columns import BANKS
-from ..measures.comparison import Group, Realism
+from ..measures.comparison import Realism
 from ..measures.contact_sheet import sheet, tiles_of
+from ..measures.features import Group, MeasuredLow
 from ..measures.pair_files import PairFiles
 from ..measures.realism import compare_with_recipe
 from ..measures.tells import Residual, paired_residuals, residual_lines
@@ -266,7 +267,10 @@ def _told(
     other = measure_pairs(pairs, None, recipe, 0, workers, at)
     scenes = np.arange(len(pairs))
     first, second = (
-        Group([{k: v for k, v in row.items() if k in BANKS["noise"]} for row in rows], scenes)
+        Group(
+            [MeasuredLow({k: v for k, v in row.items() if k in BANKS["noise"]}) for row in rows],
+            scenes,
+        )
         for rows in (real.rows, other.rows)
     )
     return comparison.compare_groups("the recipe", first, second, workers=workers)

@@ -7,7 +7,7 @@ told apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from statistics import NormalDist
 from typing import Any
@@ -16,9 +16,9 @@ import numpy as np
 
 from ...engines.local import local_engine
 from ...errors import ConfigError, needed
-from ..kernels.arrays import FloatArray, IntArray, Mask
-from .columns import BANKS, Rows, columns
-from .features import Patch
+from ..kernels.arrays import FloatArray, IntArray
+from .columns import Rows
+from .features import Group, MeasuredLow, Patch
 from .tells import Residual, Tell, find_tells, residual_lines
 from .wrong_pairs import damage_line
 
@@ -35,47 +35,12 @@ _RISING = 0.02  # from half of the pairs to all, where more would tell more
 _USUAL, _CLEAR = 0.436, 0.3
 """What the quantile rises by for each unit of `_growth`, of lows whose quantile is the other."""
 _OWN = 0.2  # weight of the rise that was seen
-FILTERS = "random filters"
 PROTOCOL = "(mean over pictures of the divergence of real noise from made, as papers give it)"
 TONED = (
     "(lows were brought to the tones of their normals, and light and structure count as noise:"
     " papers' figures are of pairs of equal exposure)"
 )
 TELLS = "what gives them away, and how many it tells alone:"
-
-
-@dataclass(frozen=True)
-class Group:
-    """Measured lows of one group."""
-
-    rows: Rows  # sequence of dict, the `all_statistics` of each
-    scenes: IntArray  # int array (N), the scene of each
-    tiles: Sequence[Rows] = ()  # of each the statistics of its tiles, if there are any
-    filters: FloatArray | None = None  # float array (N, F), the `filter_features` of each
-
-    def banks(self) -> dict[str, FloatArray]:
-        """Return the features (N, parts, F) of each bank that the lows have any of."""
-        parts = [self.rows, *zip(*self.tiles, strict=True)]
-        made = {
-            bank: np.stack([columns(rows, names) for rows in parts], 1)
-            for bank, names in BANKS.items()
-        }
-        if self.filters is not None:
-            made[FILTERS] = self.filters
-        return {bank: values for bank, values in made.items() if np.isfinite(values).any()}
-
-    def halves(self) -> tuple[Group, Group]:
-        """Return the lows of one half of the scenes, chosen by chance, and of the other."""
-        names = np.unique(self.scenes)
-        chosen = np.random.default_rng(0).permutation(names)[: len(names) // 2]
-        here = np.isin(self.scenes, chosen)
-        return self._of(here), self._of(~here)
-
-    def _of(self, here: Mask) -> Group:
-        chosen = np.flatnonzero(here).tolist()
-        filters = None if self.filters is None else self.filters[here]
-        tiles = [self.tiles[i] for i in chosen] if self.tiles else ()
-        return Group([self.rows[i] for i in chosen], self.scenes[here], tiles, filters)
 
 
 @dataclass(frozen=True)
@@ -206,10 +171,10 @@ def compare_rows(name: str, real: Rows, other: Rows) -> Realism:
 
     Raises gloam.errors.ConfigError, see `compare_groups`.
     """
-    edge = len(real)
-    return compare_groups(
-        name, Group(real, np.arange(edge)), Group(other, np.arange(edge, edge + len(other)))
-    )
+    scenes = np.arange(len(real) + len(other))
+    first = Group([MeasuredLow(row) for row in real], scenes[: len(real)])
+    second = Group([MeasuredLow(row) for row in other], scenes[len(real) :])
+    return compare_groups(name, first, second)
 
 
 def compare_groups(

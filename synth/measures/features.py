@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise, product
+from itertools import chain, compress, pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from ...errors import SourceError
 from ...manifests.selection.duplicates import near_duplicates
 from ...manifests.selection.measures import measure_pixels
 from ..kernels.arrays import FloatArray, IntArray, Mask, Pixels
-from .columns import all_statistics, middle
+from .columns import BANKS, Rows, all_statistics, columns, middle
 from .noise_and_tone import LEVELS, smooth_places
 from .pair_files import PairFiles, each_pair
 
@@ -30,6 +30,8 @@ Features = npt.NDArray[np.float32]
 _MIDDLE = 640  # pixels: of larger images the middle is taken
 _LEAST = 64
 _ALIKE = 3  # bits of perceptual hashes, of 64, by which one scene's differ
+FILTERS = "random filters"
+"""The bank of what they give."""
 COUNT = 64
 SIDE = 5  # pixels
 PATCH = 64  # pixels
@@ -56,10 +58,10 @@ def filter_features(low: Pixels, smooth: Mask) -> Features:
     edge = SIDE // 2
     if min(low.shape[:2]) < SIDE:
         return np.full((len(LEVELS) - 1) * 2 * COUNT, np.nan, np.float32)
-    rows, columns = np.nonzero(smooth[edge:-edge, edge:-edge])
-    step = max(1, len(rows) // _SAMPLES)
+    down, across = np.nonzero(smooth[edge:-edge, edge:-edge])
+    step = max(1, len(down) // _SAMPLES)
     windows = np.lib.stride_tricks.sliding_window_view(low, (SIDE, SIDE), axis=(0, 1))
-    samples = windows[rows[::step], columns[::step]].reshape(-1, SIDE * SIDE * 3)
+    samples = windows[down[::step], across[::step]].reshape(-1, SIDE * SIDE * 3)
     responses = samples.astype(np.float32) @ _FILTERS
     level = samples.mean(axis=1)
     made = []
@@ -74,9 +76,9 @@ def patch_places(height: int, width: int) -> IntArray:
     """Return the top left corners (N, 2) of patches of an image, evenly spread."""
     across = max(1, min(width // PATCH, round((_PATCHES * width / max(height, 1)) ** 0.5)))
     down = max(1, min(height // PATCH, _PATCHES // across))
-    rows = np.linspace(0, max(0, height - PATCH), down).astype(np.int64)
-    columns = np.linspace(0, max(0, width - PATCH), across).astype(np.int64)
-    return np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
+    tops = np.linspace(0, max(0, height - PATCH), down).astype(np.int64)
+    lefts = np.linspace(0, max(0, width - PATCH), across).astype(np.int64)
+    return np.stack(np.meshgrid(tops, lefts, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
 def patch_features(low: Pixels, normal: Pixels | None) -> Features:
@@ -111,28 +113,78 @@ class MeasuredLow(NamedTuple):
     tiles: the statistics of its quarters, of larger lows.
     filters, patches: float32 arrays, its `filter_features` and `patch_features`; nothing where
       statistics alone are wanted.
+    pair: where it was read.
     """
 
     row: dict[str, float]
-    hash: int
+    hash: int = 0
     tiles: tuple[dict[str, float], ...] = ()
     filters: Features = _NOTHING
     patches: Features = _NOTHING
+    pair: PairFiles = PairFiles("", None)
 
 
-def measure_lows(
-    pairs: Sequence[PairFiles],
+@dataclass(frozen=True)
+class Group:
+    """Measured lows of one group, and an int array (N) with the scene of each."""
+
+    lows: Sequence[MeasuredLow]
+    scenes: IntArray
+
+    @property
+    def rows(self) -> Rows:
+        """The statistics of each."""
+        return [one.row for one in self.lows]
+
+    def banks(self) -> dict[str, FloatArray]:
+        """Return the features (N, parts, F) of each bank that the lows have any of."""
+        # Tiles count where all of the lows have some.
+        parts = [self.rows, *zip(*(one.tiles for one in self.lows), strict=False)]
+        made = {
+            bank: np.stack([columns(rows, names) for rows in parts], 1)
+            for bank, names in BANKS.items()
+        }
+        made[FILTERS] = np.array([one.filters for one in self.lows], np.float64)
+        return {bank: values for bank, values in made.items() if np.isfinite(values).any()}
+
+    def halves(self) -> tuple[Group, Group]:
+        """Return the lows of one half of the scenes, chosen by chance, and of the other."""
+        names = np.unique(self.scenes)
+        chosen = np.random.default_rng(0).permutation(names)[: len(names) // 2]
+        here = np.isin(self.scenes, chosen)
+        return self._of(here), self._of(~here)
+
+    def _of(self, here: Mask) -> Group:
+        return Group([*compress(self.lows, here)], self.scenes[here])
+
+
+def measure_groups(
+    groups: Sequence[Sequence[PairFiles]],
     workers: int | None,
     at: Counted,
+    above: str = "",
     *,
     statistics_alone: bool = False,
-) -> list[MeasuredLow | str]:
-    """Measure lows, in their order; of what cannot be read, return the reason.
+) -> tuple[list[Group], list[str]]:
+    """Measure groups of lows, and find their scenes; returns why others cannot be read, too.
 
-    Raises SourceError when an image is too small.
+    above: begins the names of the first group, where others' equal ones are other scenes.
+
+    Raises SourceError when an image is too small, or nothing of a group can be read.
     """
-    measure = partial(_measure, statistics_alone)
-    return each_pair(measure, pairs, local_engine(workers), at)
+    measure, every = partial(_measure, statistics_alone), list(chain(*groups))
+    found = iter(each_pair(measure, every, local_engine(workers), at))
+    lows, damaged = list[list[MeasuredLow]](), dict[str, None]()
+    for group in groups:
+        own = list(zip(group, found, strict=False))
+        damaged |= dict.fromkeys(one for _, one in own if isinstance(one, str))
+        lows.append([one._replace(pair=pair) for pair, one in own if not isinstance(one, str)])
+        if group and not lows[-1]:
+            raise SourceError(next(iter(damaged)))
+    names = [[one.pair.key for one in group] for group in lows]
+    names[0] = [f"{above}{name}" for name in names[0]]
+    scenes = assign_scenes(lows, names)
+    return [Group(*one) for one in zip(lows, scenes, strict=True)], list(damaged)
 
 
 def middles(low: Pixels, normal: Pixels | None) -> tuple[Pixels, Pixels | None]:
@@ -202,38 +254,32 @@ class Patch:
     pixels: npt.NDArray[np.uint8]
 
 
-def easiest(
-    samples: tuple[Sequence[PairFiles], Sequence[PairFiles]],
-    found: tuple[Sequence[MeasuredLow], Sequence[MeasuredLow]],
-    scenes: tuple[IntArray, IntArray],
-    same: Sequence[tuple[int, int]],
-) -> list[Patch]:
+def easiest(real: Group, other: Group, same: Sequence[tuple[int, int]]) -> list[Patch]:
     """Return the patches of real lows, then of others, that are told the surest; one of a scene.
 
     same: numbers of a real low and another of one normal. If there are such of equal sizes, patches
       are of the same places, in the same order.
     """
-    every = [one for group in found for one in group]
+    every = [*real.lows, *other.lows]
     counts = [len(one.patches) for one in every]
-    labels = np.repeat(np.repeat([0, 1], [len(group) for group in found]), counts)
-    of_scene = np.repeat(np.concatenate(scenes), counts)
+    labels = np.repeat(np.repeat([0, 1], [len(real.lows), len(other.lows)]), counts)
+    of_scene = np.repeat(np.concatenate([real.scenes, other.scenes]), counts)
     features = np.concatenate([one.patches for one in every]).astype(np.float64)
     score = _scores(features, labels, of_scene)
     image = np.repeat(np.arange(len(every)), counts)
     first = np.cumsum([0, *counts])  # patch of each image
-    same = [(i, len(found[0]) + k) for i, k in same]
+    same = [(i, len(real.lows) + k) for i, k in same]
     if same := [
         (one, other) for one, other in same if counts[one] == counts[other]
     ]:  # a place is told the surest where the two are furthest apart
-        one, other = (
+        here, there = (
             np.concatenate([first[i] + np.arange(counts[i]) for i in numbers])
             for numbers in zip(*same, strict=True)
         )
-        groups = [(score[other] - score[one], {0: one, 1: other})]
+        groups = [(score[there] - score[here], {0: here, 1: there})]
     else:
         apart = [np.flatnonzero(labels == label) for label in (0, 1)]
         groups = [(-score[apart[0]], {0: apart[0]}), (score[apart[1]], {1: apart[1]})]
-    both = [*samples[0], *samples[1]]
     made: tuple[list[Patch], list[Patch]] = ([], [])
     for certain, patches in groups:
         shown: set[int] = set()
@@ -244,11 +290,11 @@ def easiest(
             shown.add(scene)
             for label, own in patches.items():
                 patch = int(own[i])
-                sample = both[image[patch]]
-                low, _ = middles(*sample.read())
+                pair = every[image[patch]].pair
+                low, _ = middles(*pair.read())
                 top, left = patch_places(*low.shape[:2])[patch - first[image[patch]]]
                 pixels = low[top : top + PATCH, left : left + PATCH]
-                made[label].append(Patch(sample.key, label == 0, pixels))
+                made[label].append(Patch(pair.key, label == 0, pixels))
             if len(shown) == _SHOWN:
                 break
     return [*made[0], *made[1]]

@@ -11,10 +11,9 @@ import numpy as np
 from ...errors import ConfigError, SourceError
 from ...progress import Progress, Silent
 from ...storage.untrusted import whole
-from ..kernels.arrays import IntArray
 from ..recipes.load import Recipe, load_recipe
-from .comparison import Group, Realism, compare_groups, require_classifier
-from .features import MeasuredLow, assign_scenes, easiest, measure_lows
+from .comparison import Realism, compare_groups, require_classifier
+from .features import easiest, measure_groups
 from .pair_files import PairFiles, pairs_of_folders
 from .protocols import PROTOCOLS, protocol_figures
 from .tells import paired_residuals
@@ -132,44 +131,32 @@ def realism(
         other, control = (
             [one.darkened(loaded, number) for one in of] for number in (seed, seed + 1)
         )
-    measured = iter(measure_lows([*real, *other, *control], workers, shown.at))
-    damaged: dict[str, None] = {}
-    groups, parts = list[list[PairFiles]](), list[list[MeasuredLow]]()
-    for group in (real, other, control):
-        own = list(zip(group, measured, strict=False))
-        damaged |= dict.fromkeys(one for _, one in own if isinstance(one, str))
-        both = [(sample, one) for sample, one in own if not isinstance(one, str)]
-        if group and not both:
-            raise SourceError(next(iter(damaged)))
-        groups.append([sample for sample, _ in both])
-        parts.append([one for _, one in both])
+    apart = "" if photos is None else f"{lows}/"  # its names say nothing of the photographs'
+    (first, second, third), damaged = measure_groups(
+        (real, other, control), workers, shown.at, apart
+    )
     if normals is not None and not brighter_lows:
-        means = [(one.row["mean"], one.row["normal_mean"]) for one in parts[0]]
-        refuse_swapped(lows, means, [one.low for one in groups[0]])
-    names = [[one.key for one in group] for group in groups]
-    if photos is not None:  # names of the lows say nothing of the photographs'
-        names[0] = [f"{lows}/{key}" for key in names[0]]
-    scenes = assign_scenes(parts, names)
-    first, second, third = (_group(*one) for one in zip(parts, scenes, strict=True))
-    mine = {one.normal: i for i, one in enumerate(groups[1]) if one.normal}
-    same = [(i, mine[one.normal]) for i, one in enumerate(groups[0]) if one.normal in mine]
-    pairs_of = (groups[0], groups[1]), (parts[0], parts[1]), (scenes[0], scenes[1])
+        means = [(row["mean"], row["normal_mean"]) for row in first.rows]
+        refuse_swapped(lows, means, [one.pair.low for one in first.lows])
+    mine = {one.pair.normal: i for i, one in enumerate(second.lows) if one.pair.normal}
+    normals_of = (one.pair.normal for one in first.lows)
+    same = [(i, mine[normal]) for i, normal in enumerate(normals_of) if normal in mine]
     made = replace(
         compare_groups(name, first, second, third if control else None, workers),
-        patches=easiest(*pairs_of, same),
-        damaged=list(damaged),
+        patches=easiest(first, second, same),
+        damaged=damaged,
     )
     if not same:
         return made
-    rows = [parts[0][i].row for i, _ in same], [parts[1][i].row for _, i in same]
+    both = [(first.lows[i], second.lows[k]) for i, k in same]
+    rows = [one.row for one, _ in both], [other.row for _, other in both]
     exposures = np.nan_to_num([row["exposure_ev"] for row in rows[0]], nan=1.0)  # of black lows
     equal = bool(abs(np.median(exposures)) < _EQUAL)
     figures = {}
     if protocols:
         shown.stage("noise as papers compare it", len(same))
-        twins = {one.normal: one for one in groups[2]}
-        lows_of = ((groups[0][i], groups[1][k]) for i, k in same)
-        alike = [(one, two, twins.get(one.normal)) for one, two in lows_of]
+        twins = {one.pair.normal: one.pair for one in third.lows}
+        alike = [(one.pair, other.pair, twins.get(one.pair.normal)) for one, other in both]
         figures = protocol_figures(protocols, alike, equal=equal, workers=workers, at=shown.at)
     return replace(made, residuals=paired_residuals(*rows), equal=equal, protocols=figures)
 
@@ -186,24 +173,8 @@ def compare_with_recipe(
 
     Raises what `realism` does.
     """
-    both = [*real, *(one.darkened(recipe, 0) for one in real)]
-    found = measure_lows(both, workers, at, statistics_alone=True)
-    if damaged := [one for one in found if isinstance(one, str)]:
+    made = [one.darkened(recipe, 0) for one in real]
+    (first, second), damaged = measure_groups((real, made), workers, at, statistics_alone=True)
+    if damaged:
         raise SourceError(damaged[0])
-    kept = [one for one in found if not isinstance(one, str)]
-    first, other = kept[: len(real)], kept[len(real) :]
-    names = [one.key for one in real]
-    scenes = assign_scenes((first, other), (names, names))
-    groups = _group(first, scenes[0]), _group(other, scenes[1])
-    return compare_groups(recipe.name or "the recipe", *groups, workers=workers)
-
-
-def _group(found: Sequence[MeasuredLow], scenes: IntArray) -> Group:
-    filters = np.array([one.filters for one in found], np.float64)
-    tiles = [one.tiles for one in found]
-    return Group(
-        [one.row for one in found],
-        scenes,
-        tiles if all(tiles) else (),
-        filters if filters.size else None,
-    )
+    return compare_groups(recipe.name or "the recipe", first, second, workers=workers)
