@@ -6,9 +6,10 @@ the libraries that loaders and trainers read with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 
 import numpy as np
 
@@ -79,9 +80,18 @@ def recheck_set(
 def _recheck_unit(how: Making, unit: Unit) -> tuple[list[Problem], tuple[list[str], list[str]]]:
     """Return what is wrong with a unit, and where lows are brighter than normals, or parts are."""
     problems: list[Problem] = []
+    damage: list[Problem] = []
     bright: tuple[list[str], list[str]] = [], []
-    try:
-        for pair, known in _with_draws(unit.pairs(), how):
+
+    def readable() -> Iterator[Sample]:
+        try:
+            yield from unit.pairs()
+        except SetError as error:
+            damage.append(Problem(*unit.where(error)))
+
+    pairs = readable()
+    while group := list(islice(pairs, _AT_ONCE)):
+        for pair, known in zip(group, _draws_of(group, how), strict=True):
             where = f"{unit.name}: {pair.key}"
             try:
                 problem = _problem_of(pair, known, how, where, bright)
@@ -91,43 +101,25 @@ def _recheck_unit(how: Making, unit: Unit) -> tuple[list[Problem], tuple[list[st
                 problem = f"the stored draw is damaged: {first_line(error)}"
             if problem:
                 problems.append(Problem(where, problem, _MEND, Kind.LOW))
-    except SetError as error:
-        problems.append(Problem(*unit.where(error)))
-    return problems, bright
+    return problems + damage, bright
 
 
-def _with_draws(pairs: Iterator[Sample], how: Making) -> Iterator[tuple[Sample, _Drawn | None]]:
-    """Yield pairs, each with its draw and what makes its low; none of clips, and of damaged draws.
+def _draws_of(group: Sequence[Sample], how: Making) -> list[_Drawn | None]:
+    """Return the draw of each pair, and what makes its low; None of clips, and of damaged draws.
 
     Draws of several pairs are read together, which takes a fifth of the time.
     """
-    group: list[Sample] = []
-
-    def drawn() -> Iterator[tuple[Sample, _Drawn | None]]:
-        found: dict[int, _Drawn] = {}
-        with suppress(Exception):  # each pair tells of it alone
-            stills = {
-                place: parse_draw(one.record["draw"])
-                for place, one in enumerate(group)
-                if not (how.recipe or is_clip(one.record["members"]))
-            }
-            maker = LowMaker([*stills.values()])
-            found = {
-                place: (one, partial(maker.low, number))
-                for number, (place, one) in enumerate(stills.items())
-            }
-        yield from ((one, found.get(place)) for place, one in enumerate(group))
-        group.clear()
-
-    try:
-        for pair in pairs:
-            group.append(pair)
-            if len(group) == _AT_ONCE:
-                yield from drawn()
-    except SetError:
-        yield from drawn()
-        raise
-    yield from drawn()
+    found: dict[int, _Drawn] = {}
+    with suppress(Exception):  # each pair tells of it alone
+        stills = {
+            place: parse_draw(one.record["draw"])
+            for place, one in enumerate(group)
+            if not (how.recipe or is_clip(one.record["members"]))
+        }
+        maker = LowMaker([*stills.values()])
+        for number, (place, one) in enumerate(stills.items()):
+            found[place] = one, partial(maker.low, number)
+    return [found.get(place) for place in range(len(group))]
 
 
 def _problem_of(
