@@ -22,8 +22,7 @@ from ...manifests.sources.folders import list_images
 from ...progress import Progress, Silent
 from ...storage.atomic import write_bytes
 from ..kernels.arrays import FloatArray, Pixels
-from ..kernels.curves import LEVEL_LIGHT
-from ..measures.contact_sheet import Tile, sheet
+from ..measures.contact_sheet import Tile, mean_light, scaled, sheet
 from .alignment import align, move_to
 from .frames import FEWEST, Frame, group_frames, read_frames
 from .motion import find_moved
@@ -243,7 +242,7 @@ def _publish(
         moved = [move_to(frames[one], places[one] - places[low])[window] for one in used]
         lit = _fuse(moved) if job.normal == "fused" else moved[0]
         dark = np.ascontiguousarray(frames[low][window])
-        if _light(lit) < _DARKER * _light(dark):
+        if mean_light(lit) < _DARKER * mean_light(dark):
             continue
         chosen.append(low)
         name = job.name if len(chosen) == 1 else f"{job.name}-{len(chosen)}"
@@ -291,12 +290,5 @@ def _fuse(frames: list[Pixels]) -> Pixels:
     return np.asarray(np.rint(np.clip(fused, 0, 1) * 255), np.uint8)
 
 
-def _light(pixels: Pixels) -> float:
-    return float(np.bincount(pixels.ravel(), minlength=256) @ LEVEL_LIGHT) / pixels.size
-
-
 def _tile(pixels: Pixels, caption: str) -> Tile:
-    image = Image.fromarray(pixels)
-    height = max(1, round(_WIDTH * image.height / image.width))
-    small = image.resize((_WIDTH, height), Image.Resampling.LANCZOS)
-    return Tile(np.asarray(small), (visible(caption),))
+    return Tile(scaled(pixels, _WIDTH), (visible(caption),))

@@ -62,6 +62,12 @@ def channels(mosaic: npt.NDArray[Any]) -> list[FloatArray]:
     return [mosaic[i:height:2, j:width:2].astype(np.float64) for i in (0, 1) for j in (0, 1)]
 
 
+def _cells(plane: FloatArray, side: int) -> FloatArray:
+    """Return the whole cells, so many sites wide, of a plane: (rows, side, columns, side)."""
+    down, across = (length // side for length in plane.shape)
+    return plane[: down * side, : across * side].reshape(down, side, across, side)
+
+
 def transfer(first: Mosaic, second: Mosaic, black: float, white: float) -> Transfer:
     """Return the points of two flats of one exposure: a patch of a channel each.
 
@@ -71,12 +77,8 @@ def transfer(first: Mosaic, second: Mosaic, black: float, white: float) -> Trans
     """
     points = []
     for one, other in zip(channels(first), channels(second), strict=True):
-        down, across = (side // _PATCH for side in one.shape)
         patches = [
-            plane[: down * _PATCH, : across * _PATCH]
-            .reshape(down, _PATCH, across, _PATCH)
-            .transpose(0, 2, 1, 3)
-            .reshape(-1, _PATCH * _PATCH)
+            _cells(plane, _PATCH).swapaxes(1, 2).reshape(-1, _PATCH * _PATCH)
             for plane in (one, other)
         ]
         share = (patches[0].mean() - black) / max(patches[1].mean() - black, 1e-9)
@@ -319,9 +321,7 @@ def _structure(light: FloatArray, noise: float) -> float:
     """Return the deviation of what is neither smooth nor noise, DN."""
     squares = []
     for plane in channels(light):
-        down, across = (side // 8 for side in plane.shape)
-        cells = plane[: down * 8, : across * 8].reshape(down, 8, across, 8)
-        means = cells.mean(axis=(1, 3))
+        means = _cells(plane, 8).mean(axis=(1, 3))
         # Second differences: what is smooth over three cells goes away.
         bent = means[:, :-2] - 2 * means[:, 1:-1] + means[:, 2:]
         squares.append(float(np.mean(bent**2)) - 6 * noise * noise / 64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -50,10 +51,15 @@ class Tile:
     caption: tuple[str, ...] = ()
 
 
+def mean_light(pixels: Pixels) -> float:
+    """Return the mean linear light of a picture, 0 to 1."""
+    counts = sum(np.bincount(row.ravel(), minlength=256) for row in pixels)
+    return float(counts @ LEVEL_LIGHT) / pixels.size
+
+
 def brightening_gain(low: Pixels) -> float:
     """Return the gain in linear light that takes the mean of a low to middle grey."""
-    counts = sum(np.bincount(row.ravel(), minlength=256) for row in low)
-    return _GREY / max(float(counts @ LEVEL_LIGHT) / low.size, 1e-6)
+    return _GREY / max(mean_light(low), 1e-6)
 
 
 def brighten(low: Pixels, gain: float | None = None) -> Pixels:
@@ -79,9 +85,9 @@ def tiles_of(
     bright = brighten(low)
     height = max(1, round(width * normal.shape[0] / normal.shape[1]))
     return [
-        Tile(_scaled(normal, width), (key,)),
-        Tile(_scaled(low, width), words),
-        Tile(_scaled(bright, width), ("brightened to middle grey",)),
+        Tile(scaled(normal, width), (key,)),
+        Tile(scaled(low, width), words),
+        Tile(scaled(bright, width), ("brightened to middle grey",)),
         Tile(_close_up(bright, min(height, width), width), ("close-up at 1:1",)),
     ]
 
@@ -97,7 +103,7 @@ def strip_of(frames: list[Pixels], recipe: Recipe, seed: int, key: str, width: i
     words = (recipe.name, *describe_draw(drawn, width))
     return [
         Tile(
-            np.concatenate([_scaled(image, width) for image in (normal, low, brighten(low, gain))]),
+            np.concatenate([scaled(image, width) for image in (normal, low, brighten(low, gain))]),
             (f"frame {number}",) if number else (key, *words),
         )
         for number, (normal, low) in enumerate(zip(frames, lows, strict=True))
@@ -108,7 +114,7 @@ def small_tile(normal: Pixels, recipe: Recipe, label: str, seed: int, key: str, 
     """Make a tile of a normal's low, over the middle of it brightened; see `tiles_of`."""
     low = low_maker(recipe, seed, [key]).low(0, normal)
     close = _close_up(brighten(low), width // 2, width)
-    return Tile(np.concatenate([_scaled(low, width), close]), (label,))
+    return Tile(np.concatenate([scaled(low, width), close]), (label,))
 
 
 def describe_draw(drawn: Draw, width: int) -> list[str]:
@@ -215,7 +221,8 @@ def _fitting(line: str, width: int) -> str:
     return line
 
 
-def _scaled(pixels: Pixels, width: int) -> Pixels:
+def scaled(pixels: Pixels, width: int) -> Pixels:
+    """Return a picture at another width, uint8 array (H, W, 3), by Lanczos' filter."""
     height = max(1, round(width * pixels.shape[0] / pixels.shape[1]))
     return np.asarray(Image.fromarray(pixels).resize((width, height), Image.Resampling.LANCZOS))
 
@@ -346,13 +353,7 @@ def _clips(photos: Sequence[Path], frames: int) -> Iterator[tuple[str, list[Pixe
 def _axis(text: str) -> list[str]:
     """Read `camera.iso=400,1600` as two overrides; commas inside brackets do not part."""
     key, equals, values = text.partition("=")
-    parts, depth = [""], 0
-    for letter in values:
-        depth += (letter == "(") - (letter == ")")
-        if letter == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
+    parts = re.split(r",(?![^(]*\))", values)
     if not equals or not all(part.strip() for part in parts):
         raise ConfigError(
             f"--grid {text}: write it as KEY=VALUE,VALUE,..., for example camera.iso=400,1600"

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, fields
 from statistics import NormalDist
 from typing import Any, ClassVar
 
@@ -167,6 +168,9 @@ class Choice:
 
 
 Distribution = Constant | Uniform | LogUniform | Gaussian | Choice
+_RANGES: dict[str, type[Uniform | LogUniform | Gaussian]] = {
+    kind.name: kind for kind in (Uniform, LogUniform, Gaussian)
+}
 UNIT = Uniform(0.0, 1.0)
 STANDARD = Gaussian(0.0, 1.0, -math.inf, math.inf)
 
@@ -200,50 +204,43 @@ def _call(name: str, arguments: list[str]) -> Distribution:
         if "" in arguments:
             raise ValueError("choice needs at least one value, and none of them empty")
         return Choice(tuple(_value(argument) for argument in arguments))
-    counts = {"uniform": 2, "loguniform": 2, "normal": 4}
-    if name not in counts:
+    kind = _RANGES.get(name)
+    if kind is None:
         raise ValueError(f"must be {ALLOWED}")
-    if len(arguments) != counts[name]:
-        raise ValueError(f"{name} takes {counts[name]} numbers, not {len(arguments)}")
+    if len(arguments) != len(fields(kind)):
+        raise ValueError(f"{name} takes {len(fields(kind))} numbers, not {len(arguments)}")
     numbers = [_number(argument) for argument in arguments]
     low, high = numbers[-2:]
     if low > high:
         raise ValueError(f"reversed range: {format_value(low)} is above {format_value(high)}")
-    if name == "loguniform" and low <= 0:
+    distribution = kind(*numbers)
+    if isinstance(distribution, LogUniform) and low <= 0:
         raise ValueError("loguniform needs a low above 0")
-    if name == "normal":
-        if numbers[1] < 0:
+    if isinstance(distribution, Gaussian):
+        if (deviation := distribution.deviation) < 0:
             raise ValueError(
-                f"a standard deviation cannot be negative, {format_value(numbers[1])} is"
+                f"a standard deviation cannot be negative, {format_value(deviation)} is"
             )
-        distribution = Gaussian(*numbers)
         if distribution.share_kept() < _LEAST_KEPT:
             raise ValueError(
                 f"{distribution}: next to nothing of it lies between its bounds; bring mean and"
                 " bounds together"
             )
-        return distribution
-    return Uniform(low, high) if name == "uniform" else LogUniform(low, high)
+    return distribution
 
 
 def _number(text: str) -> float:
-    try:
-        return _finite(float(text))
-    except ValueError:
-        raise ValueError(f"{text!r} is not a finite number") from None
-
-
-def _finite(number: float) -> float:
-    if not math.isfinite(number):
-        raise ValueError("must be a finite number")
-    return number
+    if isinstance(value := _value(text), str):
+        raise ValueError(f"{text!r} is not a finite number")
+    return value
 
 
 def _value(text: str) -> Value:
-    try:
-        return _finite(float(text))
-    except ValueError:
-        return text.strip()
+    """Return a finite number, or what is none as a name."""
+    with suppress(ValueError):
+        if math.isfinite(number := float(text)):
+            return number
+    return text.strip()
 
 
 def format_value(value: Value) -> str:

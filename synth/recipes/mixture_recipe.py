@@ -66,13 +66,10 @@ class MixtureRecipe(Section):
 
     def components(self, random: KeyedColumns) -> IntArray:
         """Return the numbers of the components that many images have."""
-        return np.searchsorted(self._bounds(), random.uniform(_PURPOSE), side="right")
-
-    def _bounds(self) -> list[float]:
-        """Return where in (0, 1) one component ends and the next begins."""
         weights = [component.weight for component in self.mixture.values()]
         total = math.fsum(weights)
-        return [math.fsum(weights[:i]) / total for i in range(1, len(weights))]
+        ends = [math.fsum(weights[:i]) / total for i in range(1, len(weights))]
+        return np.searchsorted(ends, random.uniform(_PURPOSE), side="right")
 
 
 def single_recipes(recipe: Single | MixtureRecipe) -> list[Single]:

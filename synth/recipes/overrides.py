@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
-
-from pydantic import BaseModel
 
 from ...errors import ConfigError, GloamWarning
 from ...manifests.config import shorten, validate
 from ..camera.recipe import CameraRecipe
+from ..parameters.schema import WHOLE
 from ..power_law_model import PowerLawRecipe
 from .mixture_recipe import Single, flat_values, merge_values
 from .recipe_files import with_files
@@ -174,18 +173,7 @@ def check_drawn_together(
 @cache
 def _usual() -> dict[str, Any]:
     """Return what all recipes begin with, by paths."""
-    return dict(_all_values(CameraRecipe(), ""))
-
-
-def _all_values(section: BaseModel, prefix: str) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a section by paths, of inner ones that files leave out, too."""
-    values = section.model_dump(mode="json")
-    for name in type(section).model_fields:
-        inner = getattr(section, name)
-        if isinstance(inner, BaseModel):
-            yield from _all_values(inner, f"{prefix}{name}.")
-        elif name in values:
-            yield prefix + name, values[name]
+    return dict(flat_values(CameraRecipe().model_dump(mode="json", context=WHOLE)))
 
 
 def check_drawn_once(
