@@ -26,7 +26,10 @@ M = TypeVar("M")
 
 def mark_of(field: FieldInfo, kind: type[M]) -> M | None:
     """Return the annotation of a kind that a field has, None where it has none."""
-    return next((mark for mark in field.metadata if isinstance(mark, kind)), None)
+    for mark in field.metadata:
+        if isinstance(mark, kind):
+            return mark
+    return None
 
 
 def section_of(field: FieldInfo) -> type[Section] | None:

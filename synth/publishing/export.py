@@ -422,14 +422,10 @@ def write_meta(written: Written, counts: dict[str, int], splits: dict[str, list[
 
     counts: dict of shard to its pairs. splits: dict of split to its shards.
     """
-    parts = "".join(
-        f"  {split}:{''.join(f'{chr(10)}  - {shard}' for shard in shards) or ' []'}\n"
-        for split, shards in splits.items()
-    )
     info = json.dumps({"energon_version": _ENERGON_VERSION, "shard_counts": counts}, indent=2)
     files = {
         ".info.json": info + "\n",
-        "split.yaml": f"split_parts:\n{parts}exclude: []\n",
+        "split.yaml": yaml.safe_dump({"split_parts": splits, "exclude": []}, sort_keys=False),
         "dataset.yaml": _DATASET,
         "crude.yaml": _CRUDE,
         "sample_loader.py": _LOADER,

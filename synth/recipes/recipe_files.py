@@ -74,8 +74,12 @@ def shipped_names() -> tuple[str, ...]:
     return tuple(sorted(name[:-5] for name in files if name.endswith(".yaml")))
 
 
+@lru_cache(maxsize=32)
 def shipped_values(name: str) -> dict[str, Any]:
-    """Return the values of a shipped recipe."""
+    """Return the values of a shipped recipe: the same ones to all, which nobody changes.
+
+    Some are long tables, which take a quarter of a second to read.
+    """
     return load_shipped(__package__, f"{name}.yaml")
 
 
