@@ -271,13 +271,9 @@ def _publish(
 
 def _window(places: list[FloatArray], shape: tuple[int, ...]) -> tuple[slice, slice]:
     """Return the part of a frame that all others, at their places against it, show."""
-    sides = []
-    for axis in (0, 1):
-        own = [float(place[axis]) for place in places]
-        begin = int(np.ceil(max(0.0, -min(own))))
-        end = shape[axis] - int(np.ceil(max(0.0, max(own))))
-        sides.append(slice(begin, end))
-    return sides[0], sides[1]
+    before = np.ceil(np.maximum(-np.min(places, axis=0), 0)).astype(int)
+    end = shape[:2] - np.ceil(np.maximum(np.max(places, axis=0), 0)).astype(int)
+    return slice(before[0], end[0]), slice(before[1], end[1])
 
 
 def _fuse(frames: list[Pixels]) -> Pixels:

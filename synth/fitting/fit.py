@@ -149,8 +149,8 @@ def fit(
     paired, notes = normals is not None, list[str]()
     pairs = read_pairs(Path(lows), None if normals is None else Path(normals), notes, brighter_lows)
     rounds = _JPEG_ROUNDS if any(pair.quality for pair in pairs) else _ROUNDS
-    some = len(pairs[:: -(-len(pairs) // _SOME)])
-    shown.stage("fitting", (rounds + _PASSES) * len(pairs) + 2 * some)
+    few = slice(None, None, -(-len(pairs) // _SOME))
+    shown.stage("fitting", (rounds + _PASSES) * len(pairs) + 2 * len(pairs[few]))
     done = 0
 
     def passed(
@@ -170,7 +170,7 @@ def fit(
         )
     values = calibrate.initial_values(real, shared.toe, paired=paired)
     values[:, column_indices("degradations.jpeg.quality")[0]] = [pair.quality for pair in pairs]
-    groups, few = np.zeros(len(pairs), np.int64), slice(None, None, -(-len(pairs) // _SOME))
+    groups = np.zeros(len(pairs), np.int64)
     saturation = float(np.nanmedian(real["saturation"])) if paired else 1.0
     light = light_of_pairs(pairs, values, saturation) if paired and broad else None
     if light is not None:

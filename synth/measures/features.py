@@ -276,28 +276,22 @@ def easiest(real: Group, other: Group, same: Sequence[tuple[int, int]]) -> list[
             np.concatenate([first[i] + np.arange(counts[i]) for i in numbers])
             for numbers in zip(*same, strict=True)
         )
-        groups = [(score[there] - score[here], {0: here, 1: there})]
+        groups = [(score[there] - score[here], [here, there])]
     else:
-        apart = [np.flatnonzero(labels == label) for label in (0, 1)]
-        groups = [(-score[apart[0]], {0: apart[0]}), (score[apart[1]], {1: apart[1]})]
-    made: tuple[list[Patch], list[Patch]] = ([], [])
+        here, there = (np.flatnonzero(labels == label) for label in (0, 1))
+        groups = [(-score[here], [here]), (score[there], [there])]
+    made = []
     for certain, patches in groups:
-        shown: set[int] = set()
-        for i in np.argsort(-certain, kind="stable").tolist():
-            scene = int(of_scene[next(iter(patches.values()))[i]])
-            if scene in shown:
-                continue
-            shown.add(scene)
-            for label, own in patches.items():
-                patch = int(own[i])
-                pair = every[image[patch]].pair
-                low, _ = middles(*pair.read())
-                top, left = patch_places(*low.shape[:2])[patch - first[image[patch]]]
-                pixels = low[top : top + PATCH, left : left + PATCH]
-                made[label].append(Patch(pair.key, label == 0, pixels))
-            if len(shown) == _SHOWN:
-                break
-    return [*made[0], *made[1]]
+        surest = np.argsort(-certain, kind="stable")
+        _, of_scenes = np.unique(of_scene[patches[0][surest]], return_index=True)
+        shown = surest[np.sort(of_scenes)[:_SHOWN]]
+        for patch in np.concatenate([own[shown] for own in patches]).tolist():
+            pair = every[image[patch]].pair
+            low, _ = middles(*pair.read())
+            top, left = patch_places(*low.shape[:2])[patch - first[image[patch]]]
+            pixels = low[top : top + PATCH, left : left + PATCH]
+            made.append(Patch(pair.key, bool(labels[patch] == 0), pixels))
+    return made
 
 
 def _scores(features: FloatArray, labels: IntArray, scenes: IntArray) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -118,9 +118,10 @@ def leaks(*sets: str | Path, workers: int | None = None, progress: Progress | No
     if len(sets) < 2:
         raise SourceError("leaks: give two sets or more")
     unreadable: list[str] = []
-    held = {}
+    held: dict[str, list[Seen]] = {}
     for one in sets:
-        held[str(one)] = list(measure_pictures(one, unreadable, workers, progress))
+        held[str(one)], damaged = measure_pictures(one, workers, progress)
+        unreadable += damaged
     if len(held) < len(sets):
         raise SourceError(f"{sets[0]}: the same set is given twice")
     looks = {name: [one.look for one in seen] for name, seen in held.items()}
@@ -133,25 +134,18 @@ def leaks(*sets: str | Path, workers: int | None = None, progress: Progress | No
 
 
 def measure_pictures(
-    given: str | Path,
-    unreadable: list[str],
-    workers: int | None = None,
-    progress: Progress | None = None,
-) -> Iterator[Seen]:
-    """Look at all pictures of a folder, or the normals of a set.
+    given: str | Path, workers: int | None = None, progress: Progress | None = None
+) -> tuple[list[Seen], list[str]]:
+    """Look at all pictures of a folder, or the normals of a set; see `leaks`.
 
-    given: see `leaks`.
-    unreadable: gets what could not be read, with the reason.
-
-    Raises SourceError when it holds no images.
+    Returns what could not be read, too, with the reason. Raises SourceError when it holds no
+    images.
     """
     shown, (count, held) = progress or Silent(), _pictures_of(given)
     shown.stage("comparing", count)
-    for one in each_pair(_seen, held, local_engine(workers), shown.at, count):
-        if isinstance(one, Seen):
-            yield one
-        else:
-            unreadable.append(one)
+    found = each_pair(_seen, held, local_engine(workers), shown.at, count)
+    damaged = [one for one in found if isinstance(one, str)]
+    return [one for one in found if not isinstance(one, str)], damaged
 
 
 class _Picture(NamedTuple):
@@ -216,11 +210,10 @@ def pictures(sets: tuple[str, ...]) -> tuple[Seen, ...]:
 
     Raises ConfigError when one cannot be read: its scene could not be kept out.
     """
-    unreadable: list[str] = []
-    found = tuple(seen for one in sets for seen in measure_pictures(one, unreadable))
-    if unreadable:
+    found = [measure_pictures(one) for one in sets]
+    if unreadable := [what for _, damaged in found for what in damaged]:
         raise ConfigError(f"--exclude: {unreadable[0]}", key="exclude")
-    return found
+    return tuple(seen for own, _ in found for seen in own)
 
 
 def sum_of(sets: tuple[str, ...]) -> str:

@@ -130,11 +130,8 @@ class Gaussian(_Range):
         kept = normal.cdf(self.high) - below
         p = below + kept * u
         inside = (p > 0) & (p < 1)
-        if inside.all():
-            return self._bounded(normal_quantile(p, self.mean, self.deviation))
         values = normal_quantile(np.where(inside, p, 0.5), self.mean, self.deviation)
-        outside = np.where(p <= 0, self.low, self.high)
-        return np.where(inside, self._bounded(values), outside)
+        return np.where(inside, self._bounded(values), np.where(p <= 0, self.low, self.high))
 
     def share_kept(self) -> float:
         """Return how much of the whole distribution lies between the bounds, 0 to 1."""
