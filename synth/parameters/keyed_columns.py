@@ -57,12 +57,6 @@ class Keys:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def take(self, places: npt.NDArray[np.integer[Any]]) -> Keys:
-        """Return some of the keys, in that order."""
-        some = object.__new__(Keys)
-        some.lengths, some.bytes = self.lengths[places], self.bytes[places]
-        return some
-
     def after(self, seed: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return a seed and each key as words (N, P), and their lengths in bytes."""
         head = np.frombuffer(str(seed).encode(), np.uint8)
