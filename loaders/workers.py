@@ -172,7 +172,7 @@ class OwnSteps(Dataset[Any]):
     """
 
     samples: Samples
-    levels: Options | None
+    levels: Options
     buffers: SharedBufferPool | None
 
     def __len__(self) -> int:
@@ -312,7 +312,7 @@ class WorkerBackend(Backend):
         if self._lost():
             self.close()
         if self._loader is None:
-            workers, levels = self.num_workers, None
+            workers = self.num_workers
             if workers < self._workers:
                 warnings.warn(
                     "this process is a daemon, such as a worker of another DataLoader, and may"
@@ -320,9 +320,10 @@ class WorkerBackend(Backend):
                     GloamWarning,
                     stacklevel=2,
                 )
-            if workers:  # bytes on their way: a quarter of the shared memory, and of what is copied
+            # Bytes on their way: a quarter of the shared memory, of fresh pages and of what is copied.
+            levels = loader.options.model_copy(update={"dtype": "uint8"})
+            if workers:
                 loader.used()
-                levels = loader.options.model_copy(update={"dtype": "uint8"})
                 self._buffers = self._shared_buffers(loader, device)
             self._loader = DataLoader(
                 OwnSteps(loader.dataset, levels, self._buffers),
