@@ -83,21 +83,20 @@ def read_local(path: Path | str, most: int) -> tuple[bytes, int]:
         size = os.fstat(descriptor).st_size
         if size > most:
             return b"", size
-        if is_hollow(descriptor, 0, size):
-            raise hollow(size, path)
+        refuse_hollow(descriptor, 0, size, path)
         return _read_descriptor(descriptor, size, 0), size
     finally:
         os.close(descriptor)
 
 
-def is_hollow(descriptor: int, begin: int, end: int) -> bool:
-    """Return whether some bytes of a local file are many, of which next to nothing is stored.
+def refuse_hollow(descriptor: int, begin: int, end: int, path: Path | str | None = None) -> None:
+    """Raise OSError for many bytes of a local file, of which next to nothing is stored.
 
     Such a file is small on a disk, whatever its size, and takes that in memory.
     """
     size, stored, at = end - begin, 0, begin
     if size <= LARGE:
-        return False
+        return
     before = os.lseek(descriptor, 0, os.SEEK_CUR)
     try:
         while stored * GROWN < size and at < end:
@@ -106,16 +105,17 @@ def is_hollow(descriptor: int, begin: int, end: int) -> bool:
             stored += min(at, end) - min(data, end)
     except OSError as error:
         if error.errno != errno.ENXIO:  # which says: no more data; others, that none can tell
-            return False
+            return
     finally:
         os.lseek(descriptor, before, os.SEEK_SET)
-    return stored * GROWN < size
+    refuse_grown(size, stored, path)
 
 
-def hollow(size: int, path: Path | str | None = None) -> OSError:
-    """Return the error for a file, or a part of one, that is hollow."""
-    said = f"{size:,} bytes, of which next to nothing is stored"
-    return OSError(said) if path is None else OSError(None, said, str(path))
+def refuse_grown(size: int, stored: int, path: Path | str | None = None) -> None:
+    """Raise OSError for so many bytes that are stored as so few: more than `LARGE`, and `GROWN`."""
+    if size > max(LARGE, GROWN * stored):
+        said = f"{size:,} bytes, of which next to nothing is stored"
+        raise OSError(said) if path is None else OSError(None, said, str(path))
 
 
 def read_local_range(path: Path | str, offset: int, size: int) -> bytes:

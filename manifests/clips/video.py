@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 
 from ...errors import ImageRefused, Reason, first_line, needed
-from ...storage.stores import hollow, is_hollow
+from ...storage.stores import refuse_hollow
 from ...storage.untrusted import open_regular
 from ..images.colour import HIGH_RANGE, cicp_profile, to_srgb
 from ..images.opening import Pixels, check_pixels, pixel_limit
@@ -389,9 +389,12 @@ def _bytes_of(location: Location) -> BinaryIO:
         try:
             path = path_of(f"{location.container}/{location.member}")
             file = open_regular(path)
-            if not path.remote and is_hollow(file.fileno(), 0, location.size):
+            try:
+                if not path.remote:
+                    refuse_hollow(file.fileno(), 0, location.size)
+            except OSError:
                 file.close()
-                raise hollow(location.size)
+                raise
             return file
         except OSError as error:
             raise ImageRefused(Reason.UNREADABLE, error.strerror or str(error)) from error

@@ -24,16 +24,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ...errors import ImageRefused, Reason, SourceError
-from ...storage.stores import (
-    GROWN,
-    LARGE,
-    Place,
-    Status,
-    as_path,
-    hollow,
-    is_hollow,
-    read_local,
-)
+from ...storage.stores import Place, Status, as_path, read_local, refuse_grown, refuse_hollow
 from ...storage.untrusted import naming, read_regular
 from ..images.header import MAX_BYTES
 from .folders import HIDDEN, files_below, is_hidden
@@ -260,8 +251,7 @@ def read_sparse(handle: IO[bytes], offset: int) -> bytes:
         if member is None or not member.issparse():
             raise OSError("is no sparse file any more")
         member.size = _unpacked(member)
-        if member.size > max(LARGE, GROWN * sum(size for _, size in member.sparse)):
-            raise hollow(member.size)
+        refuse_grown(member.size, sum(size for _, size in member.sparse))
         file = archive.extractfile(member)
         assert file is not None
         return file.read()
@@ -314,17 +304,12 @@ def list_container(path: Path, passed: Counter[str] | None = None) -> Iterator[E
     """
     passed = Counter() if passed is None else passed
     if path.is_dir():
-        return _list_folder(path, passed)
+        container, files = _text(path), files_below(path, passed)
+        return (_file(container, _text(name), status) for name, status in files)
     if not path.is_file():
         there = path.exists()
         raise SourceError.at(path, "no folder and no file" if there else "no such file or folder")
     return _list_archive(path, passed)
-
-
-def _list_folder(root: Path, passed: Counter[str]) -> Iterator[Entry]:
-    container = _text(root)
-    for name, status in files_below(root, passed):
-        yield _file(container, _text(name), status)
 
 
 def file_entry(path: Path) -> Entry:
@@ -498,9 +483,8 @@ def _read(location: Location, most: int) -> bytes:
     if location.offset >= 0:
         if container.remote:
             return container.read_range(location.offset, location.size)
-        handle, size = _archives.get(location, zipped=False), location.size
-        if is_hollow(handle.fileno(), location.offset, location.offset + size):
-            raise hollow(size)
+        handle = _archives.get(location, zipped=False)
+        refuse_hollow(handle.fileno(), location.offset, location.offset + location.size)
         handle.seek(location.offset)
         data: bytes = handle.read(location.size)
         return data
@@ -516,8 +500,8 @@ def _read(location: Location, most: int) -> bytes:
     archive = _archives.get(location, zipped=True)
     info = archive.getinfo(location.member)
     # A dark picture grows as much, and may have no more than `MAX_BYTES`.
-    if most > MAX_BYTES and info.file_size > max(LARGE, GROWN * info.compress_size):
-        raise hollow(info.file_size)
+    if most > MAX_BYTES:
+        refuse_grown(info.file_size, info.compress_size)
     member: bytes = archive.read(info)
     return member
 
