@@ -189,14 +189,15 @@ def first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]
 
 
-def needed(module: str, what: str, extra: str) -> Any:
+def needed(module: str, what: str, extra: str, key: str | None = None) -> Any:
     """Import a module that comes with an extra of gloam.
 
     what: what needs it, by the name that people know it by: "video files need PyAV".
+    key: option that asks for it.
 
     Raises ConfigError when it is not installed.
     """
     try:
         return import_module(module)
     except ImportError as error:
-        raise ConfigError(f"{what}: pip install 'gloam[{extra}]'") from error
+        raise ConfigError(f"{what}: pip install 'gloam[{extra}]'", key=key) from error

@@ -18,7 +18,7 @@ import multiprocessing
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -261,22 +261,18 @@ def _wait(
     future: Future[R], tell: Callable[[], object], pool: ProcessPoolExecutor | None = None
 ) -> R:
     manager = getattr(pool, "_executor_manager_thread", None)
-    while True:
-        try:
-            result = future.result(timeout=0.2)
-        except TimeoutError:
-            if future.done():
-                # Came after the wait ran out, or is a TimeoutError of the job's own.
-                return future.result()
-            if manager is not None and not manager.is_alive():
-                raise WorkerLost(
-                    "the system starts no more threads, as memory or processes are limited "
-                    "(ulimit -v, ulimit -u); raise the limit, or take --workers 1"
-                ) from None
-            tell()
-        else:
-            tell()
-            return result
+    ended = False
+    while not wait([future], timeout=0.2).done:
+        if ended:
+            raise WorkerLost(
+                "the system starts no more threads, as memory or processes are limited "
+                "(ulimit -v, ulimit -u); raise the limit, or take --workers 1"
+            )
+        ended = manager is not None and not manager.is_alive()
+        tell()
+    result = future.result()
+    tell()
+    return result
 
 
 def _kill(pool: ProcessPoolExecutor) -> list[Any]:

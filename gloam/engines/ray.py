@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, WorkerLost, first_line
+from ..errors import ConfigError, WorkerLost, first_line, needed
 from .engine import Counted, J, R, ignore_progress
 from .local import counted
 from .process import prepare_own_process
@@ -128,13 +128,7 @@ def _run(function: Callable[[J], R], job: J) -> tuple[R, int]:
 def _ray() -> Any:
     # Ray asks for statistics of its use, which are nobody's business here.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError as error:
-        raise ConfigError("--engine ray needs Ray: pip install 'gloam[ray]'", key="engine") from (
-            error
-        )
-    return ray
+    return needed("ray", "--engine ray needs Ray", "ray", "engine")
 
 
 def _connect(ray: Any, address: str) -> bool:

@@ -212,20 +212,18 @@ def test_a_time_out_of_a_job_is_an_exception_like_any_other(
         list(LocalEngine(workers).map(tasks.time_out, [7]))
 
 
-class FinishedMeanwhile(Future[int]):
-    """A future whose result arrives just after a wait for it has run out."""
-
-    def result(self, timeout: float | None = None) -> int:
-        try:
-            return super().result(0)
-        except TimeoutError:
-            self.set_result(5)
-            raise
-
-
 def test_a_result_that_arrives_just_after_a_wait_has_run_out_is_taken() -> None:
     """Else a build ends with a TimeoutError of nobody's, once in a great while."""
-    assert _wait(FinishedMeanwhile(), lambda: None) == 5
+    late: Future[int] = Future()
+    told: list[bool] = []
+
+    def tell() -> None:
+        told.append(late.done())
+        if len(told) == 1:
+            late.set_result(5)
+
+    assert _wait(late, tell) == 5
+    assert told == [False, True]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
