@@ -37,20 +37,6 @@ SAMPLE_NAMES = (
 CLIPS = "clips"
 LISTED_KINDS = ("voc", "coco")
 """Kinds whose sources hold lists of images to choose from."""
-_EXPECTED = {
-    "imagenet": "expected folders nNNNNNNNN of images, the train tar that holds their tars, or"
-    " files ILSVRC2012_val_*.JPEG",
-    "voc": "expected a folder JPEGImages",
-    "coco": "expected image files",
-    "iapr": "expected images/NN/*.jpg",
-    "streetscenes": "expected Original/*.JPG",
-    "folder": f"expected files that end in {', '.join(SUFFIXES)}",
-    "classes": "expected a folder for each class, of images",
-    "archive": f"expected members that end in {', '.join(SUFFIXES)}",
-    "webdataset": f"expected members that end in {', '.join(SUFFIXES)}",
-    "sample": "scikit-image's own photographs",
-    CLIPS: "expected folders of frames, or video files",
-}
 _MOST_SHARDS = 1_000_000
 _INNERMOST = re.compile(r"\{([^{}]*)\}")
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.-?(\d+))?")
@@ -98,13 +84,14 @@ def list_source(
         raise SourceError.at(
             kind, f"has no lists, so @{listing} means nothing; lists are for voc and coco"
         )
-    images = KINDS[kind](path, listing, passed)
+    list_kind, expected = KINDS[kind]
+    images = list_kind(path, listing, passed)
     try:
         first = next(images)
     except StopIteration:
         over = f", and passed over: {format_counts(passed)}" if passed else ""
         raise SourceError(
-            f"{kind}={path}: holds no photograph ({_EXPECTED[kind]}){over}{_way_out(kind, path)}"
+            f"{kind}={path}: holds no photograph ({expected}){over}{_way_out(kind, path)}"
         ) from None
     return chain([first], images)
 
@@ -233,16 +220,12 @@ def _refuse_missing(path: str, listing: str, wanted: Collection[str], lacks: Ite
 def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     if not listing:
         return _by_stem(list_photographs(path, passed))
-    # The images and the annotations come as two downloads; unpacked or not, they lie side by side.
     entries = list(list_container(as_path(path), passed))
     ending = f"annotations/{listing}.json"
-    found = [e for e in entries if lower_suffix(f"/{e.name}").endswith(f"/{ending}")]
-    if found:
-        text = read_text(path, found[0])
-    elif beside := _named(as_path(path).parent / "annotations", f"{listing}.json"):
-        text = read_beside(beside)
-    else:
+    found = annotation_files(path, entries, ["annotations"]).get(listing)
+    if found is None:
         raise SourceError.at(path, f"has no {ending}, neither in nor beside it")
+    text = found[0][1]()
     try:
         named = [image.get("file_name") for image in json.loads(text)["images"]]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -267,10 +250,31 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     return _by_stem(e for name, e in images.items() if name in kept)
 
 
-def _named(folder: Path, name: str) -> Path | None:
-    """Return the file of a folder that is called so, whatever the case of its suffix."""
-    there = sorted(folder.glob("*")) if folder.is_dir() else []
-    return next((one for one in there if lower_suffix(one.name) == name), None)
+def annotation_files(
+    path: str, entries: Iterable[Entry], folders: Collection[str]
+) -> dict[str, list[tuple[str, Callable[[], str]]]]:
+    """Find the JSON files of COCO's annotations: those in a source, others beside it.
+
+    The images and the annotations come as two downloads; unpacked or not, they lie side by side.
+
+    path, entries: the source, and all that is in it.
+    folders: names of the folders that such files lie in.
+
+    Returns dict of a name without suffix to the files that have it: the name of each, and a
+    function that reads it.
+    """
+    inside: dict[str, list[tuple[str, Callable[[], str]]]] = {}
+    beside: dict[str, list[tuple[str, Callable[[], str]]]] = {}
+    for entry in entries:
+        at = PurePosixPath(entry.name)
+        if at.parent.name in folders and at.suffix.lower() == ".json":
+            inside.setdefault(at.stem, []).append((entry.name, partial(read_text, path, entry)))
+    for folder in (as_path(path).parent / name for name in folders):
+        for file in sorted(folder.glob("*")) if folder.is_dir() else ():
+            if file.suffix.lower() == ".json":
+                named = f"{folder.name}/{file.name}", partial(read_beside, file)
+                beside.setdefault(file.stem, []).append(named)
+    return beside | inside
 
 
 def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
@@ -302,20 +306,26 @@ def _clips(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     raise SourceError(f"{CLIPS}={path}: holds clips, which are listed with their frames", path=path)
 
 
-KINDS: dict[str, Callable[[str, str, Counter[str]], Iterator[Listed]]] = {
-    "imagenet": partial(_matching, _IMAGENET),
-    "voc": _voc,
-    "coco": _coco,
-    "iapr": partial(_matching, _IAPR),
-    "streetscenes": partial(_matching, _STREETSCENES),
-    "folder": _folder,
-    "classes": _classes,
-    "archive": _archive,
-    "webdataset": _webdataset,
-    "sample": _sample,
-    CLIPS: _clips,
+_ENDINGS = f"that end in {', '.join(SUFFIXES)}"
+KINDS: dict[str, tuple[Callable[[str, str, Counter[str]], Iterator[Listed]], str]] = {
+    "imagenet": (
+        partial(_matching, _IMAGENET),
+        "expected folders nNNNNNNNN of images, the train tar that holds their tars, or files"
+        " ILSVRC2012_val_*.JPEG",
+    ),
+    "voc": (_voc, "expected a folder JPEGImages"),
+    "coco": (_coco, "expected image files"),
+    "iapr": (partial(_matching, _IAPR), "expected images/NN/*.jpg"),
+    "streetscenes": (partial(_matching, _STREETSCENES), "expected Original/*.JPG"),
+    "folder": (_folder, f"expected files {_ENDINGS}"),
+    "classes": (_classes, "expected a folder for each class, of images"),
+    "archive": (_archive, f"expected members {_ENDINGS}"),
+    "webdataset": (_webdataset, f"expected members {_ENDINGS}"),
+    "sample": (_sample, "scikit-image's own photographs"),
+    CLIPS: (_clips, "expected folders of frames, or video files"),
 }
-"""Functions that list each kind of source: (path, list name, counts of files passed over)."""
+"""What lists each kind of source, a function of path, list name and counts of files passed over;
+and what is said to be expected where it finds none."""
 
 
 def expand_shards(path: str, passed: Counter[str]) -> list[Path]:
