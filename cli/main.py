@@ -20,37 +20,34 @@ from ..synth.kernels.compiling import cache_folders as kernel_places
 from .ending import stoppable, user_errors
 
 _COMMANDS = {
-    "build": "Make a set of low/normal pairs from photographs.",
-    "regenerate": "Make a set's pairs again with other lows, without its sources.",
-    "export": "Write a set's pairs as files, as shards, or as a trainer wants them.",
-    "publish": "Write a set for publication: card, Croissant, shards or Parquet.",
-    "rebuild": "Rebuild a published set from your own copies of its photographs.",
-    "verify": "Check that a set is complete and unchanged.",
-    "stats": "Measure exposure, unevenness and noise, and compare with real sets.",
-    "realism": "Measure how well a classifier tells lows from real ones, and by what.",
-    "leaks": "Find pictures of one set that another also has.",
-    "judge": "Measure PSNR and SSIM of a network's outputs, with intervals.",
-    "report": "Write a page about a set: checks, statistics, pictures.",
-    "preview": "Make a contact sheet of photographs darkened by recipes.",
-    "studio": "Find a recipe by eye, on a page with a control for every parameter.",
-    "stage": "Copy a set into memory or onto a local disk.",
-    "export-triton": "Write the loaders' preprocessing for Triton Inference Server.",
-    "bench": "Measure loading speed on this machine.",
-    "sets": "List the known real sets and their folder layouts.",
-    "recipes": "List the recipes, or show one with all its parameters.",
-    "fit": "Fit a recipe to your own dark photographs.",
-    "brackets": "Make real pairs of your own exposure brackets.",
-    "calibrate": "Measure your camera's gain and noise from raw files.",
-    "cameras": "List the calibrated cameras and their ISOs.",
-    "doctor": "Check this machine: versions, GPU, DALI, decoders, and known lows.",
+    "build": ("build", "Make a set of low/normal pairs from photographs."),
+    "regenerate": ("build", "Make a set's pairs again with other lows, without its sources."),
+    "export": ("publish", "Write a set's pairs as files, as shards, or as a trainer wants them."),
+    "publish": ("publish", "Write a set for publication: card, Croissant, shards or Parquet."),
+    "rebuild": ("publish", "Rebuild a published set from your own copies of its photographs."),
+    "verify": ("verify", "Check that a set is complete and unchanged."),
+    "stats": ("stats", "Measure exposure, unevenness and noise, and compare with real sets."),
+    "realism": ("realism", "Measure how well a classifier tells lows from real ones, and by what."),
+    "leaks": ("realism", "Find pictures of one set that another also has."),
+    "judge": ("judge", "Measure PSNR and SSIM of a network's outputs, with intervals."),
+    "report": ("stats", "Write a page about a set: checks, statistics, pictures."),
+    "preview": ("preview", "Make a contact sheet of photographs darkened by recipes."),
+    "studio": ("preview", "Find a recipe by eye, on a page with a control for every parameter."),
+    "stage": ("verify", "Copy a set into memory or onto a local disk."),
+    "export-triton": (
+        "export_triton",
+        "Write the loaders' preprocessing for Triton Inference Server.",
+    ),
+    "bench": ("bench", "Measure loading speed on this machine."),
+    "sets": ("lists", "List the known real sets and their folder layouts."),
+    "recipes": ("lists", "List the recipes, or show one with all its parameters."),
+    "fit": ("fit", "Fit a recipe to your own dark photographs."),
+    "brackets": ("fit", "Make real pairs of your own exposure brackets."),
+    "calibrate": ("lists", "Measure your camera's gain and noise from raw files."),
+    "cameras": ("lists", "List the calibrated cameras and their ISOs."),
+    "doctor": ("bench", "Check this machine: versions, GPU, DALI, decoders, and known lows."),
 }
-_FILES = {
-    **{"regenerate": "build", "export": "publish", "rebuild": "publish", "stage": "verify"},
-    **{"report": "stats", "leaks": "realism", "studio": "preview", "brackets": "fit"},
-    **{"cameras": "lists", "calibrate": "lists", "recipes": "lists", "sets": "lists"},
-    **{"doctor": "bench"},
-}
-"""Files of the commands that lie in another one's."""
+"""Commands, in the order of their list: the file that each lies in, and what it does."""
 _MAKING_LOWS = {"build", "regenerate", "rebuild"}
 _NO_IMAGES = {"sets", "stage", "export-triton", "recipes", "fit", "calibrate", "cameras", "doctor"}
 
@@ -103,18 +100,17 @@ class _Lazy(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        written = name.replace("-", "_")
         gc.disable()  # all that is imported stays; looking through it takes a tenth of the time
         try:
-            module = importlib.import_module(f".{_FILES.get(name, written)}", __package__)
+            module = importlib.import_module(f".{_COMMANDS[name][0]}", __package__)
         finally:
             gc.enable()
-        command: click.Command = getattr(module, written)
+        command: click.Command = getattr(module, name.replace("-", "_"))
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+            formatter.write_dl([(name, about) for name, (_, about) in _COMMANDS.items()])
 
 
 @cache
