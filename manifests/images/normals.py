@@ -17,14 +17,13 @@ import numpy as np
 import simplejpeg
 from PIL import Image
 
-from ...errors import ImageRefused, Reason
 from .decode import decode, decode_as_rgb, decode_small
 from .header import read_header
-from .opening import Pixels
+from .opening import Pixels, encode_png
 
 NORMAL_QUALITY = 95
 """JPEG quality, without chroma subsampling, of normals that were JPEGs but must be encoded anew."""
-_PNG_OPTIONS = [cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_HUFFMAN_ONLY]
+_PNG_OPTIONS = cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_HUFFMAN_ONLY
 """Noise leaves nothing to find for a match search: Huffman coding of differences (OpenCV's
 own filter) is the smallest and the fastest here."""
 
@@ -115,15 +114,4 @@ def encode(pixels: Pixels, suffix: str, quality: int = 95, chroma: str = "444") 
         return simplejpeg.encode_jpeg(
             np.ascontiguousarray(pixels), quality, "RGB", chroma, fastdct=False
         )
-    done, array = cv2.imencode(".png", cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), _PNG_OPTIONS)
-    if not done:
-        raise ImageRefused(Reason.DAMAGED, "could not be encoded as PNG")
-    return array.tobytes()
-
-
-def encode_grey(samples: Pixels) -> bytes:
-    """Encode samples (H, W) uint8, such as numbers of classes, as a grey PNG."""
-    done, array = cv2.imencode(".png", samples)
-    if not done:
-        raise ImageRefused(Reason.DAMAGED, "could not be encoded as PNG")
-    return array.tobytes()
+    return encode_png(cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), *_PNG_OPTIONS)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import ImageRefused, Reason, first_line
-from .opening import check_pixels
+from .opening import check_pixels, encode_png
 
 MAGIC = b"\x93NUMPY"
 SUFFIX = ".npy"
@@ -86,11 +86,7 @@ def npy_as_png(data: bytes) -> bytes:
     """
     if not data.startswith(MAGIC):
         return data
-    bgr = read_npy(data)[..., ::-1]
-    done, png = cv2.imencode(".png", bgr, [cv2.IMWRITE_PNG_COMPRESSION, 0])
-    if not done:
-        raise ImageRefused(Reason.UNSUPPORTED, f"an array {bgr.shape} of {bgr.dtype}")
-    return png.tobytes()
+    return encode_png(read_npy(data)[..., ::-1], cv2.IMWRITE_PNG_COMPRESSION, 0)
 
 
 def npy_bytes(array: npt.NDArray[np.generic]) -> bytes:

@@ -12,7 +12,7 @@ import re
 import struct
 import warnings
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import cv2
 import numpy as np
@@ -123,6 +123,19 @@ def decode_deep(data: bytes) -> npt.NDArray[np.uint16]:
         order = cv2.COLOR_BGR2RGB if decoded.shape[2] == 3 else cv2.COLOR_BGRA2RGBA
         decoded = cv2.cvtColor(decoded, order, dst=decoded)
     return np.asarray(decoded, np.uint16)
+
+
+def encode_png(samples: npt.NDArray[Any], *options: int) -> bytes:
+    """Encode samples (H, W), or (H, W, 3) with blue first, as PNG of their depth, as OpenCV does.
+
+    options: OpenCV's, in turn with their values.
+
+    Raises ImageRefused: "damaged", when that cannot be done.
+    """
+    done, data = cv2.imencode(".png", samples, options)
+    if not done:
+        raise ImageRefused(Reason.DAMAGED, "could not be encoded as PNG")
+    return data.tobytes()
 
 
 def pixel_limit() -> int:

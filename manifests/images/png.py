@@ -139,21 +139,18 @@ def decode_png(data: bytes, header: PngHeader) -> Image.Image:
 
     Raises ImageRefused: "damaged", when a checksum of the pixels differs, or the file ends early.
     """
-    own_mask = _masks(header)
-    plain = _plain(data, header)
-    if header.depth == 16:
-        samples = decode_deep(plain)
-    else:
-        with open_lazily(plain) as image:
-            image.load()
-        if not own_mask:
-            return image
-        samples = np.asarray(image.convert("L" if header.colour == GREY else "RGB"))
-    mask = _transparent(samples, header) if own_mask else None
-    pixels = to_8_bit(samples) if header.depth == 16 else samples.copy()
+    deep = decode_deep_png(data, header)
+    if deep is not None:
+        return Image.fromarray(to_8_bit(deep[:, :, 0] if deep.shape[2] == 1 else deep))
+    with open_lazily(_plain(data, header)) as image:
+        image.load()
+    if not _masks(header):
+        return image
+    samples = np.array(image.convert("L" if header.colour == GREY else "RGB"))
+    mask = _transparent(samples, header)
     if mask is not None:
-        pixels[mask] = 255
-    return Image.fromarray(pixels)
+        samples[mask] = 255
+    return Image.fromarray(samples)
 
 
 def decode_deep_png(data: bytes, header: PngHeader) -> npt.NDArray[np.uint16] | None:

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from ...errors import SetError
 from ...storage.untrusted import inside, naming
-from ..images.normals import encode_grey
 from ..images.npy import npy_bytes
+from ..images.opening import encode_png
 from ..labels.photo_labels import BOXES, CLASS, CLASSES, MASK, NO_CLASS, VOID, Labels
 from .info import PAIRS
 from .sample import Encoded
@@ -49,7 +49,7 @@ def members_of(
     if MASK in roles:
         width, height = labels.size
         nothing = np.full((height, width), VOID, np.uint8)
-        made[MASK] = Encoded(labels.mask or encode_grey(nothing), "png")
+        made[MASK] = Encoded(labels.mask or encode_png(nothing), "png")
     return made
 
 
@@ -112,8 +112,6 @@ def read_label_arrays(
 def _list(column: pa.ChunkedArray) -> tuple[Whole, npt.NDArray[Any]]:
     """Return offsets and values of a column of lists. Raises ValueError when one is missing."""
     array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.chunks else pa.array([], array.type)
     if array.null_count or array.values.null_count:
         raise ValueError("values are missing")
     ends = array.offsets.to_numpy().astype(np.int64)
