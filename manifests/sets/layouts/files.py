@@ -23,7 +23,7 @@ from ..info import WORK_FOLDER
 from ..receipts import Receipt, UnitFile, file_of
 from ..sample import LOW, NORMAL, RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Filed, Keys, Texts
-from .layout import list_path, read_list, split_of, write_list
+from .layout import Layout, list_path, read_list, split_of, write_list
 from .shard_tar import Examined
 
 METADATA = "metadata.jsonl"
@@ -81,7 +81,7 @@ def member_of(path: str, key: str) -> str:
 
 
 @dataclass(frozen=True)
-class Files:
+class Files(Layout):
     """A set as folders of images and lists of them."""
 
     name = "files"
@@ -124,14 +124,6 @@ class Files:
             except SetError as error:
                 odd.append(("", error.what))
         return Examined(sha256_bytes(data), odd)
-
-    def glance(self, root: Path, receipt: Receipt) -> list[tuple[str, str]]:
-        """Say nothing: of a file, no more than its size is known without reading it."""
-        return []
-
-    def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
-        """Return nothing, as no more can be told: a file holds one member."""
-        return []
 
     def write_lists(self, root: Path, split: str, receipts: Sequence[Receipt]) -> list[Path]:
         """Write `lists/{split}-low.txt` and `-normal.txt` in DALI's file-list form, `path label`.

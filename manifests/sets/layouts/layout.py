@@ -58,11 +58,17 @@ class Layout(Protocol):
     def glance(self, root: Path, receipt: Receipt) -> list[tuple[str, str]]:
         """Say what is wrong with a unit whose files have the right sizes, reading little of it.
 
-        Returns files and their faults. Raises OSError when one cannot be read.
+        Returns files and their faults; none of a layout of whose files no more is known than their
+        sizes without reading them. Raises OSError when one cannot be read.
         """
+        return []
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
-        """List damaged members of a unit's file, and their faults; none where it cannot be told."""
+        """List damaged members of a unit's file, and their faults.
+
+        None where it cannot be told, as of a layout whose files hold one member each.
+        """
+        return []
 
     def write_lists(self, root: Path, split: str, receipts: Sequence[Receipt]) -> list[Path]:
         """Write the lists of a split that other readers take; returns their paths."""
