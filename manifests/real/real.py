@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...errors import ConfigError, GloamWarning, SourceError
 from ...storage.stores import as_path
@@ -111,9 +111,8 @@ class _Misfit(Exception):
         self.found, self.seen, self.missing = found, seen, missing
 
 
-class _Found(NamedTuple):
-    low: re.Match[str] | None
-    normal: re.Match[str] | None
+_Found = tuple[re.Match[str], ...]
+"""The names of a sample's files: of its low and its normal, or of the one that it has."""
 
 
 def real(name: str, folder: str | Path, split: str | None = None) -> RealSet:
@@ -272,7 +271,7 @@ def _of_rule(rules: SetRules, rule: Rule, tree: _Tree, said: list[str]) -> list[
         raise _Misfit(counts[0], rule.templates[0].shown, which)
     said += lacking
     if len(matches) == 1:
-        return [_Found(one, None) if rule.low else _Found(None, one) for one in kept]
+        return [(one,) for one in kept]
     low, normal = (template.pattern for template in rule.templates)
     names = [name for name in shared_names(low, normal) if name != SECONDS]
     partners: dict[Fields, re.Match[str]] = {}
@@ -290,7 +289,7 @@ def _of_rule(rules: SetRules, rule: Rule, tree: _Tree, said: list[str]) -> list[
             " unpack the archive whole",
             path=tree.root,
         )
-    return [_Found(one, partners[captured_fields(one, names)]) for one in kept]
+    return [(one, partners[captured_fields(one, names)]) for one in kept]
 
 
 def _listed(files: list[re.Match[str]], key: str, listed: list[str]) -> Matches:
@@ -306,11 +305,9 @@ def _filled(rules: SetRules, found: list[_Found], tree: _Tree, name: str, split:
     """Return the samples, with all that is known of them."""
     samples = RealSet(name, split)
     for one in found:
-        own = one.low or one.normal
-        assert own is not None
-        paths = [tree.path[match.string] for match in (one.low, one.normal) if match]
+        paths = [tree.path[match.string] for match in one]
         samples.append(tuple(paths) if len(paths) == 2 else paths[0])
-        fields = own.groupdict()
+        fields = one[0].groupdict()
         samples.scenes.append(fields[rules.scene] if rules.scene in fields else paths[-1])
         samples.classes.append(fields.get("class") or "")
         samples.ratios.append(_ratio(one))
@@ -318,7 +315,7 @@ def _filled(rules: SetRules, found: list[_Found], tree: _Tree, name: str, split:
 
 
 def _ratio(one: _Found) -> float | None:
-    times = [match.groupdict().get(SECONDS) for match in one if match]
+    times = [match.groupdict().get(SECONDS) for match in one]
     if len(times) < 2 or None in times:
         return None
     try:
@@ -341,11 +338,9 @@ def _labels(
     without: list[str] = []
     odd: list[str] = []
     for one in found:
-        own = one.low or one.normal
-        assert own is not None
-        path = file_of(own.groupdict())
+        path = file_of(one[0].groupdict())
         if path is None:
-            without.append(tree.path[own.string])
+            without.append(tree.path[one[0].string])
         boxes.append(() if path is None else tuple(_boxes(labels, path, odd)))
     if len(without) == len(boxes):
         shown = " or ".join(Template(one).shown for one in labels.file)

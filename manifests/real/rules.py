@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from ...errors import ConfigError, SourceError
 from ...storage.untrusted import SPLITS
-from ..config import Frozen, parse_yaml, validate
+from ..config import Frozen, load_shipped, validate
 from ..images.header import SUFFIXES
 from ..images.npy import SUFFIX
 
@@ -201,8 +201,7 @@ def load_rules(name: str) -> SetRules:
     names = set_names()
     if name not in names:
         raise ConfigError(f"{name}: no real set of that name; there are {', '.join(names)}")
-    text = (resources.files(__package__) / f"{name}.yaml").read_text("utf-8")
-    return validate(SetRules, parse_yaml(text, f"{name}.yaml"), f"{name}.yaml")
+    return validate(SetRules, load_shipped(__package__, f"{name}.yaml"), f"{name}.yaml")
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:

@@ -44,7 +44,6 @@ NO_MEMORY = "memory ran out while it was read"
 """Details of photographs that are refused for what they do to workers."""
 _JOB = 64
 _PART = 2048
-_HASH_DIGITS = 8
 _ODD = re.compile(r"[^a-z0-9_-]+")
 
 
@@ -90,8 +89,7 @@ def list_candidates(
 
 def _check_unique(source: Source, paths: list[str]) -> None:
     if len(set(paths)) < len(paths):
-        seen: set[str] = set()
-        twice = next(path for path in paths if path in seen or seen.add(path))  # type: ignore[func-returns-value]
+        twice = next(path for path, count in Counter(paths).items() if count > 1)
         raise SourceError(f"{source.kind}={source.path}: holds two files named {twice}; rename one")
 
 
@@ -250,25 +248,17 @@ def make_keys(sources: list[str], names: list[str], paths: list[str]) -> list[st
     >>> make_keys(["voc", "voc"], ["2007_000027", "2007_000032"], ["a.jpg", "b.jpg"])
     ['voc-2007_000027', 'voc-2007_000032']
     """
-    keys = [normalise(source, name) for source, name in zip(sources, names, strict=True)]
-    seen = Counter(keys)
-    for i, key in enumerate(keys):
-        if seen[key] > 1 or len(key) > LONGEST_KEY:
-            keys[i] = _with_hash(key, f"{sources[i]}\0{paths[i]}", _HASH_DIGITS)
+    plain = [normalise(source, name) for source, name in zip(sources, names, strict=True)]
+    keys = list(plain)
     # Eight digits meet once in 65,000 colliding images; then, and only then, all twins take longer
     # ones.
-    for digits in (16, 32, 64):
+    for digits in (8, 16, 32, 64):
         seen = Counter(keys)
-        twins = [i for i, key in enumerate(keys) if seen[key] > 1]
-        if not twins:
+        for i, key in enumerate(keys):
+            if seen[key] > 1 or len(key) > LONGEST_KEY:
+                identity = f"{sources[i]}\0{paths[i]}".encode()
+                mark = hashlib.blake2b(identity, digest_size=32).hexdigest()[:digits]
+                keys[i] = f"{plain[i][: LONGEST_KEY - 1 - digits].rstrip('-')}-{mark}"
+        if len(set(keys)) == len(keys):
             break
-        for i in twins:
-            keys[i] = _with_hash(
-                normalise(sources[i], names[i]), f"{sources[i]}\0{paths[i]}", digits
-            )
     return keys
-
-
-def _with_hash(key: str, identity: str, digits: int) -> str:
-    mark = hashlib.blake2b(identity.encode("utf-8"), digest_size=32).hexdigest()[:digits]
-    return f"{key[: LONGEST_KEY - 1 - digits].rstrip('-')}-{mark}"

@@ -31,7 +31,7 @@ import numpy.typing as npt
 from ..images.decode import decode_small
 from ..images.header import read_header
 from ..images.opening import Pixels
-from .measures import SIDE, luma_cells, luma_of, mean_cells, perceptual_hash
+from .measures import SIDE, luma_of, mean_cells, perceptual_hash
 
 _CHUNKS = 4
 _CHUNK_BITS = 16
@@ -180,7 +180,7 @@ class _View(NamedTuple):
 
 def thumbnail(pixels: Pixels) -> Thumbnail:
     """Return fourth roots of the mean luma of 16 x 16 cells of a picture, in parts of 256."""
-    return _roots(luma_cells(pixels, _CELLS))
+    return _roots(mean_cells(luma_of(pixels), _CELLS, _CELLS))
 
 
 def _roots(cells: npt.NDArray[np.float64]) -> Thumbnail:

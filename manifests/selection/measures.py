@@ -107,11 +107,6 @@ def _three(count: int) -> list[int]:
     return sorted({0, count // 2, count - 1})
 
 
-def luma_cells(pixels: Pixels, cells: int) -> npt.NDArray[np.float64]:
-    """Return the mean luma of each of cells x cells equal parts of a picture, uint8 RGB."""
-    return mean_cells(luma_of(pixels), cells, cells)
-
-
 def luma_of(pixels: Pixels) -> Pixels:
     """Return the luma of the copy that is measured, uint8 (H, W), of a picture, uint8 RGB."""
     return _luma(_reduce(pixels))
