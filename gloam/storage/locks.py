@@ -141,7 +141,9 @@ def _file_lock(path: Path, shared: bool, wait: bool) -> Iterator[None]:
         if not wait:
             known = _read(holder or own)
             if known is not None:
-                raise _held(path, known, _way_out(holder or own))
+                ends = f"its lease ends within {_LEASE:.0f} s"
+                way_out = ends if place(path).remote else f"delete {holder or own}"
+                raise _held(path, known, f" (if it is dead, {way_out})")
             continue  # it has just ended
         time.sleep(_POLL)
     try:
@@ -149,12 +151,6 @@ def _file_lock(path: Path, shared: bool, wait: bool) -> Iterator[None]:
             yield
     finally:
         own.unlink(missing_ok=True)
-
-
-def _way_out(held: Path) -> str:
-    if place(held).remote:
-        return f" (if it is dead, its lease ends within {_LEASE:.0f} s)"
-    return f" (if it is dead, delete {held})"
 
 
 def _read(held: Path) -> str | None:

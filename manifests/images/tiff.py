@@ -78,7 +78,11 @@ def decode_tiff(data: bytes, header: TiffHeader) -> Image.Image:
     Raises ImageRefused: "unsupported" or "damaged".
     """
     found = _decoded(data, header)
-    return found if isinstance(found, Image.Image) else _image_of(found, header.page)
+    if isinstance(found, Image.Image):
+        return found
+    mode, samples = _kept(found, header.page)
+    shown = to_8_bit(samples) if samples.dtype == np.uint16 else samples
+    return Image.frombytes(mode, samples.shape[1::-1], shown.tobytes())
 
 
 def decode_deep_tiff(data: bytes, header: TiffHeader) -> npt.NDArray[np.uint16] | None:
@@ -217,14 +221,6 @@ def _kept(samples: npt.NDArray[Any], page: Any) -> tuple[str, npt.NDArray[Any]]:
     if kind in (_ASSOCIATED, _UNASSOCIATED):
         mode, colours = mode + ("A" if kind == _UNASSOCIATED else "a"), colours + 1
     return mode, samples[:, :, :colours]
-
-
-def _image_of(samples: npt.NDArray[Any], page: Any) -> Image.Image:
-    """Make an image of samples (H, W, C), uint8 or uint16."""
-    mode, samples = _kept(samples, page)
-    shown = to_8_bit(samples) if samples.dtype == np.uint16 else samples
-    height, width = samples.shape[:2]
-    return Image.frombytes(mode, (width, height), shown.tobytes())
 
 
 def _from_grey(image: Image.Image, page: Any) -> npt.NDArray[np.uint16]:

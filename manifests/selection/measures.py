@@ -241,15 +241,8 @@ def perceptual_hash(luma: Pixels) -> int:
 
 @lru_cache(maxsize=1024)
 def _waves_of(length: int) -> npt.NDArray[np.float64]:
-    return _waves() @ _overlaps(length, _HASH_SIDE)
-
-
-@lru_cache(maxsize=1)
-def _waves() -> npt.NDArray[np.float64]:
-    """Return the DCT-II's lowest waves (waves, cells), orthonormal but for a factor, rounded."""
+    """Return the DCT-II's lowest waves (waves, pixels), orthonormal but for a factor, rounded."""
     wave, cell = np.arange(_HASH_WAVES)[:, None], np.arange(_HASH_SIDE)[None, :]
-    return np.rint(
-        1024
-        * np.where(wave, 1.0, math.sqrt(0.5))
-        * np.cos(np.pi * wave * (2 * cell + 1) / (2 * _HASH_SIDE))
-    )
+    cosines = np.cos(np.pi * wave * (2 * cell + 1) / (2 * _HASH_SIDE))
+    waves = np.rint(1024 * np.where(wave, 1.0, math.sqrt(0.5)) * cosines)
+    return waves @ _overlaps(length, _HASH_SIDE)

@@ -325,13 +325,9 @@ def _list_archive(path: Path, passed: Counter[str]) -> Iterator[Entry]:
     with naming(path, *_ARCHIVE_ERRORS, what="not a readable tar or zip: ", kind=SourceError):
         if not path.stat().st_size:  # such as files of /proc, whose reading may wait for ever
             raise ValueError("empty file")
-        yield from (_list_zip if _is_zip(path) else _list_tar)(path, passed)
-
-
-def _is_zip(path: Path) -> bool:
-    """Return whether a file is a zip from its first byte on; a tar may end with one."""
-    with path.open("rb") as handle:
-        return handle.read(2) == b"PK" and zipfile.is_zipfile(handle)
+        with path.open("rb") as handle:  # from its first byte on: a tar may end with a zip
+            zipped = handle.read(2) == b"PK" and zipfile.is_zipfile(handle)
+        yield from (_list_zip if zipped else _list_tar)(path, passed)
 
 
 def _list_zip(path: Path, passed: Counter[str]) -> Iterator[Entry]:
