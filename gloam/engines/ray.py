@@ -15,6 +15,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -56,16 +57,14 @@ class RayEngine:
         ray, remaining = self._ray, enumerate(jobs)
         running: dict[Any, int] = {}
         done: dict[int, R] = {}
-        total, next_one, begun, more = 0, 0, 0, True
+        total, next_one = 0, 0
         try:
             while True:
                 cores = self.cores
-                while more and len(running) < _AHEAD * cores and begun - next_one < _HELD * cores:
-                    number, job = next(remaining, (-1, None))
-                    more = number >= 0
-                    if more:
-                        running[self._run.remote(function, job)] = number
-                        begun += 1
+                held = len(running) + len(done)
+                room = min(_AHEAD * cores - len(running), _HELD * cores - held)
+                for number, job in islice(remaining, max(room, 0)):
+                    running[self._run.remote(function, job)] = number
                 if not running:
                     return
                 ready, _ = ray.wait(list(running), num_returns=1, timeout=_POLL)

@@ -7,6 +7,7 @@ file that one process makes. In a store it is a lease: it is renewed, and ends w
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import socket
@@ -24,11 +25,6 @@ from ..errors import GloamWarning, SetError
 from .atomic import write_bytes
 from .stores import place
 from .untrusted import read_regular
-
-try:
-    import fcntl
-except ImportError:  # not a POSIX system
-    fcntl = None  # type: ignore[assignment]
 
 _HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 _HOLDER = re.compile(r"process (\d+) on (\S+)")
@@ -59,8 +55,6 @@ def exclusive(path: Path, shared: bool = False, wait: bool = False) -> Iterator[
         return
     with _own_file(path) as handle:
         try:
-            if fcntl is None:
-                raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
             kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
             fcntl.flock(handle, kind if wait else kind | fcntl.LOCK_NB)
         except OSError as error:

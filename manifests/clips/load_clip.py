@@ -129,11 +129,8 @@ def _colours(frame: Pixels) -> npt.NDArray[np.int64]:
 
 
 def _cells(frame: Pixels) -> npt.NDArray[np.int64]:
-    down, across = (np.unique(np.arange(_CELLS) * length // _CELLS) for length in frame.shape[:2])
-    sums = np.add.reduceat(np.add.reduceat(frame, down, axis=0, dtype=np.int64), across, axis=1)
-    rows, columns = (
-        np.diff([*places, length])
-        for places, length in zip((down, across), frame.shape, strict=False)
-    )
-    means: npt.NDArray[np.int64] = sums // (rows[:, None] * columns)[..., None]
+    edges = [np.unique(np.arange(_CELLS + 1) * length // _CELLS) for length in frame.shape[:2]]
+    rows = np.add.reduceat(frame, edges[0][:-1], axis=0, dtype=np.int64)
+    sums = np.add.reduceat(rows, edges[1][:-1], axis=1)
+    means: npt.NDArray[np.int64] = sums // np.multiply.outer(*map(np.diff, edges))[..., None]
     return means

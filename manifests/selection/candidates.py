@@ -80,17 +80,15 @@ def list_candidates(
                 progress(len(rows))
         if passed is not None and over:
             passed[source.name] = over
-        _check_unique(source, [path for _, _, path, *_ in rows[before:]])
+        counts = Counter(path for _, _, path, *_ in rows[before:])
+        if len(counts) < len(rows) - before:
+            twice = next(path for path, times in counts.items() if times > 1)
+            where = f"{source.kind}={source.path}"
+            raise SourceError(f"{where}: holds two files named {twice}; rename one")
     progress(len(rows))
     origins, names, paths, *located = map(list, zip(*rows, strict=True))
     first = {"source": origins, "key": make_keys(origins, names, paths), "path": paths}
     return pa.table(first | dict(zip(_LOCATION, located, strict=True)))
-
-
-def _check_unique(source: Source, paths: list[str]) -> None:
-    if len(set(paths)) < len(paths):
-        twice = next(path for path, count in Counter(paths).items() if count > 1)
-        raise SourceError(f"{source.kind}={source.path}: holds two files named {twice}; rename one")
 
 
 def locations(table: pa.Table) -> Iterator[Location]:

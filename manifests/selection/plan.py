@@ -122,20 +122,11 @@ def make_plan(
     groups = [chosen[np.sort(places)] for places in (held_out[2], held_out[0], held_out[1])]
     parts = [group[np.argsort(hashes[group, 2], kind="stable")] for group in groups]
     order = np.concatenate(parts)
-    table = pa.table(
-        [
-            candidates.column("key").take(order),
-            pa.array(np.repeat(SPLITS, list(map(len, parts))).tolist(), pa.string()),
-            pa.array(
-                np.concatenate([_shards(len(part), options.shard_size) for part in parts]),
-                pa.int32(),
-            ),
-            candidates.column("source").take(order),
-            candidates.column("path").take(order),
-            candidates.column("size").take(order),
-        ],
-        schema=PLAN_SCHEMA,
-    )
+    columns = {name: candidates.column(name).take(order) for name in ("key", "source", "path")}
+    columns["bytes"] = candidates.column("size").take(order)
+    columns["split"] = np.repeat(SPLITS, list(map(len, parts))).tolist()
+    columns["shard"] = np.concatenate([_shards(len(part), options.shard_size) for part in parts])
+    table = pa.table(columns, schema=PLAN_SCHEMA)
     completed = candidates
     for name, values in (("reason", reasons), ("detail", details)):
         completed = completed.set_column(

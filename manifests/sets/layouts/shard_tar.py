@@ -110,16 +110,11 @@ class ShardWriter(AbstractContextManager["ShardWriter"]):
         self._offset += len(data)
 
 
-def _blank_header() -> npt.NDArray[np.uint8]:
-    """Return tarfile's header of an empty file, of the mode that members have."""
-    header = tarfile.TarInfo("")
-    header.mode = 0o644
-    blank = np.frombuffer(header.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict"), np.uint8).copy()
-    blank[_CHECKSUM : _CHECKSUM + 8] = ord(" ")  # by which it counts in its own sum
-    return blank
-
-
-_BLANK = _blank_header()
+_EMPTY = tarfile.TarInfo("")
+_EMPTY.mode = 0o644
+_BLANK = np.frombuffer(_EMPTY.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict"), np.uint8).copy()
+"""tarfile's header of an empty file, of the mode that members have."""
+_BLANK[_CHECKSUM : _CHECKSUM + 8] = ord(" ")  # by which it counts in its own sum
 
 
 def tar_headers(

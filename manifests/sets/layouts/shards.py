@@ -129,13 +129,10 @@ class Shards:
         pa.default_memory_pool().release_unused()
         starts = np.cumsum([0, *counts[:-1]], dtype=np.int64).tolist()
         paths = tuple(str(shard_tar.shard_path(root, unit)) for unit in units)
-        members: list[Extents] = [
+        members = [
             Tarred(paths, starts, _joined(blocks), _joined(sizes)) for blocks, sizes in parts
         ]
-        first = members[0]
-        if not held and isinstance(first, Tarred):
-            return TarKeys(first), members
-        return Texts(keys), members
+        return Texts(keys) if held else TarKeys(members[0]), [*members]
 
 
 def _joined(parts: list[Whole]) -> Whole:
