@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,11 +30,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
     Raises OSError, ValueError when the file is missing, or is not Parquet.
     """
-    with _opened(path) as file:
-        large = file.size() >= _LARGE
-        wanted = None if columns is None else list(columns)
-        read = partial(pq.ParquetFile.read, columns=wanted, use_threads=large)
-        return _read(file, read, columns=wanted, pre_buffer=large)
+    return _read(path, None if columns is None else list(columns))
 
 
 def read_row_group(path: Path, number: int) -> pa.Table:
@@ -43,37 +38,34 @@ def read_row_group(path: Path, number: int) -> pa.Table:
 
     Raises OSError, ValueError as `read_table`.
     """
-    with _opened(path) as file:
-        read = partial(pq.ParquetFile.read_row_group, i=number, use_threads=False)
-        return _read(file, read, [number])
+    return _read(path, group=number)
 
 
-def _read(
-    file: pa.NativeFile,
-    read: Callable[[pq.ParquetFile], pa.Table],
-    groups: Sequence[int] | None = None,
-    columns: Sequence[str] | None = None,
-    **options: Any,
-) -> pa.Table:
-    """Read a table, or some row groups of it, once it is known to take no gigabytes by a trick.
+def _read(path: Path, columns: list[str] | None = None, group: int | None = None) -> pa.Table:
+    """Read a table, or a row group of it, once it is known to take no gigabytes by a trick.
 
     Raises ValueError when it says of few bytes that they are many.
     """
-    # Not by pq.read_table: importing Arrow's data sets takes longer than reading a table.
-    whole = pq.ParquetFile(file, **options)
-    metadata, most = whole.metadata, _MOST_TEXTS + _GROWN * file.size()
-    if metadata.num_rows > _ROWS_A_BYTE * file.size():
-        raise ValueError(f"says that it has {metadata.num_rows:,} rows")
-    groups = range(metadata.num_row_groups) if groups is None else groups
-    numbers = {
-        number: column.max_repetition_level > 0
-        for number, column in enumerate(metadata.schema)
-        if columns is None or column.path.startswith(tuple(columns))
-    }
-    if not (texts := _repeated_texts(file, metadata, groups, numbers, most)):
-        return read(whole)
-    again = pq.ParquetFile(file, metadata=metadata, read_dictionary=texts, **options)
-    return _decoded(read(again), whole.schema_arrow, most)
+    with _opened(path) as file:
+        large = group is None and file.size() >= _LARGE
+        # Not by pq.read_table: importing Arrow's data sets takes longer than reading a table.
+        own = reader = pq.ParquetFile(file, pre_buffer=large)
+        metadata, most = own.metadata, _MOST_TEXTS + _GROWN * file.size()
+        if metadata.num_rows > _ROWS_A_BYTE * file.size():
+            raise ValueError(f"says that it has {metadata.num_rows:,} rows")
+        groups = range(metadata.num_row_groups) if group is None else [group]
+        numbers = {
+            number: column.max_repetition_level > 0
+            for number, column in enumerate(metadata.schema)
+            if columns is None or column.path.startswith(tuple(columns))
+        }
+        texts = _repeated_texts(file, metadata, groups, numbers, most)
+        if texts:
+            how = {"read_dictionary": texts, "pre_buffer": large}
+            reader = pq.ParquetFile(file, metadata=metadata, **how)
+        wanted: dict[str, Any] = {"columns": columns, "use_threads": large}
+        table = reader.read(**wanted) if group is None else reader.read_row_group(group, **wanted)
+        return _decoded(table, own.schema_arrow, most) if texts else table
 
 
 def _repeated_texts(
@@ -185,12 +177,8 @@ def _decoded(table: pa.Table, schema: pa.Schema, most: int) -> pa.Table:
 
     schema: the file's. Raises ValueError when they take more than `most` bytes.
     """
-    chunks = [
-        chunk
-        for column in table.columns
-        if pa.types.is_dictionary(column.type)
-        for chunk in column.chunks
-    ]
+    repeated = [column for column in table.columns if pa.types.is_dictionary(column.type)]
+    chunks = [chunk for column in repeated for chunk in column.chunks]
     lengths = (pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in chunks)
     size = sum(pc.sum(one.cast(pa.int64())).as_py() or 0 for one in lengths)
     if size > most:
