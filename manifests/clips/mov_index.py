@@ -7,11 +7,11 @@ twelve bytes that there are millions.
 from __future__ import annotations
 
 import io
-import zlib
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from ...errors import ImageRefused, Reason
+from ..images.png import inflated
 
 _MOST_SAMPLES = 1 << 25  # of all tracks and edits; 77 hours of 120 frames a second
 _MOST_BOXES = 1 << 21
@@ -82,7 +82,7 @@ def _tracks(file: BinaryIO, size: int, compressed: bool = False) -> list[_Track]
                 track.video |= body[8:12] == b"vide"
             elif kind == b"cmvd":
                 file.seek(at + begin + 4)
-                header = _inflated(file.read(min(stop - at, _MOST_HEADER)))
+                header = inflated(file.read(min(stop - at, _MOST_HEADER)), _MOST_HEADER + 1)
                 if compressed or max(_number(body), len(header)) > _MOST_HEADER:
                     raise ImageRefused(Reason.DAMAGED, "a compressed header of a film's size")
                 tracks += _tracks(io.BytesIO(header), len(header), compressed=True)
@@ -96,10 +96,3 @@ def _tracks(file: BinaryIO, size: int, compressed: bool = False) -> list[_Track]
 
 def _number(data: bytes, size: int = 4) -> int:
     return int.from_bytes(data[:size], "big")
-
-
-def _inflated(data: bytes) -> bytes:
-    try:
-        return zlib.decompressobj().decompress(data, _MOST_HEADER + 1)
-    except zlib.error:
-        return b""

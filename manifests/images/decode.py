@@ -28,13 +28,10 @@ from .npy import MAGIC, npy_as_png, read_npy
 from .opening import Pixels, byte_limit, check_pixels, open_lazily, orientation, to_8_bit, upright
 
 _NEAR = 1.0  # levels on average by which libraries' JPEG decoding may differ
-_OF_8_BITS = (
-    *("1", "L", "P", "RGB", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"),
-    *("RGBA", "LA", "PA", "La", "RGBa"),
-)  # fmt: skip
 _BITS = 258  # TIFF's BitsPerSample
 _OF_16_BITS = ("PNG", "PPM")  # formats whose samples Pillow's mode I has, of no more than 16 bits
 _ALPHA = ("RGBA", "LA", "PA", "La", "RGBa")
+_OF_8_BITS = ("1", "L", "P", "RGB", "RGBX", "CMYK", "YCbCr", "HSV", "LAB", *_ALPHA)
 
 
 def decode(data: bytes, suffix: str, max_pixels: int | None = None) -> Pixels:

@@ -74,14 +74,11 @@ def load_normal(
         pixels = decode(data, "jpg", max_pixels)
     else:
         pixels = decode_as_rgb(data, max_pixels=max_pixels)
-    if shrink and max_side is not None:
-        pixels = _shrink(pixels, max_side)
-    encoded = encode(pixels, suffix, NORMAL_QUALITY, "444")
     reason = header.convert or "resized"
-    # The low is made from the stored normal as decoded, which JPEG has changed a little.
     if jpeg:
-        pixels = decode(encoded, suffix, max_pixels)
-    return Normal(encoded, suffix, pixels.shape[:2], reason, pixels)
+        return encode_normal(pixels, max_side, reason)
+    pixels = _shrink(pixels, max_side)
+    return Normal(encode(pixels, "png"), "png", pixels.shape[:2], reason, pixels)
 
 
 def encode_normal(pixels: Pixels, max_side: int | None, reason: str) -> Normal:
@@ -91,15 +88,16 @@ def encode_normal(pixels: Pixels, max_side: int | None, reason: str) -> Normal:
     max_side: see `load_normal`.
     reason: why it is encoded anew.
     """
-    if max_side is not None and max(pixels.shape[:2]) > max_side:
-        pixels = _shrink(pixels, max_side)
-    encoded = encode(pixels, "jpg", NORMAL_QUALITY, "444")
+    encoded = encode(_shrink(pixels, max_side), "jpg", NORMAL_QUALITY, "444")
+    # The low is made from the stored normal as decoded, which JPEG has changed a little.
     decoded = decode(encoded, "jpg", pixels.size)
-    return Normal(encoded, "jpg", pixels.shape[:2], reason, decoded)
+    return Normal(encoded, "jpg", decoded.shape[:2], reason, decoded)
 
 
-def _shrink(pixels: Pixels, max_side: int) -> Pixels:
+def _shrink(pixels: Pixels, max_side: int | None) -> Pixels:
     height, width = pixels.shape[:2]
+    if max_side is None or max(height, width) <= max_side:
+        return pixels
     share = max_side / max(height, width)
     size = (max(1, round(width * share)), max(1, round(height * share)))
     return np.array(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS))

@@ -95,13 +95,13 @@ def read_png(data: bytes) -> PngHeader:
             if (
                 content.lower().startswith(b"raw profile type")
                 or xmp_turns(content)
-                or xmp_turns(_inflated(packed))
+                or xmp_turns(inflated(packed))
             ):
                 odd.add("orientation")  # of ImageMagick's EXIF, or XMP; some readers heed them
         elif kind == b"tRNS":
             transparent = content
         elif kind == b"iCCP":
-            profile = _inflated(content.partition(b"\0")[2][1:])
+            profile = inflated(content.partition(b"\0")[2][1:])
         elif kind == b"cICP":
             cicp = content[:2]
     if len(header) != 13:
@@ -215,9 +215,10 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
     raise ImageRefused(Reason.DAMAGED, f"a PNG of more than {_MOST_CHUNKS:,} chunks")
 
 
-def _inflated(data: bytes) -> bytes:
+def inflated(data: bytes, most: int = 16 << 20) -> bytes:
+    """Return at most so many bytes of what was compressed by zlib; nothing where it is damaged."""
     try:
-        return zlib.decompressobj().decompress(data, 16 << 20)
+        return zlib.decompressobj().decompress(data, most)
     except zlib.error:
         return b""
 
