@@ -177,11 +177,9 @@ def _map_in_processes(
 ) -> Iterator[R]:
     workers = engine.workers
     module = getattr(getattr(function, "func", function), "__module__", None)
-    context = multiprocessing.get_context(
-        prepare_workers(
-            [module] if isinstance(module, str) else [], workers, engine.ignore_interrupt
-        )
-    )
+    modules = [module] if isinstance(module, str) else []
+    method = prepare_workers(modules, workers, engine.ignore_interrupt)
+    context = multiprocessing.get_context(method)
     pool = _Pool(context, workers)
     before = 0
 

@@ -58,11 +58,10 @@ def list_clips(
             passed["lows of gloam's clips"] += 1
         elif suffix in SUFFIXES:
             videos.append(entry)
+        elif suffix in IMAGES and _MASKS in name.parts:
+            passed["masks"] += 1
         elif suffix in IMAGES:
-            if _MASKS in name.parts:
-                passed["masks"] += 1
-            else:
-                folders.setdefault(str(name.parent), []).append(entry)
+            folders.setdefault(str(name.parent), []).append(entry)
         elif suffix in UNREAD:
             passed[suffix] += 1
         elif kind := unread_kind(entry.name):

@@ -87,12 +87,9 @@ class Annotations:
         paths = {normalize_name(one): one for one in photographs}
         matches = match(self._images, paths, path)
         self._found = {paths[own]: self._images[name] for name, own in matches.found.items()}
-        self.left_out += [
-            LeftOut(
-                "name that is not clear", f"{', '.join(self._images[name].files.values())}: {why}"
-            )
-            for name, why in matches.unclear.items()
-        ]
+        for name, why in matches.unclear.items():
+            files = ", ".join(self._images[name].files.values())
+            self.left_out.append(LeftOut("name that is not clear", f"{files}: {why}"))
 
     def read_labels(self, images: Sequence[str]) -> Iterator[tuple[Labels, list[LeftOut]]]:
         """Yield the labels of some photographs, and what of their annotations is not taken.
@@ -344,9 +341,8 @@ def write_annotations(
             labels = labels_of(record)
             captions = [{"caption": caption} for caption in labels["captions"]]
             of_kind = captions if kind == "captions" else _instances(record["key"], labels)
-            some = [
-                {"id": id_, "image_id": row, **own} for id_, own in enumerate(of_kind, made + 1)
-            ]
+            numbered = enumerate(of_kind, made + 1)
+            some = [{"id": number, "image_id": row, **own} for number, own in numbered]
             _write(rest, some, made)
             made += len(some)
         handle.write(b'],"annotations":[')

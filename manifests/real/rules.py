@@ -175,18 +175,11 @@ class SetRules(Frozen):
     @property
     def looks(self) -> list[str]:
         """Templates of its files' names: the layouts one after the other, lists, labels."""
-        found = [
-            template.shown
-            for layout in self.layouts
-            for rules in layout.values()
-            for rule in rules
-            for template in rule.templates
-        ]
-        found += [
-            Template(one.file).shown for one in self.lists.values() if isinstance(one, Listing)
-        ]
-        found += [Template(one).shown for one in (self.labels.file if self.labels else ())]
-        return list(dict.fromkeys(found))
+        rules = [rule for layout in self.layouts for own in layout.values() for rule in own]
+        found = [template for rule in rules for template in rule.templates]
+        found += [Template(one.file) for one in self.lists.values() if isinstance(one, Listing)]
+        found += map(Template, self.labels.file if self.labels else ())
+        return list(dict.fromkeys(template.shown for template in found))
 
 
 def set_names() -> list[str]:

@@ -181,11 +181,8 @@ def _blocks(pixels: Pixels, side: int) -> Pixels:
     if down == across == 1:
         return pixels
     whole = pixels[: height * down, : width * across]
-    rows = (
-        whole.reshape(height, down, -1)
-        .sum(axis=1, dtype=np.uint32)
-        .reshape(height, width, across, 3)
-    )
+    rows = whole.reshape(height, down, -1).sum(axis=1, dtype=np.uint32)
+    rows = rows.reshape(height, width, across, 3)
     sums = sum((rows[:, :, place] for place in range(1, across)), start=rows[:, :, 0])
     return np.rint(sums / np.float64(down * across)).astype(np.uint8)
 

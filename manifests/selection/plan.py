@@ -97,7 +97,12 @@ def make_plan(
     """
     reasons = refusal_of(candidates, profile)
     details = candidates.column("detail").to_numpy(zero_copy_only=False).astype(object)
-    _drop_duplicates(candidates, profile, reasons, details)
+    if profile.duplicate_bits is not None:
+        looks = candidates.column("perceptual_hash").to_numpy()
+        repeats = near_duplicates(looks, reasons == KEPT, profile.duplicate_bits)
+        dropped = np.flatnonzero(repeats >= 0)
+        repeated = candidates.column("key").take(repeats[dropped]).to_pylist()
+        reasons[dropped], details[dropped] = DUPLICATE, [f"of {key}" for key in repeated]
 
     hashes = _hashes(candidates.column("key").to_pylist(), options.seed)
     chosen = _choose(candidates, sources, reasons, hashes[:, 0], options.pairs)
@@ -204,22 +209,6 @@ def _check_splits(val: int, test: int, pairs: int) -> None:
         raise ConfigError(f"{what}: there {there} in all; ask for fewer")
 
 
-def _drop_duplicates(
-    candidates: pa.Table,
-    profile: Profile,
-    reasons: npt.NDArray[np.object_],
-    details: npt.NDArray[np.object_],
-) -> None:
-    if profile.duplicate_bits is None:
-        return
-    hashes = candidates.column("perceptual_hash").to_numpy()
-    repeats = near_duplicates(hashes, reasons == KEPT, profile.duplicate_bits)
-    dropped = np.flatnonzero(repeats >= 0)
-    keys = candidates.column("key").take(repeats[dropped]).to_pylist()
-    reasons[dropped] = DUPLICATE
-    details[dropped] = [f"of {key}" for key in keys]
-
-
 def _hashes(keys: list[str], seed: int) -> npt.NDArray[np.uint64]:
     """Return three independent 64-bit hashes a key."""
     begun = hashlib.blake2b(f"gloam plan {seed}\0".encode(), digest_size=24)
@@ -229,11 +218,6 @@ def _hashes(keys: list[str], seed: int) -> npt.NDArray[np.uint64]:
         hasher.update(key.encode())
         digests += hasher.digest()
     return np.frombuffer(bytes(digests), dtype="<u8").reshape(-1, 3)
-
-
-_STILLS = (
-    "; a clip is a folder of the frames of one scene, or a video: photographs are a folder= source"
-)
 
 
 def _choose(
@@ -253,11 +237,11 @@ def _choose(
     # Files that are damaged or of another kind are no matter of bounds.
     judged = not set(reasons) <= {KEPT, *Reason}
     if not sum(available):
-        raise ConfigError(
-            f"no candidate is suitable{_counted(of_source, reasons)}; "
-            + ("loosen --profile or use --no-select" if judged else "mend them or add sources")
-            + _STILLS * (Reason.SCENE_CHANGE in reasons)
-        )
+        way_out = "loosen --profile or use --no-select" if judged else "mend them or add sources"
+        if Reason.SCENE_CHANGE in reasons:
+            way_out += "; a clip is a folder of the frames of one scene, or a video: photographs"
+            way_out += " are a folder= source"
+        raise ConfigError(f"no candidate is suitable{_counted(of_source, reasons)}; {way_out}")
     wanted = sum(available) if pairs is None else pairs
     if wanted > sum(available):
         each = ", ".join(f"{s.name} {n:,}" for s, n in zip(sources, available, strict=True))

@@ -139,17 +139,14 @@ def unit_table(
     """Return the rows of some pairs of a unit. Raises SetError for values that no draw has."""
     kept = list(records)
     try:
-        return _table(kept, split, shard, schema)
+        rows = [_row(record, split, shard) for record in kept]
+        return pa.Table.from_pylist(rows, schema=schema)
     except _UNFIT:
         for record in kept:
             what = "its record holds values that gloam does not write: "
             with untrusted.naming(record["key"], *_UNFIT, what=what):
-                _table([record], split, shard, schema)
+                pa.Table.from_pylist([_row(record, split, shard)], schema=schema)
         raise
-
-
-def _table(records: list[dict[str, Any]], split: str, shard: int, schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_pylist([_row(record, split, shard) for record in records], schema=schema)
 
 
 def _row(record: dict[str, Any], split: str, shard: int) -> dict[str, Any]:

@@ -172,11 +172,8 @@ def _matching(
 
 def _voc(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     entries = list(list_container(as_path(path), passed))
-    images = [
-        e
-        for e in choose_images(entries, passed)
-        if PurePosixPath(e.name).parent.name == "JPEGImages"
-    ]
+    found = choose_images(entries, passed)
+    images = [e for e in found if PurePosixPath(e.name).parent.name == "JPEGImages"]
     if listing:
         images = _of_voc_list(path, entries, images, listing)
     return _by_stem(images)
@@ -344,10 +341,8 @@ def expand_shards(path: str, passed: Counter[str]) -> list[Path]:
         raise SourceError(f"webdataset={path}: {error}") from error
     shards: list[Path] = []
     for pattern in patterns:
-        parent = as_path(pattern).parent
-        matches = (
-            sorted(parent.glob(as_path(pattern).name)) if "*" in pattern else [as_path(pattern)]
-        )
+        at = as_path(pattern)
+        matches = sorted(at.parent.glob(at.name)) if "*" in pattern else [at]
         if not matches:
             raise SourceError(f"webdataset={pattern}: matches no shard")
         shown = [shard for shard in matches if not is_hidden(shard.name)]

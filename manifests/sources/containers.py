@@ -92,9 +92,8 @@ class FileWindow:
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """Go to an offset, and return it."""
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._offset, os.SEEK_END: self._end - self._start}[
-            whence
-        ]
+        size = self._end - self._start
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._offset, os.SEEK_END: size}[whence]
         self._offset = base + offset
         return self._offset
 

@@ -133,13 +133,9 @@ class Files(Layout):
         `{split}/metadata.jsonl` names the images of each sample.
         """
         written = []
+        files = [file.path for receipt in receipts for file in receipt.files]
         for kind in (LOW, NORMAL, MASK):
-            paths = [
-                file.path
-                for receipt in receipts
-                for file in receipt.files
-                if _is_image(file.path, kind)
-            ]
+            paths = [path for path in files if _is_image(path, kind)]
             if paths:
                 lines = (f"{path} {i}" for i, path in enumerate(paths))
                 written.append(write_list(root, f"{split}-{kind}", lines))

@@ -71,13 +71,11 @@ class Shards:
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
         """List the damaged members of a shard, by the checksums in its records."""
+        if not path.endswith(".tar"):
+            return []
         try:
             tar = untrusted.read_regular(untrusted.inside(root, path), untrusted.MOST_BYTES)
-            index = (
-                read_index(shard_tar.index_path(root, unit), len(tar))
-                if path.endswith(".tar")
-                else []
-            )
+            index = read_index(shard_tar.index_path(root, unit), len(tar))
         except (SetError, OSError):
             return []
         return [found for sample in index for found in _damage(tar, sample, path)]
@@ -175,28 +173,22 @@ def _columns(
 
 def _read_unit(root: Path, unit: str) -> tuple[bytes, int]:
     """Read a unit's index and its tar's size. Raises SetError for others than the receipt's."""
-    receipt = read_receipt(root, unit)
-    facts = {file.path: file for file in receipt.files}
+    facts = {file.path: file for file in read_receipt(root, unit).files}
+    own, listed = facts.get(shard_tar.shard_name(unit)), facts.get(shard_tar.index_name(unit))
     tar, index = shard_tar.shard_path(root, unit), shard_tar.index_path(root, unit)
     try:
         # A store answers a range beyond what lies there with an error: its tars are not asked for.
-        stored = in_store(root) and shard_tar.shard_name(unit) in facts
-        size = facts[shard_tar.shard_name(unit)].bytes if stored else _size(tar)
+        size = own.bytes if own and in_store(root) else _size(tar)
         text = untrusted.read_regular(index)
     except OSError as error:
         path = index if error.filename == str(index) else tar
         raise SetError.at(
             path, f"{error.strerror or error}; gloam build with the set's options makes it again"
         ) from error
-    for path, name, right in (
-        (tar, shard_tar.shard_name(unit), lambda file: file.bytes == size),
-        (index, shard_tar.index_name(unit), lambda file: file.sha256 == sha256_bytes(text)),
-    ):
-        if name not in facts or not right(facts[name]):
-            raise SetError.at(
-                path,
-                "is not the one that was built; gloam build with the set's options makes it again",
-            )
+    right = own is not None and own.bytes == size
+    if not right or listed is None or listed.sha256 != sha256_bytes(text):
+        what = "is not the one that was built; gloam build with the set's options makes it again"
+        raise SetError.at(index if right else tar, what)
     return text, size
 
 
@@ -278,10 +270,8 @@ def _damage(tar: bytes, sample: list[Member], where: str) -> list[tuple[str, str
         data = tar[member.offset : member.offset + member.size]
         if sha256_bytes(data) != sums.get(split_ending(member.ending)[0]):
             found.append((member.name, "is damaged (its SHA-256 differs from its record's)"))
-    for member in sample:
-        header = tar[member.offset - tarfile.BLOCKSIZE : member.offset]
-        try:
-            tarfile.TarInfo.frombuf(header, "ascii", "strict")
-        except tarfile.HeaderError:
+    headers = shard_tar.tar_headers([one.name for one in sample], [one.size for one in sample])
+    for member, right in zip(sample, headers, strict=True):
+        if tar[member.offset - tarfile.BLOCKSIZE : member.offset] != right.tobytes():
             found.append((member.name, "has a damaged tar header"))
     return found
