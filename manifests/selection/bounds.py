@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
-from ..config import Frozen, load_yaml, validate
+from ..config import Frozen, load_shipped, load_yaml, validate
+from .measures import FIELDS
 
 KEPT = ""
 """The reason of a candidate that is not refused."""
@@ -47,8 +47,8 @@ def load_profile(path: Path | None = None) -> Profile:
 
     Raises ConfigError when the file is missing or holds an unknown key or a wrong value.
     """
-    chosen = path or Path(str(resources.files(__package__) / "bounds.yaml"))
-    return validate(Profile, load_yaml(chosen), str(chosen))
+    values = load_yaml(path) if path else load_shipped(__package__, "bounds.yaml")
+    return validate(Profile, values, str(path or "bounds.yaml"))
 
 
 def refusal_of(candidates: pa.Table, profile: Profile) -> npt.NDArray[np.object_]:
@@ -60,11 +60,7 @@ def refusal_of(candidates: pa.Table, profile: Profile) -> npt.NDArray[np.object_
     reasons = candidates.column("reason").to_numpy(zero_copy_only=False).astype(object)
     if all(getattr(profile, bound) is None for bound in Profile.model_fields):
         return reasons
-    column = {
-        name: candidates.column(name).to_numpy(zero_copy_only=False)
-        for name in candidates.column_names
-        if name != "reason"
-    }
+    column = {name: candidates.column(name).to_numpy(zero_copy_only=False) for name in FIELDS}
     short = np.minimum(column["width"], column["height"])
     long = np.maximum(column["width"], column["height"])
     for field, reason, values in (

@@ -204,7 +204,7 @@ def _measure(job: _MeasureJob) -> list[tuple[float | int | str, ...]]:
         try:
             if part in job.deadly:
                 raise ImageRefused(Reason.DAMAGED, ENDS_PROCESS)
-            rows.append((*_measures_of(job, part).values(), "", ""))
+            rows.append((*_measures_of(job, part), "", ""))
         except ImageRefused as refusal:
             rows.append((*(0 for _ in FIELDS), refusal.reason, refusal.detail))
         except MemoryError:

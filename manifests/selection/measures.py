@@ -8,8 +8,8 @@ other instructions, and have other last digits, on other CPUs.)
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass, fields, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,8 +38,7 @@ BRIGHT = 0.25
 """Mean luma (sRGB-encoded, 0 to 1) from which on a cell counts as bright."""
 
 
-@dataclass(frozen=True)
-class Measures:
+class Measures(NamedTuple):
     """Measurements of one photograph, of its copy with a longer side of `SIDE` (never enlarged).
 
     width, height: pixels of the photograph as stored.
@@ -65,12 +64,8 @@ class Measures:
     colourfulness: float
     perceptual_hash: int
 
-    def values(self) -> tuple[float | int, ...]:
-        """Return the measurements in the order of `FIELDS`."""
-        return astuple(self)
 
-
-FIELDS = tuple(field.name for field in fields(Measures))
+FIELDS = Measures._fields
 
 
 def measure(data: bytes, max_pixels: int | None) -> Measures:
@@ -100,7 +95,7 @@ def measure_clip(location: Location, max_pixels: int | None = None) -> Measures:
         found = [measure(read(files[number]), max_pixels) for number in _three(len(files))]
     worst = {name: min(getattr(one, name) for one in found) for name in _LEAST}
     worst |= {name: max(getattr(one, name) for one in found) for name in _LARGEST}
-    return replace(found[0], mean=sorted(one.mean for one in found)[len(found) // 2], **worst)
+    return found[0]._replace(mean=sorted(one.mean for one in found)[len(found) // 2], **worst)
 
 
 def _three(count: int) -> list[int]:

@@ -135,7 +135,7 @@ def test_the_shipped_profile_keeps_good_photographs_and_refuses_what_was_spoilt(
         "too elongated": good.resize((1200, 140)),
     }
     rows = [
-        (*measure(encoded(np.asarray(image), "PNG"), MAX_PIXELS).values(), "", "")
+        (*measure(encoded(np.asarray(image), "PNG"), MAX_PIXELS), "", "")
         for image in spoilt.values()
     ]
     candidates = pa.table(
