@@ -55,7 +55,7 @@ class Bars(AbstractContextManager["Bars"]):
     """
 
     def __init__(self) -> None:
-        self._bar: tqdm[Any] | None = None
+        self._bar: tqdm[Any] = tqdm(disable=True)
 
     def stage(self, name: str, total: int | None) -> None:
         """Begin a stage."""
@@ -71,14 +71,11 @@ class Bars(AbstractContextManager["Bars"]):
 
     def at(self, done: int) -> None:
         """Show that so many are done."""
-        if self._bar is not None:
-            self._bar.update(done - self._bar.n)
+        self._bar.update(done - self._bar.n)
 
     def close(self) -> None:
         """End the stage."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
+        self._bar.close()
 
     def __exit__(self, *exception: object) -> None:
         self.close()
