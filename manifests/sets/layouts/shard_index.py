@@ -28,7 +28,7 @@ from ....storage.untrusted import (
     shown,
 )
 from ..sample import split_ending
-from .extents import BLOCK
+from .extents import BLOCK, NAME
 
 INDEX_VERSION = "v1.2"
 _MANY_BYTES = 1 << 22
@@ -95,8 +95,9 @@ def _members(words: list[str], lines: list[str], tar_bytes: int) -> Members:
     ends = iter(endings)
     expected = [f"{key}.{next(ends)}" for key in keys for _ in range(width)]
     known = all(map(KEY.match, keys)) and all(map(ENDING.match, set(endings)))
-    if names != expected or not known:
-        odd = next(a for a, b in zip(names, expected, strict=True) if a != b or not _NAME.match(a))
+    if names != expected or not known or len(max(names, key=len, default="")) > NAME:
+        both = zip(names, expected, strict=True)
+        odd = next(a for a, b in both if a != b or not _NAME.match(a) or len(a) > NAME)
         raise ValueError(odd_name(odd, "is no member of it"))
     kinds = [{split_ending(end)[0] for end in set(endings[i::width])} for i in range(width)]
     if any(len(one) > 1 for one in kinds):

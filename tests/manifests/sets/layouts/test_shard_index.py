@@ -124,7 +124,8 @@ def test_an_index_that_counts_otherwise_is_refused(count: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["a./../../../x", "../a.json", "a.json/x", "A.json", "/a.json", "a"]
+    "name",
+    ["a./../../../x", "../a.json", "a.json/x", "A.json", "/a.json", "a", f"a.{'b' * 95}.png"],
 )
 def test_names_that_no_shard_holds_are_refused(tmp_path: Path, name: str) -> None:
     ending = name.partition(".")[2] or "json"
