@@ -206,13 +206,9 @@ def field_option(
     **more: options of `click.option` that take the place of the field's.
     """
     field = model.model_fields[name]
-    bounds = {
-        key: getattr(one, key)
-        for one in field.metadata
-        for key in ("ge", "le")
-        if hasattr(one, key)
-    }
-    given = _click_type(field.annotation, bounds.get("ge"), bounds.get("le"))
+    least = next((one.ge for one in field.metadata if hasattr(one, "ge")), None)
+    most = next((one.le for one in field.metadata if hasattr(one, "le")), None)
+    given = _click_type(field.annotation, least, most)
     given |= {"default": None, "help": field.description}
     if shown and field.default is not None and field.default is not False:
         given["help"] += f"  [default: {field.default}]"

@@ -357,9 +357,8 @@ def _is_whole(data: bytes, warning: str) -> bool:
             sampling = content[7::3]
     if found[2] == "9":  # no scan ends with zero bytes: ones fill its last byte up (F.1.2.3)
         return data[: data.find(b"\xff\xd9", end)].endswith(bytes(max(2, int(found[1]))))
-    units = -(-across // (8 * (max(sampling) >> 4))) * -(
-        -down // (8 * max(v & 15 for v in sampling))
-    )
+    wide, high = max(sampling) >> 4, max(both & 15 for both in sampling)
+    units = -(-across // (8 * wide)) * -(-down // (8 * high))
     marks = re.findall(rb"\xff([\xd0-\xd7\xd9])", data[end:])
     wanted = [0xD0 + number % 8 for number in range(-(-units // max(1, interval)) - 1)] + [_EOI]
     return [mark[0] for mark in marks[: len(wanted)]] == wanted

@@ -59,7 +59,7 @@ def read_tiff(data: bytes) -> TiffHeader:
             page: Any = file.pages.first
             turn = page.tags.valueof(_ORIENTATION, 1)
             profile = page.iccprofile or b""
-            header = TiffHeader(
+            return TiffHeader(
                 int(page.imagewidth),
                 int(page.imagelength),
                 turn if isinstance(turn, int) and 1 <= turn <= 8 else 1,
@@ -69,7 +69,6 @@ def read_tiff(data: bytes) -> TiffHeader:
             )
     except Exception as error:  # damaged tags can raise nearly anything
         raise ImageRefused(Reason.DAMAGED, f"header: {first_line(error)}") from error
-    return header
 
 
 def decode_tiff(data: bytes, header: TiffHeader) -> Image.Image:

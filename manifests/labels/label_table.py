@@ -216,11 +216,8 @@ def read_unit(root: Path, number: int) -> UnitLabels:
     table = _read(root, partial(read_row_group, number=number))
     classes, roles = _about(root, table.schema)
     columns = (table[name].to_pylist() for name in _SCHEMA.names)
-    return UnitLabels(
-        {name: number for number, name in enumerate(classes)},
-        roles,
-        {key: (labels, mask) for key, labels, mask in zip(*columns, strict=True)},
-    )
+    rows = {key: (labels, mask) for key, labels, mask in zip(*columns, strict=True)}
+    return UnitLabels({name: i for i, name in enumerate(classes)}, roles, rows)
 
 
 def read_about(root: Path) -> tuple[list[str], tuple[str, ...]]:

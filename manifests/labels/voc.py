@@ -100,9 +100,5 @@ def _marked(one: ElementTree.Element, origin: str) -> Marked:
     if x1 < x0 or y1 < y0:
         raise ValueError(f"{name}: its bndbox ends before it begins")
     # The first pixel has the number 1, and the last one belongs to the object.
-    return Marked(
-        name,
-        (x0 - 1, y0 - 1, x1, y1),
-        difficult=(one.findtext("difficult") or "").strip() == "1",
-        origin=origin,
-    )
+    difficult = (one.findtext("difficult") or "").strip() == "1"
+    return Marked(name, (x0 - 1, y0 - 1, x1, y1), difficult, origin=origin)

@@ -161,10 +161,8 @@ def _overlaps(length: int, cells: int) -> npt.NDArray[np.float32]:
 
     The result (cells, pixels) is in parts of 1 / cells of a pixel.
     """
-    cell, pixel = (
-        np.arange(cells, dtype=np.int32)[:, None] * length,
-        np.arange(length, dtype=np.int32)[None, :] * cells,
-    )
+    cell = np.arange(cells, dtype=np.int32)[:, None] * length
+    pixel = np.arange(length, dtype=np.int32)[None, :] * cells
     overlap = np.minimum(cell + length, pixel + cells) - np.maximum(cell, pixel)
     return np.maximum(overlap, 0).astype(np.float32)
 
@@ -190,13 +188,11 @@ def _luma(channels: Pixels) -> Pixels:
 
 def _bright_share(luma: Pixels) -> float:
     longer = max(luma.shape)
-    cells = [
-        max(1, (min(_CELLS, longer) * length + longer // 2) // longer) for length in luma.shape
-    ]
+    most = min(_CELLS, longer)
+    cells = [max(1, (most * length + longer // 2) // longer) for length in luma.shape]
     edges = [np.arange(n + 1) * length // n for n, length in zip(cells, luma.shape, strict=True)]
-    sums = np.add.reduceat(
-        np.add.reduceat(luma, edges[0][:-1], axis=0, dtype=np.int64), edges[1][:-1], axis=1
-    )
+    rows = np.add.reduceat(luma, edges[0][:-1], axis=0, dtype=np.int64)
+    sums = np.add.reduceat(rows, edges[1][:-1], axis=1)
     sizes = np.diff(edges[0])[:, None] * np.diff(edges[1])
     return float(np.mean(sums >= BRIGHT * 255 * sizes))
 

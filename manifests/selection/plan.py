@@ -132,12 +132,10 @@ def make_plan(
     columns["split"] = np.repeat(SPLITS, list(map(len, parts))).tolist()
     columns["shard"] = np.concatenate([_shards(len(part), options.shard_size) for part in parts])
     table = pa.table(columns, schema=PLAN_SCHEMA)
-    completed = candidates
     for name, values in (("reason", reasons), ("detail", details)):
-        completed = completed.set_column(
-            completed.column_names.index(name), name, pa.array(values, pa.string())
-        )
-    return Plan(table.combine_chunks(), completed, val)
+        place = candidates.column_names.index(name)
+        candidates = candidates.set_column(place, name, pa.array(values, pa.string()))
+    return Plan(table.combine_chunks(), candidates, val)
 
 
 def _usual_val(sequences: npt.NDArray[np.object_] | None, pairs: int) -> int:

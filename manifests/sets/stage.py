@@ -127,13 +127,8 @@ def _check_target(target: Path, info: SetInfo) -> None:
     elif target.exists():
         known = {Path(path).name for path in info.files} | {f"{unit}.json" for unit in info.units}
         own = {*_FOLDERS, *SPLITS, README, WORK_FOLDER, *known}
-        strange = [
-            path.name
-            for path in target.iterdir()
-            if path.name not in own
-            and not atomic.is_temporary(path.name)
-            and path.suffix != ".lock"
-        ]
+        names = [path.name for path in target.iterdir() if path.suffix != ".lock"]
+        strange = [one for one in names if one not in own and not atomic.is_temporary(one)]
         receipts = (target / "receipts").glob("*.json")
         if strange or any(path.name not in known for path in receipts):
             raise SetError.at(

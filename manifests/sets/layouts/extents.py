@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ....errors import SetError
 from ....storage.stores import as_path, read_local_range
-from ....storage.untrusted import KEY, open_regular, read_regular, reason_of, shown
+from ....storage.untrusted import KEY, naming, open_regular, read_regular, reason_of, shown
 from ...images.opening import byte_limit
 
 
@@ -142,10 +142,8 @@ class TarKeys:
             if path[2:5] == "://":
                 return Extent(path, offset, NAME).read()
             try:
-                with open_regular(path, buffering=0) as handle:
+                with naming(path), open_regular(path, buffering=0) as handle:
                     held = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ)
-            except OSError as error:
-                raise SetError.at(path, reason_of(error)) from error
             except ValueError:  # it is empty
                 return b""
             self._maps[path] = held
