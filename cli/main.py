@@ -42,7 +42,7 @@ _COMMANDS = {
     "sets": ("lists", "List the known real sets and their folder layouts."),
     "recipes": ("lists", "List the recipes, or show one with all its parameters."),
     "fit": ("fit", "Fit a recipe to your own dark photographs."),
-    "brackets": ("fit", "Make real pairs of your own exposure brackets."),
+    "brackets": ("brackets", "Make real pairs of your own exposure brackets."),
     "calibrate": ("lists", "Measure your camera's gain and noise from raw files."),
     "cameras": ("lists", "List the calibrated cameras and their ISOs."),
     "doctor": ("bench", "Check this machine: versions, GPU, DALI, decoders, and known lows."),

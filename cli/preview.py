@@ -13,8 +13,6 @@ import click
 from ..synth.measures.contact_sheet import preview as make_sheet
 from ..synth.measures.contact_sheet import read_photographs
 from ..synth.recipes.load import DEFAULT, load_recipe
-from ..synth.studio.server import StudioServer
-from ..synth.studio.workbench import MOST, Photographs, Workbench
 from . import common
 
 
@@ -100,6 +98,9 @@ def studio(
     scikit-image's. Ctrl-C ends it. Lows are those of gloam.darken with the key "image"; a set draws
     by each pair's own key, so its lows differ.
     """
+    from ..synth.studio.server import StudioServer  # later than help is there
+    from ..synth.studio.workbench import MOST, Photographs, Workbench
+
     named = recipe or DEFAULT
     held = Photographs(read_photographs(photos, 24 if len(photos) <= 1 else 4, MOST))
     bench = Workbench(held, load_recipe(named), named, folder, seed)

@@ -65,13 +65,14 @@ class Numbers(BaseModel):
 class Frozen(Numbers):
     """A model of a file's values: unknown keys are refused, and nothing is changed later."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 def load_shipped(package: str | None, name: str) -> dict[str, Any]:
-    """Read a YAML file of a package of gloam's."""
-    with resources.as_file(resources.files(package or "") / name) as path:
-        return load_yaml(Path(path))
+    """Read a YAML file of a package of gloam's, by LibYAML where it is there."""
+    text = (resources.files(package or "") / name).read_text("utf-8")
+    values: dict[str, Any] = yaml.load(text, _Shipped)
+    return values
 
 
 def shorten(value: Any) -> str:
@@ -130,6 +131,12 @@ _Loader.add_implicit_resolver(
     _READ_OTHERWISE[0], re.compile("(true|True|TRUE|false|False|FALSE)$"), list("tTfF")
 )
 _Loader.add_implicit_resolver(_NUMBERS[1], _EXPONENT, list("-+.0123456789"))
+
+
+class _Shipped(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """A fast loader, not for strangers' files: of deep ones its recursion ends the process."""
+
+    yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
 
 
 def _count(node: yaml.Node, known: dict[yaml.Node, int]) -> int:

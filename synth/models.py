@@ -6,7 +6,7 @@ A recipe and (seed, key) give a draw, a draw and a normal give a low.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,11 @@ from .power_law_model import PowerLawDraw, PowerLawRecipe, draw_power_law, rende
 from .recipes.load import DEFAULT, Recipe, load_recipe
 from .recipes.mixture_recipe import MixtureRecipe, Single, single_recipes
 from .recipes.overrides import Overrides
-from .render.maps import Floats, camera_maps, power_law_maps
 from .render.on_cpu import kernel_args, render_window
 from .render.self_test import check_once
+
+if TYPE_CHECKING:
+    from .render.maps import Floats
 
 Draw = CameraDraw | PowerLawDraw
 
@@ -180,6 +182,8 @@ class LowMaker:
         self, number: int, normal: Pixels, names: Sequence[str], window: Window | None = None
     ) -> dict[str, Floats]:
         """Return maps of the low of that one of the draws; see `render.maps.MAPS`."""
+        from .render.maps import camera_maps, power_law_maps  # few want maps
+
         source = self._sources[number]
         if isinstance(source, PowerLawDraw):
             return power_law_maps(normal, source, names, window)

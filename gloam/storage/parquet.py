@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from .stores import place
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ColumnChunkMetaData, FileMetaData, ParquetFile
 
 _SMALL = 1 << 20  # bytes of an object that are read at once, whatever is wanted of them
 _ROWS_A_BYTE = 4
@@ -23,6 +25,20 @@ _SMALL_CODECS = "UNCOMPRESSED", "SNAPPY"
 _BY_PREFIX = 7  # DELTA_BYTE_ARRAY, which gloam never writes: a text can grow in every row
 _HEADER = 1 << 14  # bytes, more than a page's header has
 _LARGE = 1 << 26  # bytes of a table that is worth threads, which a small one had better not start
+
+
+class _Later:
+    """A module that is imported when one of its functions is asked for: no help waits for it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(import_module(self._name), attribute)
+
+
+pc: Any = _Later("pyarrow.compute")
+pq: Any = _Later("pyarrow.parquet")
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
@@ -70,7 +86,7 @@ def _read(path: Path, columns: list[str] | None = None, group: int | None = None
 
 def _repeated_texts(
     file: pa.NativeFile,
-    metadata: pq.FileMetaData,
+    metadata: FileMetaData,
     groups: Sequence[int],
     columns: Mapping[int, bool],
     most: int,
@@ -118,7 +134,7 @@ class _Page(NamedTuple):
     dictionary: bool
 
 
-def _pages(file: pa.NativeFile, column: pq.ColumnChunkMetaData) -> Iterator[_Page]:
+def _pages(file: pa.NativeFile, column: ColumnChunkMetaData) -> Iterator[_Page]:
     """Yield what the headers of a column's pages say (Parquet's parquet.thrift, PageHeader)."""
     at = column.data_page_offset
     if column.has_dictionary_page and 0 < column.dictionary_page_offset < at:

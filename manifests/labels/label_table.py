@@ -16,12 +16,11 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple, TypeVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from ...errors import ConfigError, SetError, SourceError
-from ...storage.parquet import read_row_group, read_schema, read_table
+from ...storage.parquet import pq, read_row_group, read_schema, read_table
 from ...storage.untrusted import inside, naming, parse_json, shown
 from ..images.opening import encode_png
 from ..sources import Source

@@ -19,14 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from ...engines.engine import Engine, ignore_progress
 from ...engines.local import begin_part, count
 from ...errors import ImageRefused, Reason, SourceError
 from ...storage.atomic import atomic_write
-from ...storage.parquet import read_table
+from ...storage.parquet import pc, pq, read_table
 from ...storage.untrusted import LONGEST_KEY
 from ..clips.listing import Windows, list_clips, locates_clip
 from ..sources import Location, Source, list_source, read

@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
 from ...engines.local import LocalEngine
 from ...storage import atomic
-from ...storage.parquet import read_table
+from ...storage.parquet import pc, pq, read_table
 from ...storage.stores import map_concurrent
 from ...storage.untrusted import parse_json, read_regular
 from ..labels.coco import annotation_path, write_annotations

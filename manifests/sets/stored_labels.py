@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...errors import SetError
+from ...storage.parquet import pc
 from ...storage.untrusted import inside, naming
 from ..images.npy import npy_bytes
 from ..images.opening import encode_png

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...errors import DamagedError
 from ...storage import untrusted
-from ...storage.parquet import read_table
+from ...storage.parquet import pc, read_table
 from ..selection.plan import PLAN_SCHEMA
 from .info import CANDIDATES, PAIRS, PLAN, REFUSED
 

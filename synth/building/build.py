@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine
@@ -49,9 +48,8 @@ from ...manifests.sources.spec import name_sources
 from ...progress import Progress, Silent, progress_of
 from ...storage.atomic import remove_tree, write_bytes
 from ...storage.locks import exclusive
-from ...storage.parquet import read_table
+from ...storage.parquet import pc, read_table
 from ...storage.stores import as_path, in_store
-from ..measures.leaks import pictures
 from ..recipes.load import Recipe, load_recipe
 from ..recipes.overrides import Overrides, override_texts
 from .draw_columns import draw_fields
@@ -417,7 +415,10 @@ def make_request(
     bounds = Path(profile) if profile else (Path(file.profile) if file.profile else None)
     exclude = given.pop("exclude", ()) or file.exclude
     excluded = [exclude] if isinstance(exclude, str | Path) else exclude
-    pictures.cache_clear()  # a folder may hold other ones by now
+    if excluded:
+        from ..measures.leaks import pictures  # for no help to wait for
+
+        pictures.cache_clear()  # a folder may hold other ones by now
     windows = {name: given.pop(name) for name in _WINDOWS if name in given}
     if windows and not any(source.kind == CLIPS for source in chosen):
         first = next(iter(windows))

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
 from ...errors import DamagedError, SourceError
@@ -29,6 +28,7 @@ from ...manifests.sets.tables import read_plan
 from ...manifests.sets.workspace import refuse_changes, refuse_mixing
 from ...progress import Progress
 from ...storage.atomic import sha256_bytes, write_bytes
+from ...storage.parquet import pq
 from ..kernels.compiling.cache_folders import announce_compiling
 from ..measures.leaks import refuse_known_scenes
 from ..models import form_of

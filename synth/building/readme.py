@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import yaml
 from typing_extensions import get_type_hints, is_typeddict
 
@@ -18,7 +17,7 @@ from ...manifests.sets.info import PAIRS, SetInfo
 from ...manifests.sets.layouts.files import METADATA
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sets.sample import LOW, NORMAL, MemberFacts, Record
-from ...storage.parquet import read_table
+from ...storage.parquet import pc, read_table
 from ..recipes.load import recorded_recipe
 from .draw_columns import draw_fields, nested
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
 from ...engines.local import LocalEngine
@@ -42,6 +41,7 @@ from ...manifests.sets.units import Unit, each_unit
 from ...manifests.sets.workspace import missing_units, refuse_changes, refuse_mixing, working_on
 from ...progress import Progress, progress_of
 from ...storage.atomic import atomic_write, sha256_bytes, write_bytes
+from ...storage.parquet import pq
 from ...storage.stores import as_path
 from ...storage.untrusted import inside, opened
 from ..models import form_of

@@ -46,7 +46,7 @@ class Section(BaseModel):
       default of each, as fields of pydantic; None for a parameter that they do not keep.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     repeated: ClassVar[bool] = False
     beside: ClassVar[dict[str, Any]] = {}
 

@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
 from ...engines.local import local_engine
@@ -32,6 +30,7 @@ from ...manifests.sets.workspace import prepare_output
 from ...manifests.sources import Source, parse_source
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, sha256_file
+from ...storage.parquet import pc, pq
 from ...storage.stores import as_path
 from ...storage.untrusted import opened, shown
 from ..building.build import Report, build_request

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv
 
+from ....storage.parquet import pc
 from ....storage.untrusted import (
     ENDING,
     KEY,
