@@ -14,6 +14,7 @@ from ...errors import ImageRefused, Reason
 from ..images.png import inflated
 
 _MOST_SAMPLES = 1 << 25  # of all tracks and edits; 77 hours of 120 frames a second
+_FEWEST_SAMPLES, _SMALLEST = 1 << 20, 8  # that any film may list; bytes of a sample, and of index
 _MOST_BOXES = 1 << 21
 _MOST_HEADER = 1 << 26  # bytes of a compressed header (QuickTime's cmov)
 
@@ -38,14 +39,16 @@ class _Track:
 
 
 def check_index(file: BinaryIO) -> None:
-    """Raise ImageRefused: "damaged", when FFmpeg would list more samples than any film has.
+    """Raise ImageRefused: "damaged", when FFmpeg would list more samples than its size can hold.
 
     file: of any container; of others than these a few bytes are read.
     """
-    tracks = _tracks(file, file.seek(0, io.SEEK_END))
+    size = file.seek(0, io.SEEK_END)
+    tracks = _tracks(file, size)
     file.seek(0)
-    if sum(track.listed for track in tracks) > _MOST_SAMPLES:
-        raise ImageRefused(Reason.DAMAGED, f"an index of more than {_MOST_SAMPLES:,} samples")
+    most = min(max(size // _SMALLEST, _FEWEST_SAMPLES), _MOST_SAMPLES)
+    if sum(track.listed for track in tracks) > most:
+        raise ImageRefused(Reason.DAMAGED, f"an index of more than {most:,} samples")
 
 
 def _tracks(file: BinaryIO, size: int, compressed: bool = False) -> list[_Track]:

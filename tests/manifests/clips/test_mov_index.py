@@ -60,6 +60,14 @@ def test_more_samples_than_any_film_has_are_refused(name: str) -> None:
     assert refused.value.reason == "damaged"
 
 
+def test_films_list_no_more_than_their_size_may_hold() -> None:
+    size = 1 << 24
+    inside, beyond = (box("moov", track(table("stsz", 1, n))) for n in (size // 8, size // 8 + 999))
+    check_index(io.BytesIO(inside + box("mdat", bytes(size))))
+    with pytest.raises(ImageRefused, match="an index of more than 2,097"):
+        check_index(io.BytesIO(beyond + box("mdat", bytes(size))))
+
+
 def test_boxes_without_end_are_refused(monkeypatch) -> None:
     monkeypatch.setattr(mov_index, "_MOST_BOXES", 99)
     with pytest.raises(ImageRefused, match="more than 99 boxes"):
@@ -88,5 +96,5 @@ def test_a_film_with_such_an_index_is_refused_before_it_is_opened(tmp_path) -> N
     place = data.index(b"stsz") + 8
     data[place : place + 8] = struct.pack(">II", 1, 60_000_000)
     film.write_bytes(data)
-    with pytest.raises(ImageRefused, match="an index of more than 33,554,432 samples"):
+    with pytest.raises(ImageRefused, match="an index of more than 1,048,576 samples"):
         frame_times(file_entry(film).location)
