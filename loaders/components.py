@@ -17,7 +17,7 @@ from ..manifests.sets.pair_set import PairSet
 from .index import Contents, cached_in, contents_of, open_data
 from .labels import LabelColumns, StepLabels, label_columns
 from .lows import LiveLows, is_live, live_lows, stored_draws
-from .mixture import Component, Mixture, at, source_of, unpaired_lists
+from .mixture import Component, Mixture, at, in_file, source_of, unpaired_lists
 from .order import Step
 from .stored_pairs import read_extent
 
@@ -145,7 +145,7 @@ def open_mixture(
         try:
             opened.append(_open(name, component, given, split, seed))
         except GloamError as error:
-            raise LoaderError(f"mix: {name}: {error}") from error
+            raise in_file(mixture.file, f"mix: {name}: {error}", f"mix.{name}") from error
     return tuple(opened)
 
 

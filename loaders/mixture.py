@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -69,10 +69,11 @@ class Component(Numbers):
 
 @dataclass(frozen=True)
 class Mixture:
-    """Sources that a loader mixes; see `mix`."""
+    """Sources that a loader mixes; see `mix`. file: the YAML file that says them."""
 
     components: Mapping[str, Component]
     epoch: Epoch = "longest"
+    file: Path | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return f"mixture of {', '.join(self.components)}"
@@ -143,7 +144,7 @@ def mixture_in(path: Path) -> Mixture:
     unknown = sorted(map(str, values.keys() - {"mix", "epoch"}))
     if unknown or not isinstance(values.get("mix"), dict):
         what = f"{visible(unknown[0])}: no such key" if unknown else "has no mix:"
-        raise _in_file(path, f"{what}; a mixture has mix: and epoch:", (unknown or ["mix"])[0])
+        raise in_file(path, f"{what}; a mixture has mix: and epoch:", (unknown or ["mix"])[0])
     components = {
         name: {key: _placed(key, value, path.parent) for key, value in given.items()}
         if isinstance(given, dict)
@@ -153,13 +154,15 @@ def mixture_in(path: Path) -> Mixture:
         for name, given in values["mix"].items()
     }
     try:
-        return mix(components, epoch=values.get("epoch", "longest"))
+        return replace(mix(components, epoch=values.get("epoch", "longest")), file=path)
     except LoaderError as error:
-        raise _in_file(path, str(error), error.key or "mix") from None
+        raise in_file(path, str(error), error.key or "mix") from None
 
 
-def _in_file(path: Path, what: str, key: str) -> LoaderError:
-    """Return the error for a key of a file, with its line."""
+def in_file(path: Path | None, what: str, key: str) -> LoaderError:
+    """Return the error for a key of a file, with its line; of none, what it is alone."""
+    if path is None:
+        return LoaderError(what)
     line = line_of(path, key)
     return LoaderError(f"{path}: {f'line {line}: ' if line else ''}{what}", path=path, key=key)
 

@@ -349,6 +349,12 @@ def test_what_is_wrong_in_a_file_of_a_mixture_has_its_line(tmp_path, wrong, line
         TorchLoader(tmp_path / "mix.yaml", **PLAIN)
 
 
+def test_a_component_of_a_file_that_cannot_be_opened_has_its_line(tmp_path):
+    (tmp_path / "mix.yaml").write_text("mix:\n\n  a: [nowhere, 1]\n")
+    with pytest.raises(LoaderError, match=r"mix\.yaml: line 3: mix: a: .*nowhere"):
+        TorchLoader(tmp_path / "mix.yaml", **PLAIN)
+
+
 def test_a_file_names_recipes_and_pairs_relative_to_itself(tmp_path, photos, monkeypatch):
     (tmp_path / "own.yaml").write_text("name: own\nexposure: {ev: 3}\n")
     for side, data in zip(("low", "normal"), PAIRS[0], strict=True):
