@@ -320,7 +320,7 @@ class WorkerBackend(Backend):
                     GloamWarning,
                     stacklevel=2,
                 )
-            # Bytes on their way: a quarter of the shared memory, of fresh pages and of what is copied.
+            # A quarter of the bytes on their way, in shared memory, copied, and in fresh pages.
             levels = loader.options.model_copy(update={"dtype": "uint8"})
             if workers:
                 loader.used()

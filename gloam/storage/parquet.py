@@ -13,7 +13,7 @@ import pyarrow as pa
 from .stores import place
 
 if TYPE_CHECKING:
-    from pyarrow.parquet import ColumnChunkMetaData, FileMetaData, ParquetFile
+    from pyarrow.parquet import ColumnChunkMetaData, FileMetaData
 
 _SMALL = 1 << 20  # bytes of an object that are read at once, whatever is wanted of them
 _ROWS_A_BYTE = 4
