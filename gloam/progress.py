@@ -55,7 +55,7 @@ class Bars(AbstractContextManager["Bars"]):
     """
 
     def __init__(self) -> None:
-        self._bar: tqdm[Any] = tqdm(disable=True)
+        self._bar: tqdm[Any] | None = None
 
     def stage(self, name: str, total: int | None) -> None:
         """Begin a stage."""
@@ -71,11 +71,14 @@ class Bars(AbstractContextManager["Bars"]):
 
     def at(self, done: int) -> None:
         """Show that so many are done."""
-        self._bar.update(done - self._bar.n)
+        if self._bar is not None:
+            self._bar.update(done - self._bar.n)
 
     def close(self) -> None:
         """End the stage."""
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
 
     def __exit__(self, *exception: object) -> None:
         self.close()

@@ -223,7 +223,7 @@ def _judge(
                 means, look = brightness(*seen), look_at(seen[1])
             mismatches.append(mismatch(*seen))
             del seen
-        del image, each  # before the next one is read
+        del image, each, new  # before the next one is read
     count()
     return _Made(values, means, mismatches, look)
 

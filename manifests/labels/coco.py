@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -23,8 +24,7 @@ from ...errors import SetError, SourceError
 from ...storage.atomic import atomic_write
 from ...storage.stores import as_path
 from ...storage.untrusted import naming, parse_json
-from ..sources.collections import annotation_files
-from ..sources.containers import list_container
+from ..sources.containers import list_container, read_beside, read_text
 from ..sources.matching import match, normalize_name
 from .photo_labels import Labels, LeftOut, Marked, encodable, labels_of, one_line, side_of
 from .placement import runs_in
@@ -108,14 +108,26 @@ class Annotations:
 
     def _texts(self, listing: str) -> list[tuple[str, str]]:
         """Read the annotation files, the instances first."""
-        entries = list_container(as_path(self._path))
-        found = annotation_files(self._path, entries, FOLDERS.values())
+        root = as_path(self._path)
+        inside: dict[str, list[tuple[str, Callable[[], str]]]] = {}
+        beside: dict[str, list[tuple[str, Callable[[], str]]]] = {}
+        for entry in list_container(root):
+            at = PurePosixPath(entry.name)
+            if at.parent.name in FOLDERS.values() and at.suffix.lower() == ".json":
+                text = partial(read_text, self._path, entry)
+                inside.setdefault(at.stem, []).append((entry.name, text))
+        for folder in (root.parent / name for name in FOLDERS.values()):
+            for path in sorted(folder.glob("*")) if folder.is_dir() else ():
+                if path.suffix.lower() == ".json":
+                    named = f"{folder.name}/{path.name}", partial(read_beside, path)
+                    beside.setdefault(path.stem, []).append(named)
+        stems = inside.keys() | beside.keys()
         if listing:
             _, _, which = listing.partition("_")
-            stems = found.keys() & {listing, *(f"{kind}_{which}" for kind in _KINDS)}
+            stems &= {listing, *(f"{kind}_{which}" for kind in _KINDS)}
         else:
-            stems = {name for name in found if name.startswith(_KINDS)}
-        order = sorted(stems, reverse=True)  # instances before captions
+            stems = {name for name in stems if name.startswith(_KINDS)}
+        found, order = beside | inside, sorted(stems, reverse=True)  # instances before captions
         return [(name, read()) for stem in order for name, read in found[stem]]
 
     def _take(self, file: str, value: Any, names: dict[int | str, str]) -> None:

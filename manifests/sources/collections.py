@@ -217,12 +217,16 @@ def _refuse_missing(path: str, listing: str, wanted: Collection[str], lacks: Ite
 def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     if not listing:
         return _by_stem(list_photographs(path, passed))
+    # The images and the annotations come as two downloads; unpacked or not, they lie side by side.
     entries = list(list_container(as_path(path), passed))
     ending = f"annotations/{listing}.json"
-    found = annotation_files(path, entries, ["annotations"]).get(listing)
-    if found is None:
+    found = [e for e in entries if lower_suffix(f"/{e.name}").endswith(f"/{ending}")]
+    if found:
+        text = read_text(path, found[0])
+    elif beside := _named(as_path(path).parent / "annotations", f"{listing}.json"):
+        text = read_beside(beside)
+    else:
         raise SourceError.at(path, f"has no {ending}, neither in nor beside it")
-    text = found[0][1]()
     try:
         named = [image.get("file_name") for image in json.loads(text)["images"]]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -247,31 +251,10 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     return _by_stem(e for name, e in images.items() if name in kept)
 
 
-def annotation_files(
-    path: str, entries: Iterable[Entry], folders: Collection[str]
-) -> dict[str, list[tuple[str, Callable[[], str]]]]:
-    """Find the JSON files of COCO's annotations: those in a source, others beside it.
-
-    The images and the annotations come as two downloads; unpacked or not, they lie side by side.
-
-    path, entries: the source, and all that is in it.
-    folders: names of the folders that such files lie in.
-
-    Returns dict of a name without suffix to the files that have it: the name of each, and a
-    function that reads it.
-    """
-    inside: dict[str, list[tuple[str, Callable[[], str]]]] = {}
-    beside: dict[str, list[tuple[str, Callable[[], str]]]] = {}
-    for entry in entries:
-        at = PurePosixPath(entry.name)
-        if at.parent.name in folders and at.suffix.lower() == ".json":
-            inside.setdefault(at.stem, []).append((entry.name, partial(read_text, path, entry)))
-    for folder in (as_path(path).parent / name for name in folders):
-        for file in sorted(folder.glob("*")) if folder.is_dir() else ():
-            if file.suffix.lower() == ".json":
-                named = f"{folder.name}/{file.name}", partial(read_beside, file)
-                beside.setdefault(file.stem, []).append(named)
-    return beside | inside
+def _named(folder: Path, name: str) -> Path | None:
+    """Return the file of a folder that is called so, whatever the case of its suffix."""
+    there = sorted(folder.glob("*")) if folder.is_dir() else []
+    return next((one for one in there if lower_suffix(one.name) == name), None)
 
 
 def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:

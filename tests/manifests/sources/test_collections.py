@@ -251,6 +251,20 @@ def test_coco_takes_what_annotations_inside_it_name(
     check_bytes(images, files)
 
 
+def test_coco_takes_a_list_in_a_folder_of_annotations(
+    tmp_path: Path, pack: Any, coco: Files
+) -> None:
+    """What lies inside counts, whatever lies beside."""
+    files = {f"train2017/{name}": data for name, data in coco.items()}
+    files["annotations/own/few.json"] = COCO_LIST
+    files["annotations/few.json"] = annotations("000000000025.jpg")
+    (tmp_path / "annotations").mkdir()
+    (tmp_path / "annotations" / "few.json").write_bytes(annotations("000000000034.jpg"))
+    path = pack("zip", files)
+    assert [one.name for one in listed("coco", path, "own/few")] == ["000000000009", "000000000030"]
+    assert [one.name for one in listed("coco", path, "few")] == ["000000000025"]
+
+
 def test_coco_says_where_it_looked_for_annotations(pack: Any, coco: Files) -> None:
     with pytest.raises(
         SourceError, match=r"has no annotations/captions\.json, neither in nor beside it"

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from gloam.errors import ConfigError
-from gloam.synth.measures.comparison import Told, compare_rows, two_sample_test
+from gloam.synth.measures.comparison import Told, compare_groups, compare_rows, two_sample_test
+from gloam.synth.measures.features import Group, MeasuredLow
 
 pytest.importorskip("sklearn")
 SCENES = np.arange(60)
@@ -93,3 +94,23 @@ def test_rows_are_compared_by_all_banks_with_halves_as_the_control():
     assert any("too little noise" in line for line in found.lines())
     assert any("control: one half of these lows from the other" in line for line in found.lines())
     assert found.as_json()["told"]["noise"]["accuracy"] == found.told["noise"].accuracy
+
+
+@pytest.mark.parametrize("small", [0, 1])
+def test_tiles_count_where_all_lows_have_some(small: int):
+    """One low is too small for tiles: so is its group, or one half of it."""
+    rng = np.random.default_rng(4)
+    lows = [
+        [
+            MeasuredLow({"deviation_g_4": rng.normal(level, 0.1)}, tiles=({"deviation_g_4": 1.0},))
+            for _ in range(30)
+        ]
+        for level in (1.2, 0.8)
+    ]
+    lows[small][7] = lows[small][7]._replace(tiles=())
+    groups = [
+        Group(some, np.arange(start, start + 30)) for some, start in zip(lows, (0, 30), strict=True)
+    ]
+    found = compare_groups("mine", *groups)
+    assert found.told["noise"].accuracy > 0.9
+    assert found.control["noise"].accuracy < 0.75
