@@ -208,8 +208,6 @@ def _judge(
             next((had for table, had in known if _alike(one.table, table, levels)), None)
             for one in each
         ]
-        if None in kept:
-            kept[0] = None  # by which the rest is measured
         new = [one for one, had in zip(each, kept, strict=True) if had is None]
         fresh = iter(metrics.measure(new, normal, threads) if new else ())
         found = [had or next(fresh) for had in kept]
@@ -230,8 +228,9 @@ def _judge(
 
 def _alike(one: metrics.Values | None, other: metrics.Values | None, levels: int) -> bool:
     """Return whether two tables have the same values of so many levels, but for rounding."""
-    known = one is not None and other is not None
-    return known and bool(np.abs(one[:levels] - other[:levels]).max() < 1e-9)  # type: ignore[index]
+    if one is None or other is None:
+        return False
+    return bool(np.abs(one[:levels] - other[:levels]).max() < 1e-9)
 
 
 def _images(

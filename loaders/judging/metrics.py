@@ -37,12 +37,10 @@ class Image(NamedTuple):
 
     samples: its levels, uint8 or uint16, or float64 values.
     table: the value of each level; None where samples are values.
-    gain: what the values of the image that it was made of were multiplied by, and then cut at 1.
     """
 
     samples: npt.NDArray[Any]
     table: Values | None = None
-    gain: float | None = None
 
     def part(self, *place: slice) -> Values:
         """Return the values at some rows, and columns."""
@@ -86,8 +84,6 @@ def image_of(samples: npt.NDArray[np.uint8 | np.uint16]) -> Image:
 def measure(made: Sequence[Image], normal: Image, threads: int = 1) -> list[tuple[float, float]]:
     """Return the PSNR and SSIM of several images of one normal, whose own part is measured once.
 
-    Those that have a gain were made of the first, whose part, where nothing is cut, is theirs, too.
-
     PSNR in dB, at most 100: the error's mean square is over all pixels and channels. Equal to
     `skimage.metrics.peak_signal_noise_ratio(normal, made, data_range=1)`.
 
@@ -101,33 +97,18 @@ def measure(made: Sequence[Image], normal: Image, threads: int = 1) -> list[tupl
         wanted = normal.part(*tile.seen)
         mean, square = _smooth(wanted), _smooth(wanted * wanted)
         mean_square = mean * mean
-        square -= mean_square
-        square += _SECOND
-        mean_square += _FIRST
-        sums, known = [float(mean.size)], tuple[Values, ...]()
+        sums = [float(mean.size)]
         for one in made:
-            if known and one.gain is not None and one.gain * known[0].max() <= 1:
-                values, own, both, power = (one.gain * held for held in known)
-                power *= one.gain
-            else:
-                values = one.part(*tile.seen)
-                own, both, power = map(_smooth, (values, values * wanted, values * values))
-            known = known or (values, own, both, power)
+            values = one.part(*tile.seen)
             off = values[tile.own] - wanted[tile.own]
-            # Below, memory is what takes long: new arrays are few.
-            own_square, cross = own * own, own * mean
-            covariance, variances = both - cross, power - own_square
-            cross *= 2
-            cross += _FIRST
-            covariance *= 2
-            covariance += _SECOND
-            own_square += mean_square
-            variances += square
-            cross *= covariance
-            own_square *= variances
-            cross /= own_square
-            off *= off
-            sums += float(off.sum()), float(cross.sum())
+            own = _smooth(values)
+            both = own * mean
+            covariance = _smooth(values * wanted) - both
+            means = own * own + mean_square
+            variances = _smooth(values * values) + square - means
+            found = (2 * both + _FIRST) * (2 * covariance + _SECOND)
+            found /= (means + _FIRST) * (variances + _SECOND)
+            sums += float((off * off).sum()), float(found.sum())
         return sums
 
     with ThreadPoolExecutor(threads) as pool:
@@ -194,7 +175,7 @@ def gt_mean(made: Image, normal: Image, threads: int = 1) -> Image:
     wanted = _over_rows(lambda rows: float((normal.part(rows) @ LUMA).sum()), normal, threads)
     have = _over_rows(lambda rows: float((made.part(rows) @ LUMA).sum()), made, threads)
     gain = wanted / max(have, 1e-12 * normal.samples.size / 3)
-    return made.through(lambda values: np.clip(values * gain, 0, 1))._replace(gain=gain)
+    return made.through(lambda values: np.clip(values * gain, 0, 1))
 
 
 def blind_gain(low: Image, encoded: bool = False) -> Image:

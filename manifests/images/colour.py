@@ -129,8 +129,9 @@ def _matrix_profile(
     cones = np.diag((_BRADFORD @ _xyz(_D50)) / (_BRADFORD @ _xyz(white)))
     to_xyz = np.linalg.inv(_BRADFORD) @ cones @ _BRADFORD @ to_xyz
     x = np.linspace(0, 1, 4096)
-    y = np.where(x <= 0.04045, x / 12.92, ((x + 0.055) / 1.055) ** 2.4)
-    if power is not None:
+    if power is None:
+        y = np.where(x <= 0.04045, x / 12.92, ((x + 0.055) / 1.055) ** 2.4)
+    else:
         y = x**power
     curve = b"curv\0\0\0\0" + struct.pack(">I", len(y)) + np.rint(y * 65535).astype(">u2").tobytes()
     tags = {

@@ -19,7 +19,7 @@ from PIL import Image
 
 from .decode import decode, decode_as_rgb, decode_small
 from .header import read_header
-from .opening import Pixels, encode_png
+from .opening import Pixels, encode_by_opencv
 
 NORMAL_QUALITY = 95
 """JPEG quality, without chroma subsampling, of normals that were JPEGs but must be encoded anew."""
@@ -112,4 +112,4 @@ def encode(pixels: Pixels, suffix: str, quality: int = 95, chroma: str = "444") 
         return simplejpeg.encode_jpeg(
             np.ascontiguousarray(pixels), quality, "RGB", chroma, fastdct=False
         )
-    return encode_png(cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), *_PNG_OPTIONS)
+    return encode_by_opencv(cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), *_PNG_OPTIONS)

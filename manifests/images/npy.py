@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import ImageRefused, Reason, first_line
-from .opening import check_pixels, encode_png
+from .opening import check_pixels, encode_by_opencv
 
 MAGIC = b"\x93NUMPY"
 SUFFIX = ".npy"
@@ -86,7 +86,7 @@ def npy_as_png(data: bytes) -> bytes:
     """
     if not data.startswith(MAGIC):
         return data
-    return encode_png(read_npy(data)[..., ::-1], cv2.IMWRITE_PNG_COMPRESSION, 0)
+    return encode_by_opencv(read_npy(data)[..., ::-1], cv2.IMWRITE_PNG_COMPRESSION, 0)
 
 
 def npy_bytes(array: npt.NDArray[np.generic]) -> bytes:

@@ -125,8 +125,8 @@ def decode_deep(data: bytes) -> npt.NDArray[np.uint16]:
     return np.asarray(decoded, np.uint16)
 
 
-def encode_png(samples: npt.NDArray[Any], *options: int) -> bytes:
-    """Encode samples (H, W), or (H, W, 3) with blue first, as PNG of their depth, as OpenCV does.
+def encode_by_opencv(samples: npt.NDArray[Any], *options: int) -> bytes:
+    """Encode samples (H, W), or (H, W, 3) with blue first, as PNG of their depth.
 
     options: OpenCV's, in turn with their values.
 

@@ -22,7 +22,7 @@ from typing_extensions import TypedDict
 from ...errors import ConfigError, SetError, SourceError
 from ...storage.parquet import pq, read_row_group, read_schema, read_table
 from ...storage.untrusted import inside, naming, parse_json, shown
-from ..images.opening import encode_png
+from ..images.opening import encode_by_opencv
 from ..sources import Source
 from . import voc
 from .coco import Annotations
@@ -195,7 +195,7 @@ class UnitLabels:
         try:
             mask = numbers_in(labels.mask)
             placement = placement_of(data, stored, mask.shape[::-1])
-            return replace(placed, mask=encode_png(placement.pixels(mask))), left_out
+            return replace(placed, mask=encode_by_opencv(placement.pixels(mask))), left_out
         except ValueError as error:
             left_out.append(LeftOut("mask", f"its mask: {error}"))
             return replace(placed, mask=b""), left_out

@@ -14,7 +14,7 @@ from ...errors import SetError
 from ...storage.parquet import pc
 from ...storage.untrusted import inside, naming
 from ..images.npy import npy_bytes
-from ..images.opening import encode_png
+from ..images.opening import encode_by_opencv
 from ..labels.photo_labels import BOXES, CLASS, CLASSES, MASK, NO_CLASS, VOID, Labels
 from .info import PAIRS
 from .sample import Encoded
@@ -49,7 +49,7 @@ def members_of(
     if MASK in roles:
         width, height = labels.size
         nothing = np.full((height, width), VOID, np.uint8)
-        made[MASK] = Encoded(labels.mask or encode_png(nothing), "png")
+        made[MASK] = Encoded(labels.mask or encode_by_opencv(nothing), "png")
     return made
 
 

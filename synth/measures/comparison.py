@@ -212,11 +212,12 @@ def compare_groups(
 def _tests(first: Group, second: Group, *, rising: bool = True) -> dict[str, tuple[Any, ...]]:
     """Return what `two_sample_test` is given, by each bank that both groups have."""
     mine, others = first.banks(), second.banks()
-    scenes, made = (first.scenes, second.scenes), {}
-    for bank in filter(others.__contains__, mine):
-        parts = min(mine[bank].shape[1], others[bank].shape[1])  # tiles that all lows have
-        both = mine[bank][:, :parts], others[bank][:, :parts]
-        made[bank] = *both, scenes, rising
+    made = {}
+    for bank, own in mine.items():
+        if bank in others:
+            parts = min(own.shape[1], others[bank].shape[1])  # tiles that all lows have
+            both = own[:, :parts], others[bank][:, :parts]
+            made[bank] = *both, (first.scenes, second.scenes), rising
     return made
 
 
