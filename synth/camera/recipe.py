@@ -577,6 +577,9 @@ class NoiseSection(Section):
     kurtosis: Distribution = number(
         (0, 2.9), "excess kurtosis of shot and read noise: each sample is of one of two widths"
     )
+    wide_share: Distribution = number(
+        (0.01, 0.5), "of the samples that are of the wider one", default=0.5, added=True
+    )
 
 
 class CameraRecipe(Section):

@@ -452,9 +452,13 @@ def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.flo
     # Three correlations that contradict each other: blue then has nothing of its own.
     bg = np.clip(bg, -np.sqrt(1 - rb * rb), np.sqrt(1 - rb * rb))
     bb = np.sqrt(np.maximum(1 - rb * rb - bg * bg, 0.0))
-    swing = np.sqrt(columns["noise.kurtosis"] / 3)
-    names = [*(f"mixing_{name}" for name in Mixing._fields), "noise_wide", "noise_narrow"]
-    values = [rg, gg, rb, bg, bb, np.sqrt(1 + swing), np.sqrt(1 - swing)]
+    wide = columns["noise.wide_share"]
+    odds = wide / (1 - wide)
+    swing = np.sqrt(columns["noise.kurtosis"] / (3 * odds))
+    names = [f"mixing_{name}" for name in Mixing._fields]
+    names += [f"noise_{name}" for name in ("wide", "narrow", "wide_odds", "wide_from")]
+    values = [rg, gg, rb, bg, bb, np.sqrt(1 + swing), np.sqrt(1 - swing * odds)]
+    values += [odds, np.ceil((1 - wide) * 2.0**32)]
     for name, value in zip(names, np.where(noisy, values, 0.0), strict=True):
         draws[name] = value
     return _fill_grain(draws, columns)
@@ -490,9 +494,10 @@ def _fill_noise_curves(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray
     draws["form"][own] = np.where(swung, 3, 1 + bent)
     # Their widths are rounded as those are that go with light.
     alike = own[bent & ~swung]
-    swing = np.minimum(draws["noise_wide"][alike] ** 2 - np.float32(1), MOST_SWING)
-    draws["noise_wide"][alike] = np.sqrt(np.float32(1) + swing)
-    draws["noise_narrow"][alike] = np.sqrt(np.float32(1) - swing)
+    odds = draws["noise_wide_odds"][alike]
+    less = np.minimum((draws["noise_wide"][alike] ** 2 - np.float32(1)) * odds, MOST_SWING)
+    draws["noise_wide"][alike] = np.sqrt(np.float32(1) + less / odds)
+    draws["noise_narrow"][alike] = np.sqrt(np.float32(1) - less)
     kinds, numbers = distinct(np.hstack([draws["toe_slope"][own, None], nodes.table[own], *parts]))
     draws["curve"][own] = 1 + numbers
     places = (np.arange(FACTORS) / (FACTORS - 1)) ** 2

@@ -38,6 +38,8 @@ _EASED = 0.6  # of a step: JPEG cuts weak noise, and what is left grows faster t
 _MOST_CURVE = 1.0
 _LEAST_KURTOSIS, _MOST_KURTOSIS = 0.3, 1.5  # that a step is divided by; log of a factor
 _SURE = 3  # pairs that show a level
+_LEAST_OUTLIERS = 0.1  # of 10,000 samples
+_WIDE = (0.01, 0.5)
 _CORRELATIONS = ("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")
 
 _OF_TAIL = (
@@ -324,7 +326,11 @@ def _own_steps(apart: FloatArray, design: FloatArray) -> FloatArray:
 def adjust_form(
     values: FloatArray, real: PairMeasures, made: PairMeasures, shared: Shared
 ) -> Shared:
-    """Return what pairs share, with skewness and kurtosis by light moved by what pairs show."""
+    """Return what pairs share, with skewness and kurtosis by light moved by what pairs show.
+
+    The rarer the wider samples are, the more of them are far outliers, of equal kurtosis: nearly in
+    proportion, from a half to a thirtieth.
+    """
     light = level_lights(shared.toe)
     skewness, kurtosis = shared.skewness.copy(), shared.kurtosis.copy()
     usual = np.median(values[:, column_indices("noise.kurtosis")[0]]) * np.exp(kurtosis)
@@ -334,10 +340,17 @@ def adjust_form(
             by_level(real, what, i) - by_level(made, what, i) for what in ("skewness", "kurtosis")
         )
         skewness[i] += np.clip(_by_light(apart, light), -0.5, 0.5)
-        step = _EASED * _by_light(heavier - common, light) / np.maximum(usual[i], _LEAST_KURTOSIS)
+        step = _by_light(heavier - common, light) / np.maximum(usual[i], _LEAST_KURTOSIS)
         kurtosis[i] += np.clip(step, -1, 1)
+    found, now = (
+        np.log(_LEAST_OUTLIERS + _median(_mean(np.stack(outliers, axis=1))))
+        for outliers in ([one[f"outliers_{c[0]}"] for c in CHANNELS] for one in (real, made))
+    )
     return replace(
-        shared, skewness=np.clip(skewness, -2, 2), kurtosis=np.clip(kurtosis, -3, _MOST_KURTOSIS)
+        shared,
+        skewness=np.clip(skewness, -2, 2),
+        kurtosis=np.clip(kurtosis, -3, _MOST_KURTOSIS),
+        wide=float(np.clip(shared.wide * np.exp(np.clip(now - found, -1, 1)), *_WIDE)),
     )
 
 

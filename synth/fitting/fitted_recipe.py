@@ -97,13 +97,15 @@ class Shared:
     """Parameters that all pairs share.
 
     toe: of the lows' curve. curve: float array (3, 12), the log of noise at `NODES` of light, over
-    that of read and shot noise. share: float array (3), of the samples that have a tail.
-    skewness, kurtosis: like `curve`; what is added to one, and the log of the other's factor.
+    that of read and shot noise. share: float array (3), of the samples that have a tail. wide: of
+    those that are of the wider of two widths. skewness, kurtosis: like `curve`; what is added to
+    one, and the log of the other's factor.
     """
 
     toe: float
     curve: FloatArray = field(default_factory=lambda: np.zeros((3, len(NODES))))
     share: FloatArray = field(default_factory=lambda: np.full(3, 0.1))
+    wide: float = 0.1
     skewness: FloatArray = field(default_factory=lambda: np.zeros((3, len(NODES))))
     kurtosis: FloatArray = field(default_factory=lambda: np.zeros((3, len(NODES))))
 
@@ -116,7 +118,8 @@ def recipe_values(shared: Shared, *, uneven: bool = False) -> dict[str, Any]:
     made: dict[str, Any] = {
         "tone": {"toe": shared.toe},
         "noise": {
-            "tail_share": dict(zip(CHANNELS, np.round(shared.share, 4).tolist(), strict=True))
+            "tail_share": dict(zip(CHANNELS, np.round(shared.share, 4).tolist(), strict=True)),
+            "wide_share": round(shared.wide, 4),
         },
     }
     if shared.curve.any():
@@ -212,7 +215,8 @@ def broad_recipe(
     the green of the pairs shows, so that it can be demosaiced in any way; red's and blue's part of
     it is their white balance.
     """
-    shared = Shared(shared.toe, share=shared.share)  # stronger noise has other curves
+    # Stronger noise has other curves.
+    shared = Shared(shared.toe, share=shared.share, wide=shared.wide)
     unit = 255 * toe_of(shared.toe).slope
     of_setting = column_indices("noise.read", "noise.shot", "noise.tail", "noise.rows")
     middle = np.median(values, axis=0)

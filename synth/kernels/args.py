@@ -50,6 +50,7 @@ _INT32 = (
 _UINT32 = (
     *("seed_lower", "seed_upper", "light_seed", "pattern_lower", "pattern_upper", "hot_share"),
     *(f"{name}_tail_share" for name in CHANNELS),
+    "noise_wide_from",
 )
 _FLOAT32 = (
     *(f"camera_{name}" for name in Matrix._fields),
@@ -62,7 +63,7 @@ _FLOAT32 = (
     *(f"streak_{name}" for name in Glare._fields[5:]),
     *(f"{name}_{part}" for name in CHANNELS for part in _OF_CHANNELS),
     *(f"mixing_{name}" for name in Mixing._fields),
-    *("noise_wide", "noise_narrow"),
+    *("noise_wide", "noise_narrow", "noise_wide_odds"),
 )
 DRAW = np.dtype(
     [
@@ -176,6 +177,8 @@ def noise_of(draw, gaussian, number, grains, curves, curved=True):
         Mixing(draw.mixing_gr, draw.mixing_gg, draw.mixing_br, draw.mixing_bg, draw.mixing_bb),
         draw.noise_wide,
         draw.noise_narrow,
+        draw.noise_wide_from,
+        draw.noise_wide_odds,
         draw.grainy if curved else i32(draw.grainy > 0),
         grains,
         u32(number),

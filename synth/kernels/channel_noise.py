@@ -30,7 +30,7 @@ from .numbers.random_bits import (
 from .numbers.shot_and_read_noise import octaves_of, symmetric_quantile
 
 _NEPERS = f32(math.log(2))
-MOST_SWING = f32(0.983)  # of the variances of two widths, of a kurtosis of 2.9
+MOST_SWING = f32(0.983)  # that the narrower width's variance is below 1
 _LEAST = f32(1e-20)  # variance that is still divided by
 NODES = 12
 """Lights, at most, between which a factor on noise is drawn as a line."""
@@ -72,8 +72,10 @@ class ChannelNoise(NamedTuple):
     green: OneChannel
     blue: OneChannel
     mixing: Mixing
-    wide: np.float32  # factors on Gaussian noise, each of half the samples: its kurtosis
-    narrow: np.float32  # factors on Gaussian noise, each of half the samples: its kurtosis
+    wide: np.float32  # factor on Gaussian noise, of some samples: its kurtosis
+    narrow: np.float32  # factor on that of the others
+    wide_from: np.uint32  # random words that are wide, from here to 2^32
+    wide_odds: np.float32  # samples that are wide, for each that is not
     grainy: np.int32  # 0: pixels share nothing; 1: neighbours do; else pixels of a patch's side
     grains: npt.NDArray[np.float32]  # (N, 3, GRAIN), of the numbers that are mixed, of all draws
     number: np.uint32  # of the draw in them
@@ -115,7 +117,7 @@ def factor_at(light, curve):
 
 @scalar
 def light_form(light, channel, form, noise):
-    """Return what noise of a light has: a factor, more bend, and widths of its two halves.
+    """Return what noise of a light has: a factor, more bend, and its two widths.
 
     Bend is a sixth of the skewness that it has beside Poisson's.
     """
@@ -126,8 +128,8 @@ def light_form(light, channel, form, noise):
         bend = factor_at(light, noise.curves[noise.curve, 3 + channel])
     if form > 2:
         swing = (wide * wide - f32(1)) * factor_at(light, noise.curves[noise.curve, 6 + channel])
-        swing = min(swing, MOST_SWING)
-        wide, narrow = np.sqrt(f32(1) + swing), np.sqrt(f32(1) - swing)
+        less = min(swing * noise.wide_odds, MOST_SWING)
+        wide, narrow = np.sqrt(f32(1) + less / noise.wide_odds), np.sqrt(f32(1) - less)
     return factor, bend, wide, narrow
 
 
@@ -141,7 +143,9 @@ def noisy_channel(light, z, state, of_row, own, form, noise):
     """
     light = light + own.offset
     factor, bend, wide, narrow = light_form(light, form[1], form[0], noise)
-    z = z * (wide if random_word(state, CHANNEL_WIDTH) & u32(1) else narrow)
+    word = random_word(state, CHANNEL_WIDTH)
+    # Its last bit counts most: alone it tells halves.
+    z = z * (wide if u32(word >> u32(1) | word << u32(31)) >= noise.wide_from else narrow)
     shot = own.shot * max(light, f32(0))
     variance = max(own.read * own.read + shot, _LEAST)
     skewed = own.shot * shot / (f32(6) * variance) * (z * z - f32(1))

@@ -213,15 +213,15 @@ def smoothed_variance(noise, shares):
 
 
 @scalar
-def noisy_level(light, own, form, curve, tail):
+def noisy_level(light, own, form, odds, curve, tail):
     """Return the variance of a level of light with noise of a channel.
 
     And how it follows the normal number that neighbours and channels share; and the variance of the
     light. The curve is integrated over noise as `channel_noise.noisy_channel` draws it: normal
     numbers of two widths, and for some samples an exponential tail.
 
-    own: its `OneChannel`. form: of `channel_noise.light_form`. tail: nodes and weights of Gauss and
-    Laguerre's rule.
+    own: its `OneChannel`. form: of `channel_noise.light_form`. odds: `wide_odds` of `ChannelNoise`.
+    tail: nodes and weights of Gauss and Laguerre's rule.
     """
     (tail_nodes, tail_weights), on_noise, bend = tail, form[0], form[1]
     share = f32(own.tail_share) * _WORDS
@@ -235,9 +235,10 @@ def noisy_level(light, own, form, curve, tail):
     mean = squares = first = _ZERO
     for wide in range(2):
         factor = form[2] if wide else form[3]
+        of_width = (odds if wide else _ONE) / (_ONE + odds)
         width = np.sqrt(factor * factor + own.rows * own.rows)
         for i in range(curve.nodes.shape[0]):
-            z, weight = width * curve.nodes[i], _HALF * curve.weights[i]
+            z, weight = width * curve.nodes[i], of_width * curve.weights[i]
             value = light + (deviation * z + bent * (z * z - _ONE) - own.tail_mean) * on_noise
             plain = level_at(value, curve.levels) - middle
             level, squared = (_ONE - share) * plain, (_ONE - share) * plain * plain

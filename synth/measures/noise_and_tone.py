@@ -25,6 +25,9 @@ _SATURATED = 250  # from here on a normal hides structure that its low has
 _BLUR = 2.0
 _BLOCK = 8  # pixels, of JPEG
 _WIDEST = 2  # columns that neighbours are apart
+_FAR = 5.0  # deviations
+_UNCUT = slice(LEVELS.index(4), LEVELS.index(64))
+"""Levels whose noise black does not cut, and that show little structure."""
 _NEIGHBOURS = {
     "row": ("along rows", [(0, 1)]),
     "column": ("along columns", [(1, 0)]),
@@ -46,6 +49,10 @@ NOISE_LABELS = {
         for channel in CHANNELS
     },
     "blocks": "steps at the edges of blocks of 8, over other steps",
+    **{
+        f"outliers_{channel}": f"samples beyond 5 deviations of noise, of 10,000, {channel.upper()}"
+        for channel in CHANNELS
+    },
     **{
         f"{name}_{channel}_{least}": (
             f"{what}, {channel.upper()}, level {least} to {most} of the low"
@@ -154,7 +161,10 @@ def _by_level(
             "kurtosis": fourth / second**2 - 3,
             "black": np.bincount(which, sample == 0, bins) / count,
         }
-    return {
+        far = np.bincount(which, square > _FAR * _FAR * second[which], bins)[_UNCUT].sum()
+        uncut = count[_UNCUT].sum()
+        outliers = 10_000 * float(far / uncut) if uncut >= _ENOUGH else float("nan")
+    return {f"outliers_{channel}": outliers} | {
         f"{name}_{channel}_{LEVELS[i]}": float(found[i]) if count[i] >= _ENOUGH else float("nan")
         for name, found in moments.items()
         for i in range(bins)

@@ -30,6 +30,7 @@ _FAMILIES = {
         "too many bright outliers beside dark ones",
     ),
     "kurtosis": ("outliers of noise", "too few outliers of noise", "too many outliers of noise"),
+    "outliers": ("far outliers", "too few far outliers of noise", "too many far outliers of noise"),
     "black": ("black samples", "too few black samples", "too many black samples"),
     "zeros": ("black samples", "too few black samples", "too many black samples"),
     "lag": ("grain", "grain too fine", "grain too coarse"),

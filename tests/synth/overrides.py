@@ -58,6 +58,7 @@ FORMS = [
     *CURVES,
     "noise.curve.skewness.green=[0.3, 0.1]",
     "noise.curve.kurtosis.blue=0.5",
+    "noise.wide_share=choice(0.05, 0.5)",
 ]
 """The same with skewness and kurtosis by light."""
 

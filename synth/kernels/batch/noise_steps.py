@@ -73,7 +73,8 @@ def channel_step(number, place, batch, maps):
     own = noise.red if c == 0 else (noise.green if c == 1 else noise.blue)
     curve = Curve(maps.levels[number], maps.normal[0], maps.normal[1])
     light, tail = light_of_place(k), (maps.laguerre[0], maps.laguerre[1])
-    found = noisy_level(light, own, light_form(light, c, noise.form, noise), curve, tail)
+    form = light_form(light, c, noise.form, noise)
+    found = noisy_level(light, own, form, noise.wide_odds, curve, tail)
     for i in range(3):
         maps.channels[number, c, i, k] = found[i]
 

@@ -18,6 +18,7 @@ from gloam.cli.main import gloam as command
 from gloam.errors import SourceError
 from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.fitting.calibrate import (
+    adjust_form,
     adjust_noise,
     filled,
     light_of_levels,
@@ -40,6 +41,7 @@ from gloam.synth.fitting.fitted_recipe import (
     column_indices,
     distribution_values,
     recipe_of_columns,
+    recipe_values,
     table_values,
 )
 from gloam.synth.fitting.pairs import PairMeasures, read_pairs, tone_levels
@@ -214,6 +216,18 @@ def test_a_pair_whose_noise_has_a_longer_tail_gets_one_of_its_own():
         row[blue[0]] ** 2 * width(row[blue[1]], shared.share[2]) for row in (before[2], after[2])
     ]
     assert black[0] == pytest.approx(black[1])
+
+
+@pytest.mark.parametrize(("far", "wide"), [(4.0, 0.037), (1.0, 0.1), (0.5, 0.183), (0.0, 0.272)])
+def test_far_outliers_say_how_rare_wide_samples_are(far, wide):
+    rows = [dict.fromkeys([*NOISE_LABELS, "exposure_ev"], 1.0)] * 6
+    made = PairMeasures(rows, np.zeros((6, 3, 8)))
+    outliers = {f"outliers_{channel}": far for channel in "rgb"}
+    real = PairMeasures([row | outliers for row in made.rows], made.tone)
+    before = Shared(0.035, wide=0.1)
+    after = adjust_form(np.tile(values(), (6, 1)), real, made, before)
+    assert after.wide == pytest.approx(wide, rel=0.1)
+    assert recipe_values(after)["noise"]["wide_share"] == pytest.approx(after.wide, abs=1e-4)
 
 
 @pytest.mark.parametrize("louder", [1, 8])

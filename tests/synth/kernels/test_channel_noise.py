@@ -87,13 +87,24 @@ def test_the_tail_is_positive_and_its_mean_is_taken_off():
     assert (deviation**3).mean() == pytest.approx(third, rel=0.1)
 
 
-@pytest.mark.parametrize("kurtosis", [0.0, 0.9])
-def test_two_widths_make_the_kurtosis(kurtosis):
-    low = light_of({"read": {"green": 1.0}, "kurtosis": kurtosis})[..., 1]
+@pytest.mark.parametrize(("kurtosis", "share"), [(0.0, 0.5), (0.9, 0.5), (0.9, 0.1)])
+def test_two_widths_make_the_kurtosis(kurtosis, share):
+    low = light_of({"read": {"green": 1.0}, "kurtosis": kurtosis, "wide_share": share})[..., 1]
     deviation = low - low.mean()
     rounded = (1 + 1 / 12) ** 2
     found = ((deviation**4).mean() / (deviation**2).mean() ** 2 - 3) * rounded
-    assert found == pytest.approx(kurtosis, abs=0.08)
+    assert (deviation**2).mean() == pytest.approx(1 + 1 / 12, rel=0.02)
+    assert found == pytest.approx(kurtosis, abs=0.12)
+
+
+@pytest.mark.parametrize("curve", [{}, {"light": [1, 9], "kurtosis": {"green": [0.0, 0.0]}}])
+def test_rare_wide_samples_lie_far_out(curve):
+    noise = {"read": {"green": 3.5 / 4.2}, "kurtosis": 0.75, "curve": curve}
+    lows = [light_of({**noise, "wide_share": share})[..., 1] for share in (0.5, 0.05)]
+    far = [(np.abs(low - 5) > 3.5).mean() for low in lows]  # 4.2 deviations
+    # Normal numbers of variances 1 +- .5, and of 3.18 in one of 20, .885 in the others.
+    assert far[0] == pytest.approx(3.0e-4, rel=0.35)
+    assert far[1] == pytest.approx(9.3e-4, rel=0.25)
 
 
 def test_shot_noise_is_as_skewed_as_poisson_s():

@@ -61,6 +61,9 @@ def test_noise_that_is_not_white_nor_gaussian_is_told():
     assert all_statistics(noisy(tail), plain())["kurtosis_g_16"] > 1
     mixed = white(3) * rng.choice([0.6, 1.3], (HEIGHT, WIDTH, 3))
     assert all_statistics(noisy(mixed), plain())["kurtosis_g_16"] > 0.4
+    assert all_statistics(noisy(mixed), plain())["outliers_g"] < 2
+    rare = white(3) * np.where(rng.random((HEIGHT, WIDTH, 3)) < 0.02, 3.0, 0.9)
+    assert all_statistics(noisy(rare), plain())["outliers_g"] == pytest.approx(22, abs=6)
     agreeing = all_statistics(noisy(0.7 * common + 0.7 * white(4)), plain())
     assert agreeing["correlation_rb"] == pytest.approx(0.5, abs=0.02)
     soft = cv2.GaussianBlur(white(5), (0, 0), 0.6)

@@ -79,6 +79,7 @@ CHANNELS = "offset", "shot", "read", "tail_share", "tail", "rows"
 RGB = "red", "green", "blue"
 NOISE = {
     "noise.kurtosis",
+    "noise.wide_share",
     "noise.grain.across",
     "noise.grain.down",
     "noise.grain.size",
