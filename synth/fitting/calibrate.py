@@ -9,14 +9,23 @@ their noise: that of most pictures is that of a few.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 
 from ..kernels.arrays import FloatArray, IntArray
 from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, linear_to_srgb, srgb_to_linear, toe_of
 from ..measures.noise_and_tone import LEVELS, TONES
-from .fitted_recipe import CHANNELS, NEUTRAL, NODES, Shared, clip_to_bounds, column_indices, width
+from .fitted_recipe import (
+    CHANNELS,
+    MIDDLES,
+    NEUTRAL,
+    Shared,
+    clip_to_bounds,
+    column_indices,
+    level_lights,
+    light_of_levels,
+    width,
+)
 from .pairs import PairMeasures
 
 _FEWEST_FILLED = 12  # pairs that show how levels go together
@@ -28,7 +37,6 @@ _MOST_LAG = 0.69
 _CODED = 2  # steps of it: neighbours agree by JPEG, too, and grain adds half to that
 _TOP = 64  # level from which on scenes have more structure than noise
 _DARKER = 0.5  # EV: pairs of nearly equal exposure have their noise above `_TOP`
-_MIDDLES = [(a + b) / 2 for a, b in pairwise(LEVELS)]
 _MIDDLE = CURVE_LEVELS.index(128)
 _WHITE = f"spread_{TONES[-2]}"  # of the light of what normals show as white
 _MOST_WHITE = 1.5  # times what the lows show
@@ -36,7 +44,7 @@ _CURVE = column_indices("tone.curve")
 _OWN = 0.95  # of what a pair is apart from its group's median
 _EASED = 0.6  # of a step: JPEG cuts weak noise, and what is left grows faster than what was there
 _MOST_CURVE = 1.0
-_LEAST_KURTOSIS, _MOST_KURTOSIS = 0.3, 1.5  # that a step is divided by; log of a factor
+_LEAST_KURTOSIS, _MOST_KURTOSIS = 0.3, 3.0  # that a step is divided by; log of a factor
 _SURE = 3  # pairs that show a level
 _LEAST_OUTLIERS = 0.1  # of 10,000 samples
 _WIDE = (0.01, 0.5)
@@ -57,14 +65,6 @@ _SHARES, _MEANS = (0.004, 0.3), (0.05, 6.0)
 _GAP = 0.08  # of log deviation: settings differ by more; pictures of one by .03
 _WIDEST = 0.5
 _FEWEST = 5  # pairs that show a setting's noise at every level
-
-
-def light_of_levels(toe: float) -> FloatArray:
-    """Return the linear light (256) of a low's levels, in levels of its curve's straight part."""
-    curve, level = toe_of(toe), np.arange(256) / 255
-    straight = curve.slope * 2**curve.end
-    power = (np.maximum(level, straight) + curve.a) / (1 + curve.a)
-    return 255 * np.where(level <= straight, level, curve.slope * power**2.4)
 
 
 def filled(levels: FloatArray) -> FloatArray:
@@ -103,11 +103,6 @@ def filled(levels: FloatArray) -> FloatArray:
                 )
     rising = np.maximum.accumulate(flat.reshape(levels.shape), axis=2)
     return np.clip(2**rising - 0.5, 0, 255)
-
-
-def level_lights(toe: float) -> FloatArray:
-    """Return the light of the middles of `LEVELS`, in levels of the straight part."""
-    return np.interp(_MIDDLES, np.arange(256), light_of_levels(toe))
 
 
 def by_level(measures: PairMeasures, what: str, channel: int) -> FloatArray:
@@ -175,7 +170,8 @@ def initial_values(real: PairMeasures, toe: float, *, paired: bool) -> FloatArra
 def curve_of(real: PairMeasures) -> float:
     """Return the toe of the low's curve by which noise is nearest to that of a sensor.
 
-    Its variance is then a straight line over light, from black to where the curve bends and on.
+    Its variance is then a straight line over light, from black to where the curve bends and on, if
+    not up to white, where cameras bend light further.
     """
     misfits = [sum(_transfer(real, toe, i)[2] for i in range(3)) for toe in _TOES]
     return _TOES[int(np.argmin(misfits))]
@@ -185,10 +181,11 @@ def _transfer(real: PairMeasures, toe: float, channel: int) -> tuple[float, floa
     """Return read noise's variance and gain of all pairs' medians, and the misfit."""
     light = level_lights(toe)
     # Levels of the low for each level of the straight part.
-    slopes = 1 / np.interp(_MIDDLES, np.arange(256), np.gradient(light_of_levels(toe)))
+    slopes = 1 / np.interp(MIDDLES, np.arange(256), np.gradient(light_of_levels(toe)))
     deviation = by_level(real, "deviation", channel)
     counts = np.isfinite(deviation).sum(axis=0)
-    known = (counts >= min(3, len(deviation))) & (np.array(LEVELS[:-1]) > 0)
+    least = np.array(LEVELS[:-1])
+    known = (counts >= min(3, len(deviation))) & (least > 0) & (least < _TOP)
     if not known.any():
         return 0.5, 0.2, 0.0
     variance = (np.nanmedian(deviation[:, known], axis=0) / slopes[known]) ** 2
@@ -219,9 +216,10 @@ def adjust_tone(
         moved = with_tone(values, light + np.nan_to_num(wanted - found), toe)
         white = column_indices("highlights.sigma_ev")[0]
         square = values[:, white] ** 2 + real[_WHITE] ** 2 - made[_WHITE] ** 2
-        # What lows clip, too, does not follow.
+        # What lows clip, too, does not follow: of equal exposure all that normals do.
         own = np.minimum(np.sqrt(np.maximum(square, 0)), _MOST_WHITE * real[_WHITE])
-        moved[:, white] = np.where(np.isfinite(own), own, _median(own))
+        own = np.where(np.isfinite(own), own, _median(own))
+        moved[:, white] = np.where(real["exposure_ev"] > _DARKER, own, 0)
     else:
         moved = values.copy()
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -255,7 +253,7 @@ def adjust_noise(
     own: whether a pair's read and shot noise are, too.
     """
     moved, curve = values.copy(), shared.curve.copy()
-    light = level_lights(shared.toe)
+    light = shared.light
     eased = np.where(values[:, column_indices("degradations.jpeg.quality")[0]] > 0, _EASED, 1.0)
     for i, channel in enumerate(CHANNELS):
         read, shot, tail, rows = (
@@ -331,7 +329,7 @@ def adjust_form(
     The rarer the wider samples are, the more of them are far outliers, of equal kurtosis: nearly in
     proportion, from a half to a thirtieth.
     """
-    light = level_lights(shared.toe)
+    light = shared.light
     skewness, kurtosis = shared.skewness.copy(), shared.kurtosis.copy()
     usual = np.median(values[:, column_indices("noise.kurtosis")[0]]) * np.exp(kurtosis)
     common = _median(_mean(np.hstack([_heavier(real, made, i) for i in range(3)])))
@@ -355,12 +353,14 @@ def adjust_form(
 
 
 def _by_light(apart: FloatArray, light: FloatArray) -> FloatArray:
-    """Return medians over pairs (N, L) at `NODES` of light; 0 where too few show any."""
+    """Return medians over pairs (N, L), of levels of such light; 0 where too few show any.
+
+    Those of levels that are not known go between those that are, and on from the last ones.
+    """
     known = np.isfinite(apart).sum(axis=0) >= _SURE
     if not known.any():
-        return np.zeros(len(NODES))
-    at = np.minimum(light[known], NODES[-1])  # beyond which curves are flat
-    return np.interp(NODES, at, np.nanmedian(apart[:, known], axis=0))
+        return np.zeros(len(light))
+    return np.interp(light, light[known], np.nanmedian(apart[:, known], axis=0))
 
 
 def _by_group(values: FloatArray, groups: IntArray) -> FloatArray:

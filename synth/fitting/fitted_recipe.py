@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from ..kernels.arrays import FloatArray, IntArray, Pixels
 from ..kernels.curves import CURVE_LEVELS, toe_of
 from ..kernels.exposure import GUIDES
 from ..kernels.illumination import stops_above_grey
+from ..measures.noise_and_tone import LEVELS
 from ..parameters.schema import within_of
 
 CHANNELS = "red", "green", "blue"
@@ -46,12 +49,13 @@ COLUMNS = (
 )
 GRID_CELLS = 3
 """Of the grid of light, along each side, whose spread is fitted."""
-NODES = 0.0, 1.0, 2.0, 3.0, 4.5, 6.5, 9.0, 14.0, 25.0, 45.0, 90.0, 180.0
-"""Of the curve of noise: light, in levels of the straight part."""
+MIDDLES = [(a + b) / 2 for a, b in pairwise(LEVELS)]
+"""Of the levels at which noise is measured."""
 NEUTRAL = np.array([float(name == "tone.exponent") for name in COLUMNS])
 """Parameters that change nothing."""
 _PLACES = {name: place for place, name in enumerate(COLUMNS)}
 _DIGITS = 4
+_BRIGHTEST = 4096.0  # light of a node of `noise.curve`
 _SHRUNK = 0.01  # of correlations: those of fewer pairs than columns stay positive when rounded
 _STRONGEST = 32  # times the gain that was fitted
 _STEPS = 21  # of a quarter of a stop, from 1 on
@@ -81,6 +85,20 @@ def column_indices(*names: str) -> list[int]:
     ]
 
 
+def light_of_levels(toe: float) -> FloatArray:
+    """Return the linear light (256) of a low's levels, in levels of its curve's straight part."""
+    curve, level = toe_of(toe), np.arange(256) / 255
+    straight = curve.slope * 2**curve.end
+    power = (np.maximum(level, straight) + curve.a) / (1 + curve.a)
+    return 255 * np.where(level <= straight, level, curve.slope * power**2.4)
+
+
+def level_lights(toe: float) -> FloatArray:
+    """Return the light (12) of `MIDDLES`, in levels of the straight part; at most a recipe's."""
+    light = np.interp(MIDDLES, np.arange(256), light_of_levels(toe))
+    return np.minimum(light, _BRIGHTEST).round(_DIGITS)
+
+
 def width(mean: FloatArray, share: FloatArray | float) -> FloatArray:
     """Return the variance of read noise with a tail, over that without."""
     return 1 + 2 * share * mean**2 - (share * mean) ** 2
@@ -96,18 +114,23 @@ def clip_to_bounds(values: FloatArray) -> FloatArray:
 class Shared:
     """Parameters that all pairs share.
 
-    toe: of the lows' curve. curve: float array (3, 12), the log of noise at `NODES` of light, over
+    toe: of the lows' curve. curve: float array (3, 12), the log of noise at `light`, over
     that of read and shot noise. share: float array (3), of the samples that have a tail. wide: of
     those that are of the wider of two widths. skewness, kurtosis: like `curve`; what is added to
     one, and the log of the other's factor.
     """
 
     toe: float
-    curve: FloatArray = field(default_factory=lambda: np.zeros((3, len(NODES))))
+    curve: FloatArray = field(default_factory=lambda: np.zeros((3, len(MIDDLES))))
     share: FloatArray = field(default_factory=lambda: np.full(3, 0.1))
     wide: float = 0.1
-    skewness: FloatArray = field(default_factory=lambda: np.zeros((3, len(NODES))))
-    kurtosis: FloatArray = field(default_factory=lambda: np.zeros((3, len(NODES))))
+    skewness: FloatArray = field(default_factory=lambda: np.zeros((3, len(MIDDLES))))
+    kurtosis: FloatArray = field(default_factory=lambda: np.zeros((3, len(MIDDLES))))
+
+    @cached_property
+    def light(self) -> FloatArray:
+        """The nodes of curves: light of the levels that noise is measured at."""
+        return level_lights(self.toe)
 
 
 def recipe_values(shared: Shared, *, uneven: bool = False) -> dict[str, Any]:
@@ -127,7 +150,7 @@ def recipe_values(shared: Shared, *, uneven: bool = False) -> dict[str, Any]:
             {name: np.round(one, 4).tolist() for name, one in zip(CHANNELS, many, strict=True)}
             for many in (shared.curve, shared.skewness, shared.kurtosis)
         )
-        made["noise"]["curve"] = {"light": list(NODES)} | curve
+        made["noise"]["curve"] = {"light": shared.light.tolist()} | curve
         if shared.skewness.any():
             made["noise"]["curve"] |= {"skewness": skewness, "kurtosis": kurtosis}
     if uneven:

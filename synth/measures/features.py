@@ -52,7 +52,7 @@ def filter_features(low: Pixels, smooth: Mask) -> Features:
 
     low: uint8 array (H, W, 3), RGB. smooth: bool array (H, W).
 
-    Returns float32 array (10 * 128), for each of `LEVELS` and filter log2 of the deviation, and its
+    Returns float32 array (12 * 128), for each of `LEVELS` and filter log2 of the deviation, and its
     ratio to the mean of magnitudes; NaN where there are too few pixels of a level.
     """
     edge = SIDE // 2

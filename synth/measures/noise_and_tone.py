@@ -16,7 +16,7 @@ from ..kernels.arrays import FloatArray, FloatImage, Mask, Pixels
 from ..kernels.curves import LEVEL_LIGHT, linear_to_srgb
 from .pair_statistics import block_means, correlation, flattest
 
-LEVELS = (0, 1, 2, 3, 4, 6, 10, 16, 32, 64, 256)
+LEVELS = (0, 1, 2, 3, 4, 6, 10, 16, 32, 64, 128, 192, 256)
 """Bounds of the levels of the low, of 255, at which noise is measured."""
 CHANNELS = "rgb"
 _ENOUGH = 300  # pixels of a level

@@ -33,7 +33,6 @@ from gloam.synth.fitting.fitted_recipe import (
     CHANNELS,
     COLUMNS,
     NEUTRAL,
-    NODES,
     Shared,
     broad_recipe,
     by_brightness,
@@ -163,7 +162,7 @@ def test_what_was_hidden_is_found_and_written(folders, tmp_path):
         for found, own in ((True, medians), (False, HIDDEN)):
             read, shot = (own[f"noise.{part}.{channel}"] for part in ("read", "shot"))
             at[found] = np.sqrt(read**2 + 6.5 * shot)
-        factor = np.exp(getattr(curve, channel).value[NODES.index(6.5)])
+        factor = np.exp(np.interp(6.5, curve.light.value, getattr(curve, channel).value))
         assert at[True] * factor == pytest.approx(at[False], rel=0.15), i
     balance = np.log2(medians["tone.curve.red.4"] / medians["tone.curve.green.4"])
     assert balance == pytest.approx(0.3, abs=0.1)
@@ -263,6 +262,24 @@ def test_lows_that_are_not_darker_have_an_exposure(tmp_path):
     file = tmp_path / "fitted.yaml"
     file.write_text(yaml.safe_dump({"model": "camera", **made}))
     assert draw(load.load_recipe(str(file)), 0, "a").exposure.ev == 0
+
+
+@pytest.mark.slow
+def test_noise_that_falls_with_light_is_found_up_to_white(folders, tmp_path):
+    """As cameras' JPEGs have it: their tone curve presses bright light together."""
+    rng, noisy = np.random.default_rng(4), tmp_path / "noisy"
+    noisy.mkdir()
+    for path in folders[1].iterdir():
+        normal = np.asarray(Image.open(path)).astype(float)
+        spread = np.interp(normal, [0, 100, 220], [2, 4, 1])
+        low = normal + spread * rng.normal(size=normal.shape)
+        Image.fromarray(np.rint(low.clip(0, 255)).astype(np.uint8)).save(noisy / path.name)
+    recipe = fit(noisy, folders[1], workers=1).recipe()
+    for level, spread in ((100, 4.0), (160, 2.5), (215, 1.125)):
+        flat = np.full((200, 200, 3), level, np.uint8)
+        lows = [render(flat, draw(recipe, 0, str(key)))[..., 1] for key in range(12)]
+        assert np.median([low.std() for low in lows]) == pytest.approx(spread, rel=0.15), level
+        assert np.median([low.mean() for low in lows]) == pytest.approx(level, abs=4)
 
 
 def test_parameters_that_no_pair_has_can_be_set():
@@ -379,7 +396,7 @@ def test_noise_of_jpegs_moves_by_less_and_the_curve_ends_with_the_brightest_leve
     names = ["exposure_ev", *(f"correlation_{pair}" for pair in ("rg", "gb", "rb"))]
     plain = dict.fromkeys([*names, *NOISE_LABELS], 0.0)
     plain |= {name: 1.0 for name in plain if name.startswith("deviation")}
-    louder = plain | {f"deviation_{c}_64": 1.2 for c in "rgb"}
+    louder = plain | {f"deviation_{c}_192": 1.2 for c in "rgb"}
     made, real = (PairMeasures([one] * 6, np.zeros((6, 3, 8))) for one in (plain, louder))
     places, steps = column_indices("noise.shot"), []
     for quality in (0, 75):

@@ -44,7 +44,7 @@ def test_statistics_that_say_the_same_are_one_tell():
     [
         ("r_0 g_0 b_0", "below level 1 ("),
         ("g_1 g_2 g_6", "at levels 1 to 3, 6 to 10 in G ("),
-        ("b_64 r_4 g_4", "at levels 4 to 6 in R, G; above level 64 in B ("),
+        ("b_128 b_192 r_4 g_4", "at levels 4 to 6 in R, G; above level 128 in B ("),
     ],
 )
 def test_only_levels_and_channels_that_tell_are_named(where, said):
