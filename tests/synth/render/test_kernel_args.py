@@ -42,7 +42,7 @@ DIGESTS = {
     "3dcc-low-light": ("0228d493b59b7c17", "9a8bfcdaafde7066", "e1ea64893e59e2ba"),
     "agllnet": ("2a45fa4debb2cff5", "f4d2ba0eca772f90", "33552395235b003e"),
     "day-to-night": ("f03581b8abb60832", "cd604db39e92984c", "a3c0c617070f7f31"),
-    "even": ("a82d55df2d8474a2", "b90daedcb09810f8", "49c89762642fead4"),
+    "even": ("ffc7471ca92337b2", "df2ecd83781a31e1", "ed6bbe4cd0eaa84f"),
     "even before": ("fcb7a9c61caf36a4", "00c399ae928fd6a7", "75963d51ce29bbf7"),
     "extreme": ("2f79a590beca86f2", "62962faae4fc188b", "0fd1ef91e0ffdf3b"),
     "gamma": ("261fe5a4114a9031", "15f2e4741d848032", "e0d6ffa4a0cd16a8"),
@@ -72,12 +72,12 @@ DIGESTS = {
     "uneven+12": ("1bcc50ce8b77bcbf", "1734e20d0348b4e9", "634315feab4c4bef"),
     "uneven+13": ("16d968c2f10c6546", "b1b21d340d7cfd6a", "86438596ea54363c"),
     "gamma+jpeg": ("67220beb0ae31c1c", "4b664cfb2ee3863b", "8e5c299127c546bc"),
-    "mixed": ("0d464bfe8830d967", "69275fc1cd983400", "70512b24758e05a9"),
+    "mixed": ("5d97f4406f8ebab8", "09f38a98cba9381a", "affbe6cf66cf4799"),
     "coloured": ("00caa0f7e3b798bf", "f29bb3330fe92a13", "193d1ff9e252fb40"),
 }
 """Of the records of KEYS in the form of the first sets, of six lows, and of a window of each."""
 UNNAMED = {
-    "even": "75f810373d35a382",
+    "even": "0426a0c316d02f7a",
     "even before": "0033775c4d0f6986",
     "train": "40474fce4546d29c",
     "train-any": "d757d41d358a6b36",
@@ -85,7 +85,7 @@ UNNAMED = {
     "uneven before": "f4c2f54f62235fac",
     "uneven+11": "7406771933a620cf",
     "uneven+13": "3ab1f2fb17c166c5",
-    "mixed": "c690a432f4c2a779",
+    "mixed": "f3b14d412227acb9",
 }
 """Of the records of today's form, in which cameras are not named whose noise is not the low's."""
 
