@@ -40,6 +40,8 @@ _DARKER = 0.5  # EV: pairs of nearly equal exposure have their noise above `_TOP
 _MIDDLE = CURVE_LEVELS.index(128)
 _WHITE = f"spread_{TONES[-2]}"  # of the light of what normals show as white
 _MOST_WHITE = 1.5  # times what the lows show
+_SPREADS = [f"spread_{least}" for least in TONES[2:-3]]  # of the light of mid-tones
+_OF_FIELD = 1.5  # of a smooth field's variance, of what it adds to theirs
 _CURVE = column_indices("tone.curve")
 _OWN = 0.95  # of what a pair is apart from its group's median
 _EASED = 0.6  # of a step: JPEG cuts weak noise, and what is left grows faster than what was there
@@ -220,6 +222,10 @@ def adjust_tone(
         own = np.minimum(np.sqrt(np.maximum(square, 0)), _MOST_WHITE * real[_WHITE])
         own = np.where(np.isfinite(own), own, _median(own))
         moved[:, white] = np.where(real["exposure_ev"] > _DARKER, own, 0)
+        smooth = column_indices("illumination.smooth.sigma_ev")[0]
+        more = _mean(np.stack([real[one] ** 2 - made[one] ** 2 for one in _SPREADS], axis=1))
+        square = values[:, smooth] ** 2 + _OF_FIELD * np.nan_to_num(more)
+        moved[:, smooth] = np.sqrt(np.maximum(square, 0))
     else:
         moved = values.copy()
         with np.errstate(invalid="ignore", divide="ignore"):

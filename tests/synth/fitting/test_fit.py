@@ -20,7 +20,9 @@ from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.fitting.calibrate import (
     adjust_form,
     adjust_noise,
+    adjust_tone,
     filled,
+    initial_values,
     light_of_levels,
     own_tails,
     settings,
@@ -45,7 +47,8 @@ from gloam.synth.fitting.fitted_recipe import (
 )
 from gloam.synth.fitting.pairs import PairMeasures, read_pairs, tone_levels
 from gloam.synth.kernels.curves import LEVEL_LIGHT
-from gloam.synth.measures.noise_and_tone import NOISE_LABELS
+from gloam.synth.measures.columns import ALL_LABELS
+from gloam.synth.measures.noise_and_tone import NOISE_LABELS, TONES
 from gloam.synth.models import draw, render
 from gloam.synth.recipes import load
 
@@ -262,6 +265,27 @@ def test_lows_that_are_not_darker_have_an_exposure(tmp_path):
     file = tmp_path / "fitted.yaml"
     file.write_text(yaml.safe_dump({"model": "camera", **made}))
     assert draw(load.load_recipe(str(file)), 0, "a").exposure.ev == 0
+
+
+def test_light_that_differs_within_tones_gets_a_smooth_field():
+    rows = [dict.fromkeys(ALL_LABELS, 1.0) for _ in range(4)]
+    tone = np.tile(np.linspace(2, 80, 8), (4, 3, 1))
+    made = PairMeasures([row | {f"spread_{at}": 0.1 for at in TONES[:-1]} for row in rows], tone)
+    spreads = 0.1, 0.3, 0.02, float("nan")
+    real = PairMeasures(
+        [
+            row | {f"spread_{at}": own for at in TONES[:-1]}
+            for row, own in zip(rows, spreads, strict=True)
+        ],
+        tone,
+    )
+    plain = initial_values(made, 0.04, paired=True)
+    moved = adjust_tone(plain, real, made, 0.04, paired=True)
+    sigmas = moved[:, column_indices("illumination.smooth.sigma_ev")[0]]
+    assert sigmas.tolist() == pytest.approx([0, (1.5 * 0.08) ** 0.5, 0, 0])
+    again = adjust_tone(moved, made, real, 0.04, paired=True)
+    sigmas = again[:3, column_indices("illumination.smooth.sigma_ev")[0]]
+    assert sigmas.tolist() == pytest.approx([0, 0, (1.5 * 0.0096) ** 0.5], abs=1e-6)
 
 
 @pytest.mark.slow
