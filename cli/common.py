@@ -177,8 +177,9 @@ def option_of(
 
     **more: options of `click.option` that take the place of the parameter's.
     """
-    parameter = signature(function, eval_str=True).parameters[name]
-    given: dict[str, Any] = _click_type(parameter.annotation) | {"help": help_text}
+    parameter = signature(function).parameters[name]
+    kind = eval(parameter.annotation, function.__globals__)
+    given: dict[str, Any] = _click_type(kind) | {"help": help_text}
     if parameter.default is not Parameter.empty and "is_flag" not in given:
         given["default"] = parameter.default
     return click.option(f"--{name.strip('_').replace('_', '-')}", name, **{**given, **more})

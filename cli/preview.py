@@ -10,9 +10,7 @@ from typing import Any
 
 import click
 
-from ..synth.measures.contact_sheet import preview as make_sheet
-from ..synth.measures.contact_sheet import read_photographs
-from ..synth.recipes.load import DEFAULT, load_recipe
+from ..synth.recipes import DEFAULT
 from . import common
 
 
@@ -34,13 +32,14 @@ from . import common
     metavar="KEY=A,B,.. KEY=C,D,..",
     help="Vary two values over rows and columns, such as camera.iso=400,1600 exposure.ev=4,6.",
 )
-@common.options_of(
-    make_sheet,
-    frames="Show so many frames of the first four clips, from folders of frames or video files.",
+@click.option(
+    "--frames",
+    type=click.IntRange(1),
+    help="Show so many frames of the first four clips, from folders of frames or video files.",
 )
 @common.seed_option
-@common.option_of(
-    make_sheet, "width", "Width of each picture, pixels.", type=click.IntRange(64, 2000)
+@click.option(
+    "--width", type=click.IntRange(64, 2000), default=320, help="Width of each picture, pixels."
 )
 @common.output_option("--out", ".png", default="sheet.png", help="Write the sheet to this PNG.")
 def preview(photos: tuple[Path, ...], recipes: tuple[str, ...], out: Path, **options: Any) -> str:
@@ -53,6 +52,8 @@ def preview(photos: tuple[Path, ...], recipes: tuple[str, ...], out: Path, **opt
     The draw depends on the seed and the file's name. A set draws by the seed and the pair's key, so
     its low of the same photograph differs; gloam.darken(image, recipe, seed=, key=) makes either.
     """
+    from ..synth.measures.contact_sheet import preview as make_sheet  # later than help is there
+
     pictures = make_sheet(photos, recipes or DEFAULT, **options)
     common.write_png(out, pictures)
     return f"{out}: {pictures.width} x {pictures.height} pixels"
@@ -98,7 +99,9 @@ def studio(
     scikit-image's. Ctrl-C ends it. Lows are those of gloam.darken with the key "image"; a set draws
     by each pair's own key, so its lows differ.
     """
-    from ..synth.studio.server import StudioServer  # later than help is there
+    from ..synth.measures.contact_sheet import read_photographs  # later than help is there
+    from ..synth.recipes.load import load_recipe
+    from ..synth.studio.server import StudioServer
     from ..synth.studio.workbench import MOST, Photographs, Workbench
 
     named = recipe or DEFAULT

@@ -5,15 +5,17 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
 from ...errors import ConfigError, SetError
 from ...storage.atomic import canonical_json, temporary_beside
 from ...storage.stores import in_store
-from ...synth.recipes.load import Recipe, load_recipe, recipe_yaml
 from ..options import Options
+
+if TYPE_CHECKING:
+    from ...synth.recipes.load import Recipe
 
 Backend = Literal["python", "dali"]
 BACKENDS: tuple[Backend, ...] = ("python", "dali")
@@ -86,7 +88,11 @@ def export_triton(
         raise ConfigError(f"export-triton {root}: write it to a folder, then copy it to the store")
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise SetError.at(root, "exists and is not empty; choose another folder")
-    recipe = None if live_recipe is None else load_recipe(live_recipe)
+    recipe = None
+    if live_recipe is not None:
+        from ...synth.recipes.load import load_recipe  # later than help is there
+
+        recipe = load_recipe(live_recipe)
     root = root.resolve()  # it may be the user's own link to an empty folder
     root.parent.mkdir(parents=True, exist_ok=True)
     made = temporary_beside(root)
@@ -130,6 +136,8 @@ def _preprocessing(root: Path, options: Options) -> list[str]:
 
 def _darkening(root: Path, options: Options, recipe: Recipe, seed: int) -> list[str]:
     """Write the model that makes lows."""
+    from ...synth.recipes.load import recipe_yaml
+
     outputs = _outputs(options, lows=True)
     text = model_config(DARKEN, "python", options, [ENCODED, KEY], outputs, why=_LOWS)
     _write(root / DARKEN / "config.pbtxt", text)

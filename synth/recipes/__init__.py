@@ -1,1 +1,3 @@
 """Recipes: those that gloam ships, and reading them."""
+
+DEFAULT = "train-any"

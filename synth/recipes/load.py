@@ -20,6 +20,7 @@ from ...errors import ConfigError
 from ...manifests.config import validate
 from ..camera.recipe import CameraRecipe
 from ..power_law_model import PowerLawRecipe
+from . import DEFAULT as DEFAULT
 from .mixture_components import mixture_values
 from .mixture_recipe import MixtureRecipe, parse_weights
 from .overrides import (
@@ -34,7 +35,6 @@ from .overrides import (
 from .recipe_files import read_values, shipped_names, shipped_values, with_files
 
 Recipe = Annotated[CameraRecipe | PowerLawRecipe | MixtureRecipe, Field(discriminator="model")]
-DEFAULT = "train-any"
 
 
 def shipped_recipes() -> dict[str, str]:
