@@ -172,12 +172,12 @@ def tone_levels(low: Pixels, normal: Pixels) -> FloatArray:
     low, normal: uint8 arrays (H, W, 3). NaN where a normal shows too little of a level.
     """
     smooth = flattest(normal, _SMOOTHEST)
-    dark = cv2.blur(low.astype(np.float32), (3, 3))[smooth]
-    lit = cv2.GaussianBlur(normal.astype(np.float32), (0, 0), _BLUR)[smooth]
+    dark = cv2.blur(low.astype(np.float32), (3, 3))[smooth].T.copy()
+    lit = cv2.GaussianBlur(normal.astype(np.float32), (0, 0), _BLUR)[smooth].T.copy()
     found = np.full((3, len(_BINS)), np.nan)
     for i in range(3):
         for number, (least, most) in enumerate(_BINS):
-            here = dark[(lit[:, i] >= least) & (lit[:, i] <= most), i]
+            here = dark[i, (lit[i] >= least) & (lit[i] <= most)]
             if len(here) >= _ENOUGH:
                 found[i, number] = np.median(here)
     return found

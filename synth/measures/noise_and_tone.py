@@ -8,6 +8,7 @@ blur so narrow takes 3 % of white noise's deviation along.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import cv2
 import numpy as np
@@ -18,6 +19,7 @@ from .pair_statistics import block_means, correlation, flattest
 
 LEVELS = (0, 1, 2, 3, 4, 6, 10, 16, 32, 64, 128, 192, 256)
 """Bounds of the levels of the low, of 255, at which noise is measured."""
+_LEVEL_BINS = np.searchsorted(LEVELS[1:-1], np.arange(256), side="right")
 CHANNELS = "rgb"
 _ENOUGH = 300  # pixels of a level
 _SMOOTHEST = 0.4  # of the pixels: enough that most levels of a picture have some
@@ -108,7 +110,8 @@ def smooth_places(low: Pixels, normal: Pixels | None, textures: FloatImage | Non
     textures: `texture` of the normal, where it is known.
     """
     if normal is not None:
-        return flattest(normal, _SMOOTHEST, textures) & (normal.max(axis=2) < _SATURATED)
+        lit = cv2.inRange(normal, (0,) * 3, (_SATURATED - 1,) * 3) > 0
+        return flattest(normal, _SMOOTHEST, textures) & lit
     return flattest(np.asarray(cv2.GaussianBlur(low, (0, 0), 3), np.uint8), _SMOOTHEST)
 
 
@@ -123,13 +126,13 @@ def noise_statistics(low: Pixels, smooth: Mask) -> dict[str, float]:
     blurred = cv2.GaussianBlur(values, (0, 0), _BLUR)
     residual = values - blurred
     places = np.flatnonzero(smooth)
-    noise, levels, samples = (
-        image.reshape(-1, 3)[places].T for image in (residual, blurred, values)
-    )
+    # Planes, as every third value is slow to get at.
+    images: list[Any] = [cv2.split(image) for image in (residual, blurred, values)]
+    noise, levels, samples = ([plane.ravel()[places] for plane in image] for image in images)
     measured = {"correlation_rb": correlation(noise[0], noise[2]), "blocks": _blocks(values)}
     height, width = smooth.shape
     planes = np.zeros((3, height, width + _WIDEST))
-    planes[..., :width] = np.where(smooth, residual.transpose(2, 0, 1), 0)
+    planes[..., :width] = [np.where(smooth, plane, 0) for plane in images[0]]
     variances = [float(np.vdot(one, one)) / max(smooth.sum(), 1) for one in planes]
     lags = _lags(planes, variances, smooth)
     for number, channel in enumerate(CHANNELS):
@@ -145,7 +148,7 @@ def _by_level(
     noise: FloatImage, level: FloatImage, sample: FloatImage, channel: str
 ) -> dict[str, float]:
     """Return moments of the noise of one channel, by its level."""
-    which = np.searchsorted(np.array(LEVELS[1:-1], np.float32), level, side="right")
+    which = _LEVEL_BINS[level.astype(np.uint8)]
     bins = len(LEVELS) - 1
     count = np.bincount(which, minlength=bins).astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -231,7 +234,7 @@ def tone_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
 
     Returns a dict by the names of `TONE_LABELS`; NaN where a picture has too few blocks of a level.
     """
-    light, lit = (block_means(_LEVEL_LIGHT[image], _TONE_BLOCK) for image in (low, normal))
+    light, lit = (block_means(cv2.LUT(image, _LEVEL_LIGHT), _TONE_BLOCK) for image in (low, normal))
     level = 255 * linear_to_srgb(np.minimum(lit, 1))
     with np.errstate(invalid="ignore", divide="ignore"):
         gain = np.log2(np.maximum(light, _LEAST)) - np.log2(np.maximum(lit, _LEAST))
@@ -279,7 +282,7 @@ def _registration(low: Pixels, normal: Pixels) -> dict[str, float]:
     The low as it would be without noise, by the mean of its green at each level of the normal's, is
     compared by least squares with its gradients and its fine structure (Lucas and Kanade, 1981).
     """
-    dark, bright = low[..., 1], normal[..., 1]
+    dark, bright = (np.ascontiguousarray(image[..., 1]) for image in (low, normal))
     count = np.bincount(bright.ravel(), minlength=256)
     total = np.bincount(bright.ravel(), dark.ravel(), 256)
     known = np.flatnonzero(count >= 20)
