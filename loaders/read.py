@@ -18,6 +18,7 @@ import numpy.typing as npt
 import torch
 
 from ..errors import ImageRefused
+from ..manifests.images.decode import is_shown_otherwise
 from ..manifests.images.header import check_size
 from ..manifests.images.jpeg_file import BEGINNING
 from ..manifests.images.npy import MAGIC
@@ -164,7 +165,7 @@ def _alike_everywhere(image: Bytes, whole: bool) -> bool:
     if not whole or not head.startswith((BEGINNING, SIGNATURE)):
         return not whole and not head.startswith(MAGIC)
     with suppress(ImageRefused):
-        return check_size(image.data)
+        return check_size(image.data) and not is_shown_otherwise(image.data)
     return False
 
 

@@ -15,12 +15,11 @@ import numpy as np
 
 from ..errors import ImageRefused, LoaderError, SetError
 from ..manifests.clips.listing import frame_files, video_and_times
-from ..manifests.images.decode import decode_as_rgb, is_deep
+from ..manifests.images.decode import decode_as_rgb, is_deep, is_shown_otherwise
 from ..manifests.images.header import check_size, read_header
 from ..manifests.images.normals import encode
 from ..manifests.images.npy import npy_as_png
 from ..manifests.images.png import SIGNATURE
-from ..manifests.images.tiff import MARKS
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys, TarKeys, Tarred, key_in
 from ..manifests.sources import Location
 from ..manifests.sources.containers import read
@@ -197,12 +196,12 @@ def read_extent(extent: Extent) -> bytes:
 
 
 def encoded_alike(extent: Extent, data: bytes) -> bytes:
-    """Return an image as all decoders show it alike: a TIFF becomes a PNG of 8 bits.
+    """Return an image as all decoders show it alike: a PNG of 8 bits of what DALI shows otherwise.
 
-    Raises LoaderError when it is a TIFF that cannot be decoded, or has too many pixels.
+    Raises LoaderError when that cannot be decoded, or an image has too many pixels.
     """
     try:
-        if not data.startswith(MARKS):
+        if not is_shown_otherwise(data):
             check_size(data)
             return data
         return encode(decode_as_rgb(data, colours=False), "png")

@@ -88,6 +88,20 @@ def is_deep(data: bytes) -> bool:
     return deep_png or data.startswith(tiff.MARKS)
 
 
+def is_shown_otherwise(data: bytes | memoryview) -> bool:
+    """Return whether DALI shows an image otherwise than `decode_as_rgb`.
+
+    Those are TIFFs, and PNGs of 16 bits with transparency, which it takes for opaque.
+
+    Raises ImageRefused: "damaged".
+    """
+    head = bytes(data[:25])
+    if not is_deep(head) or head.startswith(tiff.MARKS):
+        return is_deep(head)
+    chunks = png.read_png(bytes(data))
+    return bool(chunks.transparent or chunks.colour & png.ALPHA)
+
+
 def decode_at_depth(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:
     """Decode any image that is read as `decode_as_rgb` does without its profile, but at its depth.
 

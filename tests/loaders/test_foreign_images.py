@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import struct
+import zlib
 
 import cv2
 import numpy as np
@@ -13,6 +15,7 @@ from PIL import Image
 
 import gloam
 from gloam.errors import LoaderError
+from gloam.manifests.images.decode import decode_as_rgb
 
 pytest.importorskip("torch")
 pytest.importorskip("nvidia.dali")
@@ -39,22 +42,52 @@ FILES = {
 }
 
 
+def shown(path, backend, kind, size):
+    """Return the pixels (H, W, 3) that a loader of "pairs", "live" ones or "images" hands out."""
+    common = {"split": "val", "batch_size": 1, "dtype": "uint8", "layout": "HWC", "device": "cpu"}
+    common |= {"backend": backend, "workers": 1 if backend == "dali" else 0}
+    if kind == "images":
+        return next(iter(gloam.ImageLoader([path], **common, size=size)))[0][0].numpy()
+    given = [str(path)] if kind == "live" else [(str(path), str(path))]
+    return next(iter(gloam.PairLoader(given, **common, live=kind == "live")))[1][0].numpy()
+
+
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kind", ["pairs", "live", "images"])
 def test_16_bits_are_the_nearest_levels_with_every_loader(tmp_path, name, backend, kind):
     path = tmp_path / name
     path.write_bytes(FILES[name]())
-    common = {"split": "val", "batch_size": 1, "dtype": "uint8", "layout": "HWC", "device": "cpu"}
-    common |= {"backend": backend, "workers": 1 if backend == "dali" else 0}
-    if kind == "images":
-        loader = gloam.ImageLoader([path], **common, size=DEEP.shape[:2])
-        shown = next(iter(loader))[0]
-    else:
-        given = [str(path)] if kind == "live" else [(str(path), str(path))]
-        shown = next(iter(gloam.PairLoader(given, **common, live=kind == "live")))[1]
     wanted = np.repeat(DEEP[:, :, 1:2], 3, axis=2) if name == "white.tif" else DEEP
-    assert np.array_equal(shown[0].numpy(), np.rint(wanted / 257).astype(np.uint8))
+    levels = np.rint(wanted / 257).astype(np.uint8)
+    assert np.array_equal(shown(path, backend, kind, DEEP.shape[:2]), levels)
+
+
+def seen_through(value):
+    """Return a PNG of 16 bits, of which a value (grey or BGR) or a level of opacity is given."""
+    if np.ndim(value) == 0:
+        return cv2.imencode(
+            ".png", np.dstack([DEEP[:, :, ::-1], np.full_like(DEEP[:, :, 0], value)])
+        )[1]
+    kinds = struct.pack(f">{len(value)}H", *value)
+    chunk = struct.pack(">I", len(kinds)) + b"tRNS" + kinds
+    plain = cv2.imencode(".png", DEEP[:, :, 1] if len(value) == 1 else DEEP[:, :, ::-1])[
+        1
+    ].tobytes()
+    return plain[:33] + chunk + struct.pack(">I", zlib.crc32(chunk[4:])) + plain[33:]
+
+
+@pytest.mark.parametrize(
+    "value", [20000, DEEP[3, 3, 1:2], DEEP[3, 3]], ids=["alpha", "grey", "rgb"]
+)
+@pytest.mark.parametrize("kind", ["pairs", "live", "images"])
+def test_what_lies_behind_transparency_of_16_bits_is_white_with_every_loader(tmp_path, value, kind):
+    path = tmp_path / "x.png"
+    path.write_bytes(seen_through(value))
+    wanted = decode_as_rgb(path.read_bytes())
+    assert np.array_equal(wanted[3, 3] == 255, [np.ndim(value) == 1] * 3)
+    for backend in BACKENDS:
+        assert np.array_equal(shown(path, backend, kind, wanted.shape[:2]), wanted)
 
 
 def large(name):
