@@ -34,7 +34,7 @@ _INTERRUPTED = 128
 
 @contextmanager
 def user_errors() -> Iterator[None]:
-    """Show gloam's errors within the block as a line, and exit with 1."""
+    """Show gloam's errors within the block as a line, and exit with 1; Click shows its own."""
     try:
         yield
     except GloamError as error:
@@ -43,6 +43,10 @@ def user_errors() -> Iterator[None]:
         if isinstance(error, WorkerLost):
             exit_now(USER_ERROR)
         sys.exit(USER_ERROR)
+    except click.ClickException as error:  # which shows what was given
+        lines = without_secrets(error.message).splitlines()
+        error.message = "\n".join(map(visible, lines))
+        raise
     except MemoryError:
         click.echo("gloam: out of memory; try fewer --workers", err=True)
         sys.exit(USER_ERROR)

@@ -218,6 +218,22 @@ def test_each_mistake_gets_one_line_that_names_it(photographs, finished, tmp_pat
     assert (taken / "letter.txt").read_text() == "dear"
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["brackets", "s3://KEY:SECRET@b/x", "--out", "pairs"],
+        ["studio", "--folder", "https://me:SECRET@host/x"],
+        ["verify", "set", "--workers", "s3://KEY:SEC/SECRET@b"],
+        ["s3://KEY:SECRET@b"],
+    ],
+)
+def test_wrong_usage_shows_no_credentials_and_nothing_that_a_terminal_would_obey(args):
+    result = CliRunner().invoke(gloam, [*args[:1], "\33[31m", *args[1:]])
+    assert result.exit_code == 2
+    assert "\33" not in result.stderr
+    assert "SECRET" not in CliRunner().invoke(gloam, args).stderr
+
+
 def test_wrong_usage_exits_with_2():
     for arguments in (
         ["build"],
