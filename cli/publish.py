@@ -8,11 +8,14 @@ from typing import Any
 import click
 
 from ..manifests.sets.info import SetInfo
+from ..storage.untrusted import read_regular
 from ..synth.publishing.export import CODECS, TRAINERS, TrainerFormat
 from ..synth.publishing.export import export as write_export
 from ..synth.publishing.publish import publish as publish_set
 from ..synth.publishing.publish import rebuild as rebuild_set
 from .common import EXISTING, count_of, option_of, options_of, paths, sample_name, working
+
+_MOST_CITED = 1 << 20  # bytes of BibTeX
 
 
 @click.command()
@@ -65,7 +68,8 @@ def publish(origin: Path, root: Path, *, citation: Path | None, **options: Any) 
 
     After an interruption, run the same command again to continue.
     """
-    cited = citation.read_text("utf-8", "surrogateescape").strip() if citation else ""
+    text = read_regular(citation, _MOST_CITED) if citation else b""
+    cited = text.decode("utf-8", "surrogateescape").strip()
     publish_set(origin, root, citation=cited, **options)
     lacking = " and ".join(f"--{name}" for name in ("url", "date") if not options[name])
     asked = f"\ncroissant.json does not say it all: Croissant asks for {lacking}" if lacking else ""

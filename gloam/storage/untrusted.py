@@ -229,6 +229,8 @@ def reason_of(error: Exception) -> str:
     """Return why something failed: the system's words, a model's first finding, or a first line."""
     if isinstance(error, ValidationError):
         return first_finding(error)
+    if isinstance(error, UnicodeDecodeError):
+        return f"no UTF-8 at byte {error.start:,}; save it as UTF-8"
     return (isinstance(error, OSError) and error.strerror) or first_line(error)
 
 

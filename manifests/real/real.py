@@ -388,7 +388,7 @@ def _boxes(labels: LabelRule, path: str, odd: list[str]) -> Iterator[Marked]:
     """Yield what the lines of a file mark; `odd` gets those that are not read."""
     for number, line in enumerate(_lines(as_path(path)), start=1):
         origin = f"{path}:{number}"
-        found = labels.pattern.fullmatch(line)
+        found = labels.match(line)
         sides = found.groupdict() if found else {}
         left, top = (float(sides.get(side, "nan")) for side in ("left", "top"))
         right = float(sides.get("right") or left + float(sides.get("width", "nan")))

@@ -20,7 +20,7 @@ from ..images.npy import SUFFIX
 _FIELD = re.compile(r"\{(\w+)(?::([^{}]+))?\}|(\*)")
 _IMAGE = f"(?:{'|'.join(one.removeprefix('.') for one in (*SUFFIXES, SUFFIX))})"
 _WORD, _BETWEEN = r"[^\s,;]+", r"[\s,;]+"
-_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)"
+_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 Fields = tuple[str | None, ...]
 Match = str | tuple[str, str]
 
@@ -96,7 +96,8 @@ class LabelRule(Frozen):
 
     file: templates with the fields of the low; the first one that is there counts.
     line: what a line begins with: left, top, and right and bottom or width and height, numbers in
-      pixels; and name, where there is one. Blanks, commas or semicolons are between them.
+      pixels; and name, where there is one. Blanks, commas or semicolons are between them; commas
+      between digits are decimal ones where blanks or semicolons part them all.
     name: class, where lines have none.
     """
 
@@ -109,6 +110,12 @@ class LabelRule(Frozen):
         """The regular expression of a line, with groups of those names."""
         parts = [f"(?P<{one}>{_WORD if one == 'name' else _NUMBER})" for one in self.line.split()]
         return re.compile(rf"\s*{_BETWEEN.join(parts)}(?:[\s,;].*)?\s*", re.ASCII)
+
+    def match(self, line: str) -> re.Match[str] | None:
+        """Match a line, whole."""
+        if "," in line and len(re.split(r"[\s;]+", line.strip())) >= len(self.line.split()):
+            line = re.sub(r"(?<=\d),(?=\d)", ".", line)
+        return self.pattern.fullmatch(line)
 
 
 class Rule(Frozen):

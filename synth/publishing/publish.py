@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from ...engines.engine import Engine
 from ...engines.local import local_engine
-from ...errors import ConfigError, SetError
+from ...errors import ConfigError, SetError, visible
 from ...manifests.sets.info import PAIRS, SET_FILE, SetInfo, read_note, read_set, write_note
 from ...manifests.sets.pair_set import PairSet, open_set, require_images
 from ...manifests.sets.receipts import UnitFile
@@ -122,8 +122,9 @@ def publish(
         date = Date.fromisoformat(date).isoformat() if date else ""
     except ValueError as error:
         raise ConfigError(f"--date {date}: {error}; write YYYY-MM-DD", value=date) from error
-    if url and not re.fullmatch(r"https?://[^\s/]\S*", url):
-        raise ConfigError(f"--url {url}: write a whole address, https://...", value=url)
+    if url and not re.fullmatch(r"https?://[^\s/?#@]+([/?#]\S*)?", url):
+        way = "write a whole address without credentials, https://..."
+        raise ConfigError(f"--url {visible(url)}: {way}", value=url)
     about = {"license": license, "citation": citation, "url": url, "date": date}
     for name, value in about.items():
         if value != value.encode(errors="ignore").decode():

@@ -310,7 +310,8 @@ def test_labels_are_found_under_names_of_several_cases(path, tmp_path):
     "text",
     [
         "1.5 2 30 31", "\ufeff1\r\n1.5 2 30. 31.0\r\n", "1.5\t2\t30\t31\n\n", "1.5,2,30,31 0.98\n",
-        "  1.5   2 30  31  \n# nothing\n", "+1.50; 2; 30; 31\r",
+        "  1.5   2 30  31  \n# nothing\n", "+1.50; 2; 30; 31\r", "1,5 2,0 30 31,0\n",
+        "1,5;2;30;31\n", "1.5e+00 2.0E0 3.0e+01 3.1e01\n",
     ],
 )  # fmt: skip
 def test_boxes_are_read_however_numbers_are_written(text, tmp_path):
@@ -353,6 +354,14 @@ def test_labels_that_are_not_there_or_not_read_are_an_error(tmp_path):
         SourceError, match=r"imageclasslist\.txt:2: '1\.png 1 2 one 1' does not say"
     ):
         real("exdark", root)
+
+
+def test_texts_of_other_encodings_say_how_to_save_them(tmp_path):
+    root = laid(tmp_path, {"image/1.png": ""})
+    (root / "label").mkdir()
+    (root / "label/1.txt").write_text("1\n1 2 30 31\n", "utf-16")
+    with pytest.raises(SourceError, match=r"label/1\.txt: .* no UTF-8 at byte 0; save it as UTF-8"):
+        real("darkface", root)
 
 
 def test_names_of_two_normal_forms_are_one(tmp_path):

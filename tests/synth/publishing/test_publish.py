@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -287,8 +288,16 @@ def test_what_cannot_be_published_is_said(mixed, tmp_path):
         publish(mixed, tmp_path / "a", "tfrecord")
     with pytest.raises(ConfigError, match=r"--date yesterday: .* write YYYY-MM-DD"):
         publish(mixed, tmp_path / "a", date="yesterday")
-    with pytest.raises(ConfigError, match=r"--url here: write a whole address, https://"):
-        publish(mixed, tmp_path / "a", url="here")
+    for url in ("here", "https://me:secret@host/x", "https://host/\n- x"):
+        with pytest.raises(ConfigError, match=r"--url .+: write a whole address") as told:
+            publish(mixed, tmp_path / "a", url=url)
+        assert "secret" not in str(told.value)
+    large = tmp_path / "large.bib"
+    large.touch()
+    os.truncate(large, 1 << 40)
+    for path, said in ((large, "more than the 1,048,576"), ("/dev/zero", "is not a regular file")):
+        arguments = ["publish", str(mixed.root), str(tmp_path / "a"), "--citation", str(path)]
+        assert said in CliRunner().invoke(command, arguments).stderr
     with pytest.raises(ConfigError, match=r"--citation: 'M.* is no text in UTF-8"):
         publish(mixed.root, tmp_path / "a", citation=b"M\xfcller".decode(errors="surrogateescape"))
     with pytest.raises(ConfigError, match="then upload it"):
