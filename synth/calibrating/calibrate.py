@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from ...errors import SourceError, needed
+from ...errors import SourceError, needed, visible
 from ...progress import Progress, Silent
 from ...storage.atomic import write_bytes
 from .estimates import (
@@ -272,7 +272,7 @@ def draw_calibration(found: CameraCalibration, path: Path) -> None:
         values, errors = zip(*estimates, strict=True)
         right.errorbar(isos, values, yerr=errors, marker="o", capsize=3, label=name)
     right.set(xscale="log", yscale="log", xlabel="ISO")
-    right.set_title(found.name)
+    right.set_title(visible(found.name).replace("$", r"\$"))  # two would make a formula
     right.legend(fontsize="small")
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=100)

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ...errors import visible
 from .columns import columns
 from .comparison import Realism
 from .contact_sheet import brighten
@@ -57,7 +58,10 @@ def _draw_told(axis: Axes, found: Realism) -> None:
 
 def _draw_levels(axis: Axes, found: Realism, name: str, bounds: Sequence[int]) -> None:
     names = [f"{name}_{least}" for least in bounds[:-1]]
-    for rows, label, colour in ((found.real, "real", _REAL), (found.other, found.name, _OTHER)):
+    for rows, label, colour in (
+        (found.real, "real", _REAL),
+        (found.other, _plain(found.name), _OTHER),
+    ):
         values = columns(rows, names)
         known = np.isfinite(values).sum(axis=0) >= 3
         if known.any():
@@ -87,4 +91,9 @@ def _draw_patches(axes: np.ndarray, found: Realism) -> None:
 
 def _short(name: str) -> str:
     """Return the end of a name that would run into its neighbour's."""
-    return name if len(name) <= _LETTERS else f"...{name[-_LETTERS:]}"
+    return _plain(name if len(name) <= _LETTERS else f"...{name[-_LETTERS:]}")
+
+
+def _plain(name: str) -> str:
+    """Return a name as matplotlib draws it: letters alone, and no formula between two dollars."""
+    return visible(name).replace("$", r"\$")

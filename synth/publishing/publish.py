@@ -30,7 +30,7 @@ from ...manifests.sets.workspace import prepare_output
 from ...manifests.sources import Source, parse_source
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, sha256_file
-from ...storage.parquet import pc, pq
+from ...storage.parquet import pc, pq, read_schema
 from ...storage.stores import as_path
 from ...storage.untrusted import opened, shown
 from ..building.build import Report, build_request
@@ -241,7 +241,7 @@ def _finish(
     known = {"url": about["url"], "datePublished": about["date"]}
     described |= {name: value for name, value in known.items() if value}
     own = _chosen(suffixes)
-    columns = pq.read_schema(root / FOLDER / PAIRS)
+    columns = read_schema(root / FOLDER / PAIRS)
     table = _published(written, f"{FOLDER}/{PAIRS}")
     written.put("croissant.json", [croissant(info.name, described, table, columns, files, own)])
     types = _types(origin, form, own, files)

@@ -14,7 +14,8 @@ from PIL import Image
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import ConfigError, SourceError
-from gloam.synth.measures.features import PATCH, patch_features, patch_places
+from gloam.synth.measures.comparison import Realism, Told
+from gloam.synth.measures.features import PATCH, Patch, patch_features, patch_places
 
 pytest.importorskip("sklearn")
 
@@ -48,6 +49,15 @@ def test_the_command_tells_lows_and_says_what_gives_them_away(pairs, tmp_path):
     assert "too dark" in said.output
     with Image.open(figure) as image:
         assert image.width > 1000
+
+
+def test_names_that_are_no_text_or_formulas_are_drawn():
+    figure = pytest.importorskip("gloam.synth.measures.figure")
+    name, told = "$a_^$\udcff\33", Told(0.5, 0.4, 0.6, ((4, 0.5),))
+    patches = [Patch(name, real, np.zeros((PATCH, PATCH, 3), np.uint8)) for real in (True, False)]
+    rows = [{"deviation_g_0": 1.0}] * 3
+    drawn = figure.realism_figure(Realism(name, rows, rows, 4, {"noise": told}, {}, [], patches))
+    assert drawn.startswith(b"\x89PNG")
 
 
 @pytest.mark.slow

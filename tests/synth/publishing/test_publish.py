@@ -318,6 +318,12 @@ def test_a_set_without_pairs_is_one_line(tmp_path, monkeypatch):
     assert all(check.passed for check in checks)
 
 
+def test_a_folder_may_have_a_name_that_is_no_text(mixed, tmp_path):
+    root = tmp_path / os.fsdecode(b"M\xfcller")
+    publish(mixed, root, "plan")
+    assert (root / "README.md").is_file()
+
+
 def test_a_damaged_draw_is_one_line(mixed, tmp_path):
     root = shutil.copytree(mixed.root, tmp_path / "set")
     shard = next((root / "shards").glob("train-*.tar"))
