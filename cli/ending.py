@@ -45,7 +45,7 @@ def user_errors() -> Iterator[None]:
         sys.exit(USER_ERROR)
     except click.ClickException as error:  # which shows what was given
         lines = without_secrets(error.message).splitlines()
-        error.message = "\n".join(map(visible, lines))
+        error.message = "\n".join(map(visible, lines))  # type: ignore[misc]
         raise
     except MemoryError:
         click.echo("gloam: out of memory; try fewer --workers", err=True)

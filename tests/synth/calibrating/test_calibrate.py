@@ -19,7 +19,7 @@ from PIL import Image
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import SourceError
-from gloam.synth.calibrating.calibrate import calibrate
+from gloam.synth.calibrating.calibrate import calibrate, draw_calibration
 from gloam.synth.calibrating.estimates import Transfer, clipped_share, fit_gain, tukey_of
 from gloam.synth.calibrating.raw_files import find_raws, read_raw_header
 
@@ -168,6 +168,7 @@ def test_the_command_writes_what_recipes_take(tmp_path, photographs):
     assert [row[0] for row in entry["by_iso"]] == [400, 1600]
     assert len(entry["standard_errors"][0]) == 6
     assert (tmp_path / "figure.png").read_bytes()[:4] == b"\x89PNG"
+    draw_calibration(calibrate(tmp_path / "raws", "$a_^$\udcff"), tmp_path / "other.png")
     recipe = gloam.load_recipe(
         "even", [f"camera.file={out}", "camera.name=gloam-gloam-one", "camera.iso=400"]
     )
