@@ -113,9 +113,10 @@ class LabelRule(Frozen):
 
     def match(self, line: str) -> re.Match[str] | None:
         """Match a line, whole."""
+        found = None
         if "," in line and len(re.split(r"[\s;]+", line.strip())) >= len(self.line.split()):
-            line = re.sub(r"(?<=\d),(?=\d)", ".", line)
-        return self.pattern.fullmatch(line)
+            found = self.pattern.fullmatch(re.sub(r"(?<=\d),(?=\d)", ".", line))
+        return found or self.pattern.fullmatch(line)
 
 
 class Rule(Frozen):

@@ -311,7 +311,8 @@ def test_labels_are_found_under_names_of_several_cases(path, tmp_path):
     [
         "1.5 2 30 31", "\ufeff1\r\n1.5 2 30. 31.0\r\n", "1.5\t2\t30\t31\n\n", "1.5,2,30,31 0.98\n",
         "  1.5   2 30  31  \n# nothing\n", "+1.50; 2; 30; 31\r", "1,5 2,0 30 31,0\n",
-        "1,5;2;30;31\n", "1.5e+00 2.0E0 3.0e+01 3.1e01\n",
+        "1,5;2;30;31\n", "1.5,2,30,31 a small brown dog\n", "1.5,2 30,31 a 7\n",
+        "1.5e+00 2.0E0 3.0e+01 3.1e01\n",
     ],
 )  # fmt: skip
 def test_boxes_are_read_however_numbers_are_written(text, tmp_path):
