@@ -28,6 +28,7 @@ from gloam.loaders import PairLoader
 from gloam.loaders.dali.pipelines import SIDE_BY_SIDE, fn, pipeline_def
 from gloam.loaders.index import contents_of
 from gloam.loaders.ranks import usable_cores
+from gloam.manifests.sets.pair_set import open_set
 
 SECONDS, BATCH = 4.0, 256
 
@@ -134,7 +135,7 @@ def decoded(shards: Path) -> tuple[Any, ...]:
 
 @pipeline_def
 def held(shards: Path) -> tuple[Any, ...]:
-    pairs = contents_of(shards, "train").pairs()[:BATCH]
+    pairs = contents_of(open_set(shards), "train").pairs()[:BATCH]
     images = tuple(
         [np.frombuffer(pair[side].read(), np.uint8) for pair in pairs] for side in (1, 2)
     )

@@ -116,11 +116,12 @@ class Asked(NamedTuple):
 def bench_pairs(asked: Asked) -> Bench:
     """Measure the ways to load a set."""
     root, split = asked.root, asked.split
-    contents = contents_of(root, split)
+    pairs = open_set(root)
+    contents = contents_of(pairs, split)
     asked = asked._replace(batch_size=min(asked.batch_size, contents.count))
     common = asked.common | {"crop": "resize", "shuffle": True, "last_batch": "drop"}
     device = common["device"]
-    live = open_set(root).live
+    live = pairs.live
     ways: list[tuple[str, dict[str, Any]]] = [("DALI, live" if live else "DALI, stored", {})]
     if not live:
         ways.append(("DALI, live", {"live": True}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from ..errors import GloamError, LoaderError
 from ..manifests.images.png import SIGNATURE
+from ..manifests.open_data import open_data, unpaired_lists
+from ..manifests.sets.label_columns import LabelColumns, StepLabels, read_label_columns
 from ..manifests.sets.pair_set import PairSet
-from .index import Contents, cached_in, contents_of, open_data
-from .labels import LabelColumns, StepLabels, label_columns
-from .lows import LiveLows, is_live, live_lows, stored_draws
-from .mixture import Component, Mixture, at, in_file, source_of, unpaired_lists
+from .index import Contents, contents_of
+from .lows import LiveLows, is_live, live_lows, redraws
+from .mixture import Component, Mixture, at, in_file
 from .order import Step
 from .stored_pairs import read_extent
 
@@ -99,38 +100,7 @@ class OpenComponent:
         }
 
 
-def open_single(data: Any, given: Mapping[str, Any], split: str, seed: int) -> OpenComponent:
-    """Open what is no mixture.
-
-    given: options of the loader.
-
-    Raises GloamError when it cannot be opened, or an option does not go with it.
-    """
-    held = open_data(data, given.get("normals"))
-    how = {name: given.get(name) for name in ("recipe", "draws")}
-    live = is_live(held, given.get("live"), **how, exact=given.get("exact") or None)
-    lows = {0: live_lows(held, **how, seed=seed, training=split == "train")} if live else {}
-    return _opened("", held, split, given, lows)
-
-
-def _opened(
-    name: str,
-    held: Any,
-    split: str,
-    given: Mapping[str, Any],
-    lows: Mapping[int, LiveLows],
-    identity: bool = False,
-    **more: Any,
-) -> OpenComponent:
-    """Find the pairs of a set or a list, their labels, and how they were drawn."""
-    live = bool(lows) or identity
-    contents = cached_in(contents_of(held, split, live=live), given)
-    drawn = stored_draws(held) if given.get("extras") and not live else None
-    labels = label_columns(held, contents) if given.get("labels") else None
-    return OpenComponent(name, contents, None, lows, identity, drawn, labels, **more)
-
-
-def open_mixture(
+def open_components(
     mixture: Mixture, given: Mapping[str, Any], split: str, seed: int
 ) -> tuple[OpenComponent, ...]:
     """Open the components of a mixture.
@@ -138,51 +108,72 @@ def open_mixture(
     given: options of the loader.
     split: that of components that say none.
 
-    Raises LoaderError naming the component that cannot be opened.
+    Raises LoaderError naming the component that cannot be opened; of a plain set or list any
+    GloamError.
     """
     opened = []
     for name, component in mixture.components.items():
         try:
-            opened.append(_open(name, component, given, split, seed))
+            opened.append(_open(name, component, given, split, seed, mixture.plain))
         except GloamError as error:
+            if mixture.plain:
+                raise
             raise in_file(mixture.file, f"mix: {name}: {error}", f"mix.{name}") from error
     return tuple(opened)
 
 
 def _open(
-    name: str, component: Component, given: Mapping[str, Any], split: str, seed: int
+    name: str, component: Component, given: Mapping[str, Any], split: str, seed: int, plain: bool
 ) -> OpenComponent:
-    own_split = component.split or split
+    """Open a component: find its pairs, how their lows are made or were, and labels."""
+    split, bright = component.split or split, None
     if component.unpaired:
-        lists = unpaired_lists(component.data)
+        held, bright = unpaired_lists(component.data)
         if given.get("size") is None:
             raise LoaderError("unpaired pictures differ in size: give size=")
-        dark, bright = (contents_of(one, own_split, live=True) for one in lists)
-        return OpenComponent(name, dark, bright, weight=component.weight)
-    held = open_data(source_of(component.data), component.normals)
-    identity = component.identity
-    lows = {} if identity else _live(component, held, given, own_split, seed)
-    return _opened(name, held, own_split, given, lows, identity, weight=component.weight)
+    else:
+        held = open_data(component.data, component.normals)
+    draws, stored = component.draws or given.get("draws"), component.identity or component.unpaired
+    recipes = {} if stored else _recipes(component, held, given, plain)
+    live = bool(recipes) or stored
+    drawn = not live and bool(given.get("extras")) and redraws(held)
+    if drawn:
+        recipes, draws = {0: None}, "set"
+    lows = {
+        step: live_lows(held, recipe, draws, seed, split == "train")
+        for step, recipe in recipes.items()
+    }
+    near = {name: given.get(name) for name in ("cache", "cache_gb")}
+    contents = contents_of(held, split, live=live, **near)
+    return OpenComponent(
+        name,
+        contents,
+        None if bright is None else contents_of(bright, split, live=True),
+        {} if drawn else lows,
+        component.identity,
+        lows[0] if drawn else None,
+        read_label_columns(held, contents) if given.get("labels") else None,
+        weight=component.weight,
+    )
 
 
-def _live(
-    component: Component,
-    held: PairSet | Sequence[Any],
-    given: Mapping[str, Any],
-    split: str,
-    seed: int,
-) -> dict[int, LiveLows]:
-    """Say how a component's lows are made, by its own options and the loader's."""
+def _recipes(
+    component: Component, held: PairSet | Sequence[Any], given: Mapping[str, Any], plain: bool
+) -> Mapping[int, Any]:
+    """Return the recipes of live lows by step, none where they are stored.
+
+    The component's own options come before the loader's, which alone count for a plain one.
+    """
+    recipes = component.recipe or given.get("recipe")
+    recipes = recipes if isinstance(recipes, Mapping) else {0: recipes}
+    if plain:
+        own = {key: given.get(key) for key in ("recipe", "draws")}
+        exact = given.get("exact") or None
+        return recipes if is_live(held, given.get("live"), **own, exact=exact) else {}
     wanted = component.live
     if wanted is None and isinstance(held, PairSet):
         wanted = given.get("live")
     elif wanted is None and not isinstance(held, PairSet):
         wanted = all(isinstance(one, str | bytes | os.PathLike) for one in held[:1])  # photographs
     wanted = True if component.recipe is not None or component.draws is not None else wanted
-    if not is_live(held, wanted):
-        return {}
-    recipes = component.recipe or given.get("recipe")
-    recipes = recipes if isinstance(recipes, Mapping) else {0: recipes}
-    draws = component.draws or given.get("draws")
-    made = partial(live_lows, held, draws=draws, seed=seed, training=split == "train")
-    return {step: made(recipe) for step, recipe in recipes.items()}
+    return recipes if is_live(held, wanted) else {}

@@ -12,8 +12,10 @@ import numpy as np
 from ..errors import LoaderError, SourceError
 from ..manifests.images.header import SUFFIXES
 from ..manifests.labels.photo_labels import CLASS
+from ..manifests.open_data import refuse_clips
 from ..manifests.real.real import RealSet
 from ..manifests.sets.info import SET_FILE
+from ..manifests.sets.label_columns import read_label_columns
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sources.folders import as_it_lies, list_images
 from ..storage.stores import as_path
@@ -21,8 +23,7 @@ from ..storage.untrusted import read_regular
 from .backend import choose_backend, options_for
 from .components import OpenComponent
 from .epoch_loader import EpochLoader
-from .index import cached_in, contents_of, refuse_clips
-from .labels import label_columns
+from .index import contents_of
 from .options import ImageOptions, named_options
 from .order import Order
 from .render.host import enlarged
@@ -90,15 +91,16 @@ class ImageLoader(EpochLoader):
         given["crop"] = given.get("crop") or "resize"
         choice = choose_backend(given)
         found = _found(data)
-        contents = contents_of(found.paths if isinstance(found, ImageFiles) else found, split, True)
+        data = found.paths if isinstance(found, ImageFiles) else found
+        near = {name: given.get(name) for name in ("cache", "cache_gb")}
+        contents = contents_of(data, split, live=True, **near)
         chosen, wanted = options_for(choice.backend, given, split == "train", False)
-        contents = cached_in(contents, given)
         if isinstance(found, ImageFiles):
             self.classes, numbers = found.names, np.array(found.labels, np.int64)
         else:
             self.classes, numbers = [], np.full(contents.count, -1, np.int64)
             if found.info.build.labelled:
-                columns = label_columns(found, contents)
+                columns = read_label_columns(found, contents)
                 if CLASS in columns.roles:
                     self.classes, numbers = columns.names, columns.numbers.astype(np.int64)
         component = OpenComponent("", contents, classes=numbers)

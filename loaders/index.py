@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,19 +17,17 @@ from typing import Any, ClassVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import GloamError, GloamWarning, ImageRefused, LoaderError, SetError, SourceError
+from ..errors import GloamError, GloamWarning, ImageRefused, LoaderError, SetError
 from ..manifests.images.header import read_header
-from ..manifests.real.rules import Match, match_files
+from ..manifests.open_data import list_pairs
+from ..manifests.real.rules import Match
 from ..manifests.selection.plan import SPLITS
-from ..manifests.sets.layouts import layout_named
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys, TarKeys
 from ..manifests.sets.layouts.layout import Layout
 from ..manifests.sets.layouts.shard_tar import shard_path
-from ..manifests.sets.pair_set import PairSet, open_set
-from ..manifests.sets.stage import ShardCache
-from ..manifests.sources.folders import check_partners, image_files, list_images
-from ..manifests.sources.matching import normalize_name
-from ..storage.stores import as_path, in_store
+from ..manifests.sets.pair_set import PairSet
+from ..manifests.sets.split_files import SplitFiles, open_split, shard_cache
+from ..storage.stores import in_store
 from ..synth.clips import frame_name
 from ..synth.kernels.arrays import Pixels
 from ..synth.kernels.png.file import decode_pngs, png_size
@@ -58,47 +56,15 @@ class SaidSwapped(list[Any]):
 
 
 @dataclass(frozen=True)
-class Contents:
-    """The pairs of one split.
+class Contents(SplitFiles):
+    """The pairs of one split, and how one is decoded."""
 
-    name: of the set or the list, for messages.
-    layout: of a set; a list has none.
-    count: pairs.
-    identity: changes when the pairs or their order change; states are tied to it.
-    root: folder of a set.
-    normal_root: folder of the set that holds its normals: the same one, but for a set of lows only.
-    units: of a set: those of the split that hold pairs.
-    given: sequence of (low, normal), or of normals; of lists: paths or bytes; or of clips.
-    live: whether lows are made when a pair is read: there are normals only then, and `root` and
-      `layout` are those of the set that holds them.
-    cache: of a set in a store: copies of its shards.
-    frames: of each sample.
-    """
-
-    name: str
-    split: str
-    layout: Layout | None
-    count: int
-    identity: str
-    root: Path = Path()
-    normal_root: Path = Path()
-    normal_layout: Layout | None = None
-    units: tuple[str, ...] = ()
-    given: Sequence[Any] = ()
-    live: bool = False
-    cache: ShardCache | None = None
-    frames: int = 1
     of_clips: ClassVar[bool] = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             name: value for name, value in self.__dict__.items() if name != "pairs"
         }  # read again where it is wanted
-
-    @property
-    def remote(self) -> bool:
-        """True if any file is in an object store, which gloam reads by ranges."""
-        return in_store(self.root) or in_store(self.normal_root)
 
     def size_of(self, sample: StoredSample) -> tuple[int, int]:
         """Return height and width of a sample's images, by its first normal.
@@ -107,11 +73,6 @@ class Contents:
         """
         header = read_header(read_extent(sample.normals[0]))
         return header.height, header.width
-
-    @property
-    def two_sets(self) -> bool:
-        """True if lows and normals are in different sets."""
-        return self.root != self.normal_root
 
     def nearest(self, extent: Extent) -> Extent:
         """Return the extent in a local copy of its shard, if there is one.
@@ -239,52 +200,34 @@ class Contents:
         return keys, tuple(members)
 
 
-def open_data(
-    data: PairSet | str | Path | Sequence[Any], normals: str | Path | None
-) -> PairSet | Sequence[Any]:
-    """Open the set that a loader was given, or return the list.
-
-    Raises SetError when the set cannot be opened; LoaderError when `normals` goes with a list, or
-    it is neither a set nor a list.
-    """
-    if isinstance(data, PairSet | str | Path):
-        return refuse_clips(open_set(data, normals))
-    if not hasattr(data, "__getitem__") or isinstance(data, Mapping):  # an array is a list, too
-        raise LoaderError(f"data={data!r}: must be the folder of a set, or a list of pairs")
-    if normals is not None:
-        raise LoaderError("normals= goes with a set of lows only, not with a list of pairs")
-    return data
-
-
-def refuse_clips(pairs: PairSet) -> PairSet:
-    """Refuse a set of clips.
-
-    Raises LoaderError when it is one.
-    """
-    if pairs.frames:
-        why = f"holds clips of {pairs.frames} frames: ClipLoader reads them"
-        raise LoaderError.at(pairs.root, why)
-    return pairs
-
-
 def contents_of(
-    data: PairSet | str | Path | Sequence[Any], split: str, live: bool = False
+    data: PairSet | Sequence[Any],
+    split: str,
+    *,
+    live: bool = False,
+    cache: Any | None = None,
+    cache_gb: float | None = None,
 ) -> Contents:
     """Find the pairs of a loader.
 
-    data: PairSet, str, Path or sequence; a set, its folder, or (low, normal) pairs, each a path or
-      bytes.
+    data: a set, or (low, normal) pairs, each a path or bytes.
     split: "train", "val" or "test".
     live: make lows when a pair is read; a list may then hold normals alone.
+    cache, cache_gb: options of the loader; see `shard_cache`.
 
-    Raises SetError when the set is half built, or an index or list is missing or not the one that
-    was built; LoaderError when a list is empty.
+    Raises SetError when an index or list of a set is missing or not the one that was built;
+    LoaderError when a list is empty, or the cache cannot be.
     """
     if split not in SPLITS:
         raise LoaderError(f"split {split!r}: must be one of {', '.join(SPLITS)}")
-    data = open_data(data, None)
-    if isinstance(data, PairSet):
-        return contents_of_set(data, split, live)
+    if not isinstance(data, PairSet):
+        files = _files_of_list(data, split, live)
+    else:
+        files = open_split(data, split, live)
+    return Contents(**vars(files) | {"cache": shard_cache(files, cache, cache_gb)})
+
+
+def _files_of_list(data: Sequence[Any], split: str, live: bool) -> SplitFiles:
     given = _normals(data) if live else _two_each(data)
     if not given:
         raise LoaderError("the list of pairs is empty")
@@ -295,51 +238,9 @@ def contents_of(
             if isinstance(item, bytes)
             else os.fspath(item).encode("utf-8", "surrogatepass") + b"\0"
         )
-    return Contents(
-        "list of photographs" if live else "list of pairs",
-        split,
-        None,
-        len(given),
-        digest.hexdigest()[:16],
-        given=given,
-        live=live,
-    )
-
-
-def contents_of_set(pairs: PairSet, split: str, live: bool) -> Contents:
-    """Find the pairs, or clips, of a set's split; see `contents_of`."""
-    pairs.check_normals()
-    root, info = pairs.root, pairs.info
-    units = tuple(unit.name for unit in pairs.units(split) if unit.count)
-    count = sum(info.units[unit] for unit in units)
-    if not count:
-        held = ", ".join(f"{s} {n}" for s, n in info.counts.items() if s != "refused")
-        what = "clips" if pairs.frames else "pairs"
-        raise LoaderError.at(root, f"has no {what} in {split}; it has {held}")
-    normal_root = pairs.normals or root
-    layout, normal_layout = layout_named(pairs.layout), layout_named(pairs.normal_layout)
-    name = str(root)
-    if live:
-        root, layout = normal_root, normal_layout
-    for folder, own in {root: layout, normal_root: normal_layout}.items():
-        names = [
-            name
-            for name, place in (("low", root), ("normal", normal_root))
-            if place == folder and not (live and name == "low")
-        ]
-        own.check(folder, split, units, count, names)
-    return Contents(
-        name,
-        split,
-        layout,
-        count,
-        f"{info.sha256[:16]}-{split}",
-        root,
-        normal_root,
-        normal_layout,
-        units,
-        live=live,
-    )
+    name = "list of photographs" if live else "list of pairs"
+    identity = digest.hexdigest()[:16]
+    return SplitFiles(name, split, None, len(given), identity, given=given, live=live)
 
 
 def warn_enlarged(contents: Contents, size: tuple[int, int] | None) -> None:
@@ -452,57 +353,3 @@ def _look_at(where: str, pairs: Sequence[Any]) -> str:
         if not are_swapped(means):
             return ""
     return swapped_warning(where, means)
-
-
-def list_pairs(
-    lows: str | Path, normals: str | Path | None, match: Match | None = None
-) -> list[Any]:
-    """Return the pairs, or the photographs, of `pairs_in`, without a look at any."""
-    if match is not None and normals is None:
-        raise LoaderError("match= goes with two folders")
-    folders = [Path(folder) for folder in (lows, normals) if folder is not None]
-    try:
-        if match is not None and normals is not None:
-            first, second = (
-                {
-                    normalize_name(path.relative_to(folder).as_posix()): str(path)
-                    for path in list_images(folder, npy=True)
-                }
-                for folder in folders
-            )
-            return match_files(first, second, match)
-        found = [image_files(folder) for folder in folders]
-        if len(found) == 2:
-            check_partners(folders[0], found[0], folders[1], found[1])
-    except SourceError as error:
-        raise LoaderError(str(error)) from None
-    if normals is None:
-        return [str(path) for path in found[0].values()]
-    return [(str(found[0][name]), str(found[1][name])) for name in found[0]]
-
-
-def cached_in(contents: Contents, given: Mapping[str, Any]) -> Contents:
-    """Have the shards of a set in a store copied to a folder while they are loaded.
-
-    given: options of a loader, of which `cache` and `cache_gb` are taken.
-
-    Raises LoaderError when they do not lie in a store as shards, or the folder is none.
-    """
-    folder, gigabytes = given.get("cache"), given.get("cache_gb")
-    if folder is None:
-        if gigabytes is not None:
-            raise LoaderError("cache_gb goes with cache=FOLDER")
-        return contents
-    target = as_path(folder)
-    if in_store(target):
-        raise LoaderError(f"cache={folder}: must be a folder of this machine")
-    if not in_store(contents.root):
-        return contents  # it lies as near as it can
-    if contents.layout is None or contents.layout.name != "shards" or contents.two_sets:
-        raise LoaderError(
-            f"{contents.name}: cache= is for one set in shards; gloam stage copies any set"
-        )
-    limit = None if gigabytes is None else int(gigabytes * 1e9)
-    identity = contents.identity.rpartition("-")[0]
-    copies = ShardCache(target, limit, identity, contents.root, contents.units)
-    return replace(contents, cache=copies)

@@ -1,100 +1,27 @@
-"""Labels of a set's pairs as columns, and how they move with the pixels of a batch."""
+"""How labels move with the pixels of a batch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ImageRefused, LoaderError, SetError
+from ..errors import ImageRefused, LoaderError
 from ..manifests.images.header import check_size
-from ..manifests.labels.label_table import read_about
-from ..manifests.labels.photo_labels import BOXES, CLASS, MASK
+from ..manifests.labels.photo_labels import BOXES, CLASS
 from ..manifests.labels.placement import nearest as nearest_pixels
-from ..manifests.sets.info import PAIRS
-from ..manifests.sets.layouts.extents import Extent, Extents
-from ..manifests.sets.pair_set import PairSet
-from ..manifests.sets.stored_labels import LabelRows, read_label_arrays
-from .index import Contents
+from ..manifests.sets.label_columns import StepLabels
+from ..manifests.sets.layouts.extents import Extent
+from ..manifests.sets.stored_labels import LabelRows
 from .options import Options
-from .order import Whole
 from .stored_pairs import read_extent
 
 _LEAST = 1.0  # pixels of a box's sides, under which a crop leaves it out
-
-
-@dataclass(frozen=True)
-class LabelColumns:
-    """The labels of a split.
-
-    roles: which of "cls", "boxes", "classes", "mask" the set has.
-    names: of its classes, by their numbers.
-    sizes: int64 array (N, 2); height and width of the stored normals.
-    masks: where each mask lies.
-    numbers: int32 array (N); of the pairs' own classes; -1 without one.
-    """
-
-    roles: tuple[str, ...]
-    names: list[str]
-    sizes: Whole
-    masks: Extents | None
-    numbers: npt.NDArray[np.int32]
-    _ends: Whole
-    _of_objects: tuple[npt.NDArray[Any], ...]
-
-    def take(self, numbers: Sequence[int] | Whole) -> LabelRows:
-        """Return the labels of some pairs."""
-        at = np.asarray(numbers, np.int64)
-        starts, ends = self._ends[at], self._ends[at + 1]
-        counts = ends - starts
-        first = np.repeat(starts - np.cumsum(counts) + counts, counts)
-        places = first + np.arange(int(counts.sum()))
-        return LabelRows(self.numbers[at], counts, *(column[places] for column in self._of_objects))
-
-    def of_step(self, numbers: Whole, nearest: Callable[[Extent], Extent]) -> StepLabels:
-        """Return the labels of a step's pairs.
-
-        nearest: says where a mask is read.
-        """
-        places = [] if self.masks is None else map(self.masks.__getitem__, numbers.tolist())
-        return StepLabels(self.take(numbers), self.roles, [nearest(one) for one in places])
-
-
-def label_columns(pairs: Any, contents: Contents) -> LabelColumns:
-    """Read the labels of a split.
-
-    pairs: the data of a loader.
-
-    Raises LoaderError when there are none.
-    """
-    if not isinstance(pairs, PairSet) or not pairs.info.build.labelled:
-        raise LoaderError(
-            f"{contents.name}: has no labels; gloam build --labels carries those of its sources"
-        )
-    names, roles = read_about(pairs.root)
-    sizes, own = read_label_arrays(pairs.root, len(names), contents.split)
-    if len(own.counts) != contents.count:
-        raise SetError(f"{pairs.root}: {PAIRS} has {len(own.counts)} rows; gloam verify the set")
-    masks = None
-    if MASK in roles:
-        assert contents.layout is not None
-        place = contents.root, contents.split, contents.units, (MASK,)
-        masks = contents.layout.extents(*place, held=False)[1][0]
-    return LabelColumns(
-        roles,
-        names,
-        sizes,
-        masks,
-        own.numbers,
-        np.concatenate([[0], np.cumsum(own.counts)]).astype(np.int64),
-        (own.boxes, own.classes, own.difficult, own.crowd),
-    )
 
 
 def batch_labels(
@@ -181,17 +108,6 @@ def move_mask(extent: Extent, crop: npt.NDArray[Any], options: Options) -> Any:
         mask = nearest_pixels(mask, options.size)
     mask = mask[:: -1 if down else 1, :: -1 if across else 1]
     return mask.T if turned else mask
-
-
-class StepLabels(NamedTuple):
-    """The labels of some pairs, to be moved where their images are decoded.
-
-    masks: where they lie; none of a set without.
-    """
-
-    rows: LabelRows
-    roles: tuple[str, ...]
-    masks: list[Extent]
 
 
 def begin_labels(

@@ -114,12 +114,8 @@ def live_lows(
     return LiveLows(own, chosen, data.info.seed if chosen == "set" else seed)
 
 
-def stored_draws(pairs: Any) -> LiveLows | None:
-    """Return how a set's stored lows were drawn; None of lists, and where gloam draws otherwise."""
-    if not isinstance(pairs, PairSet) or pairs.live:
-        return None
-    build = pairs.info.build
-    if build.versions.get("model", "1") != str(MODEL):
-        return None
-    recipe = recorded_recipe(build.request.recipe, f"recipe of {pairs.root}")
-    return LiveLows(recipe, "set", pairs.info.seed)
+def redraws(data: PairSet | Sequence[Any]) -> bool:
+    """Return whether this gloam draws what the stored lows of a set were made of."""
+    if not isinstance(data, PairSet):
+        return False
+    return not data.live and data.info.build.versions.get("model", "1") == str(MODEL)

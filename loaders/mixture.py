@@ -11,10 +11,8 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 
 from ..errors import ConfigError, LoaderError, visible
 from ..manifests.config import Numbers, line_of, load_yaml
-from ..manifests.real.real import real
 from ..storage.untrusted import shown
 from ..synth.recipes.recipe_files import shipped_names
-from .index import list_pairs
 from .options import first_fault
 
 T = TypeVar("T")
@@ -69,11 +67,16 @@ class Component(Numbers):
 
 @dataclass(frozen=True)
 class Mixture:
-    """Sources that a loader mixes; see `mix`. file: the YAML file that says them."""
+    """Sources that a loader mixes; see `mix`.
+
+    file: the YAML file that says them.
+    plain: whether it is a set or a list alone, without a name, weight or options of its own.
+    """
 
     components: Mapping[str, Component]
     epoch: Epoch = "longest"
     file: Path | None = field(default=None, compare=False)
+    plain: bool = False
 
     def __repr__(self) -> str:
         return f"mixture of {', '.join(self.components)}"
@@ -205,45 +208,6 @@ def _component(name: Any, given: Any) -> Component:
         raise LoaderError(what, key=f"{key}.{where}".strip(".")) from None
 
 
-def source_of(data: Any) -> Any:
-    """Return the source of a component: a set, or lists; of unpaired ones (dark, bright).
-
-    Raises GloamError when folders do not hold what they should.
-    """
-    if not isinstance(data, Mapping):
-        return data
-    names = set(data)
-    kinds = (str, Path, list, tuple) if names == {"dark", "bright"} else (str, Path)
-    if not all(isinstance(one, kinds) for one in data.values()):
-        raise LoaderError("data: its values must be paths and names")
-    if names == {"low", "normal"}:
-        return list_pairs(data["low"], data["normal"])
-    if names == {"photos"}:
-        return list_pairs(data["photos"], None)
-    if names == {"dark", "bright"}:
-        lists = (data["dark"], data["bright"])
-        return tuple(list_pairs(one, None) if isinstance(one, str | Path) else one for one in lists)
-    if {"real", "dir"} <= names <= {"real", "dir", "split"}:
-        return real(data["real"], *(data[key] for key in ("dir", "split") if key in data))
-    raise LoaderError(
-        "data: must be a set, a list, or {low:, normal:}, {photos:}, {dark:, bright:}, {real:,"
-        " dir:, split:}"
-    )
-
-
-def unpaired_lists(data: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Return the dark and the bright pictures of an unpaired component.
-
-    Raises GloamError when they are no lists.
-    """
-    source = source_of(data)
-    if not isinstance(source, tuple | list) or len(source) != 2:
-        raise LoaderError("unpaired pictures are two lists: data=(DARK, BRIGHT)")
-    if any(isinstance(one, str | bytes) or not isinstance(one, Sequence) for one in source):
-        raise LoaderError("unpaired pictures are lists of paths or bytes, or folders: {dark: DIR}")
-    return source[0], source[1]
-
-
 def schedule(value: Any) -> dict[int, Any]:
     """Return what holds from which step on, in order; a plain value from step 0.
 
@@ -261,10 +225,8 @@ def at(values: Mapping[int, T], step: int) -> T:
     return values[max(begin for begin in values if begin <= step)]
 
 
-def as_mixture(data: Any, options: Mapping[str, Any]) -> Mixture | None:
-    """Return the mixture that a loader was given; None where it was given one set or list.
-
-    Unpaired lists, and schedules of a single source, are mixtures of one component.
+def as_mixture(data: Any, options: Mapping[str, Any]) -> Mixture:
+    """Return the mixture that a loader was given; one set or list is a mixture of itself alone.
 
     Raises LoaderError when a file holds none.
     """
@@ -275,10 +237,11 @@ def as_mixture(data: Any, options: Mapping[str, Any]) -> Mixture | None:
     unpaired = bool(options.get("unpaired"))
     if unpaired and isinstance(data, Sequence) and not isinstance(data, str) and len(data) == 2:
         data = {"dark": data[0], "bright": data[1]}
+    own = {"normals": options.get("normals")}
     if unpaired or any(isinstance(options.get(name), Mapping) for name in ("size", "recipe")):
-        own = {name: options[name] for name in ("normals",) if name in options}
-        live = options.get("live")
-        if live is not None and not unpaired:
-            own["live"] = live
-        return mix({"data": {"data": data, "weight": 1, "unpaired": unpaired, **own}})
-    return None
+        live = None if unpaired else options.get("live")
+        return mix({"data": {"data": data, "weight": 1, "unpaired": unpaired, "live": live, **own}})
+    if isinstance(data, Mapping):
+        raise LoaderError(f"data={data!r}: must be the folder of a set, or a list of pairs")
+    plain = Component.model_construct(data=data, weight={0: 1.0}, **own)
+    return Mixture({"": plain}, plain=True)

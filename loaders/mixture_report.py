@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..engines.local import local_engine
 from ..errors import GloamError, GloamWarning, LoaderError
 from ..manifests.images.normals import encode
+from ..manifests.open_data import unpaired_lists
 from ..progress import Progress, Silent
 from ..storage.atomic import write_bytes
 from ..storage.untrusted import naming
@@ -23,7 +24,7 @@ from ..synth.measures.wrong_pairs import (
     refuse_swapped,
     refuse_swapped_lists,
 )
-from .mixture import Mixture, at, mixture_in, unpaired_lists
+from .mixture import Mixture, at, mixture_in
 from .pair_loader import TorchLoader
 
 _LONGEST = 80  # letters of a file's name: keys of lists are paths

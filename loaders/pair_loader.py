@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from ..errors import LoaderError
 from .backend import Device, choose_backend, options_for
-from .components import OpenComponent, open_mixture, open_single
+from .components import OpenComponent, open_components
 from .epoch_loader import EpochLoader
 from .mixed_order import MixedOrder, MixedSampler
 from .mixture import Mixture, as_mixture, schedule
@@ -88,17 +88,17 @@ class PairLoader(EpochLoader):
                 )
             given = {**given, "backend": self._only}
         mixture = as_mixture(data, given)
-        choice = choose_backend(given, mixture is not None)
-        _check_options(given, choice.backend, mixture)
-        sizes, wanted = _checked(given, split, choice.backend, mixture, data)
+        choice = choose_backend(given, not mixture.plain)
+        _check_options(given, choice.backend, not mixture.plain)
+        sizes, wanted = _checked(given, split, choice.backend, not mixture.plain, data)
         seed, resident = sizes[0].seed, given.get("resident", False)
+        first = {**given, "size": sizes[0].size}
+        components = open_components(mixture, first, split, seed)
         name = identity = ""  # those of the set or list
-        if mixture is None:
-            components: tuple[OpenComponent, ...] = (open_single(data, given, split, seed),)
+        if mixture.plain:
             order = Order(components[0].count, seed, sizes[0].shuffle, own=bool(resident))
         else:
-            first = {**given, "size": sizes[0].size}
-            components, name = open_mixture(mixture, first, split, seed), repr(mixture)
+            name = repr(mixture)
             own = json.dumps([[part.name, part.fingerprint()] for part in components])
             identity = hashlib.sha256(own.encode()).hexdigest()[:16]
             order = _mixed_order(mixture, components, sizes[0])
@@ -106,7 +106,7 @@ class PairLoader(EpochLoader):
         from .workers import set_up
 
         # DALI resizes stored pairs on a CPU; in mixtures gloam's kernels do.
-        dali = {"resident": resident, "by_dali": mixture is None}
+        dali = {"resident": resident, "by_dali": mixture.plain}
         set_up(self, choice, wanted, given.get("decoder") or "opencv", **dali)
 
 
@@ -128,7 +128,7 @@ class TorchLoader(PairLoader):
 
 
 def _checked(
-    given: Mapping[str, Any], split: str, backend: str, mixture: Mixture | None, data: Any
+    given: Mapping[str, Any], split: str, backend: str, mixed: bool, data: Any
 ) -> tuple[dict[int, Options], Device]:
     """Return the checked options by step, and the device."""
     try:
@@ -137,7 +137,7 @@ def _checked(
         raise LoaderError(f"size: {error}") from None
     live = bool(given.get("live") or given.get("recipe") or given.get("draws"))
     # Live or not: the same decoder is to decode a component whatever it is mixed with.
-    live = live or (mixture is not None and backend == "dali") or getattr(data, "live", False)
+    live = live or (mixed and backend == "dali") or getattr(data, "live", False)
     chosen = {
         step: options_for(backend, {**given, "size": size}, split == "train", live)
         for step, size in sizes.items()
@@ -145,13 +145,13 @@ def _checked(
     return {step: options for step, (options, _) in chosen.items()}, chosen[0][1]
 
 
-def _check_options(given: Mapping[str, Any], backend: str, mixture: Mixture | None) -> None:
+def _check_options(given: Mapping[str, Any], backend: str, mixed: bool) -> None:
     """Refuse options that do not go with the backend, or with a mixture.
 
     Raises LoaderError.
     """
     resident = given.get("resident", False)
-    if mixture is not None:
+    if mixed:
         for name in ("labels", "resident", "resident_side"):
             if given.get(name):
                 raise LoaderError(f"{name} goes with one set, not with a mixture: leave it out")
@@ -164,7 +164,7 @@ def _check_options(given: Mapping[str, Any], backend: str, mixture: Mixture | No
         return
     if given.get("decoder") is not None:
         raise LoaderError("decoder goes with backend='torch': leave it out")
-    if mixture is not None:
+    if mixed:
         unknown = set(given.get("extras") or ()) - {"component"}
         if unknown:
             raise LoaderError(

@@ -23,6 +23,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from ..engines.process import begin_worker, main_left_alone, may_have_children, prepare_workers
 from ..errors import GloamError, GloamWarning, LoaderError
+from ..manifests.sets.label_columns import StepLabels
 from ..storage.store_requests import environment
 from ..storage.stores import AT_ONCE
 from ..synth.kernels.arrays import Pixels
@@ -32,7 +33,7 @@ from .buffers import BufferHandle, ReusedMemory, SharedBufferPool
 from .components import OpenComponent
 from .dali_backend import DaliBackend
 from .epoch_loader import Backend, EpochLoader, ReadyBatch, ReadyBatches
-from .labels import StepLabels, begin_labels
+from .labels import begin_labels
 from .mixture import at
 from .options import Options
 from .order import Step

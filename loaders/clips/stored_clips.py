@@ -23,13 +23,15 @@ from ...manifests.clips.listing import (
 from ...manifests.clips.load_clip import check_frames, load_clip, load_files
 from ...manifests.clips.video import decode_frames, probe_video
 from ...manifests.images.header import read_header
+from ...manifests.open_data import open_data
 from ...manifests.selection.candidates import make_keys
 from ...manifests.sets.layouts.extents import Extent
 from ...manifests.sets.pair_set import PairSet
+from ...manifests.sets.split_files import open_split
 from ...manifests.sources import Location
 from ...manifests.sources.containers import read
 from ...synth.kernels.arrays import Pixels
-from ..index import Contents, contents_of, contents_of_set
+from ..index import Contents, contents_of
 from ..stored_pairs import StoredSample
 
 
@@ -91,7 +93,7 @@ def clips_of_set(pairs: PairSet, split: str, live: bool) -> ClipContents:
             ),
             path=root,
         )
-    return ClipContents(**vars(contents_of_set(pairs, split, live)) | {"frames": frames})
+    return ClipContents(**vars(open_split(pairs, split, live)) | {"frames": frames})
 
 
 def clips_of_pairs(pairs: Sequence[Any], split: str, windows: Windows) -> ClipContents:
@@ -103,7 +105,7 @@ def clips_of_pairs(pairs: Sequence[Any], split: str, windows: Windows) -> ClipCo
     """
     _check(windows)
     sequences: dict[str, list[tuple[Extent, ...]]] = {}
-    for low, normal in contents_of(pairs, split).given:
+    for low, normal in contents_of(open_data(pairs, None), split).given:
         frames = tuple(Extent(os.fspath(path)) for path in (low, normal))
         sequences.setdefault(os.path.dirname(frames[0].path), []).append(frames)
     common = os.path.commonpath(list(sequences))

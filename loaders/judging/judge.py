@@ -16,6 +16,7 @@ from ...engines.local import count, local_engine
 from ...errors import ConfigError, ImageRefused, SourceError
 from ...manifests.images.decode import decode_at_depth
 from ...manifests.images.opening import byte_limit
+from ...manifests.open_data import list_pairs
 from ...manifests.real.real import RealSet, real_named
 from ...manifests.real.rules import Match, set_names
 from ...manifests.selection.duplicates import Look, look_at, number_scenes
@@ -25,7 +26,6 @@ from ...progress import Progress, Silent
 from ...storage.untrusted import read_regular
 from ...synth.measures.columns import ADDED, ALL_LABELS, Statistic
 from ...synth.measures.wrong_pairs import brightness, mismatch, mismatch_line, refuse_swapped
-from ..index import list_pairs
 from . import metrics
 from .perceptual import ABOUT, perceptual_measures
 from .results import BLIND, ENCODED, IDENTITY, Board, Judged

@@ -123,9 +123,9 @@ def recorded_recipe(values: dict[str, Any], where: str) -> Recipe:
 
     Raises ConfigError when they are no recipe's.
     """
-    if values.get("model") == "mixture":
-        return validate(MixtureRecipe, values, where)
-    return recorded_single(values, where)
+    if values.get("model") != "mixture":
+        return recorded_single(values, where)
+    return validate(MixtureRecipe, values, where)
 
 
 def recipe_yaml(recipe: Recipe) -> bytes:

@@ -11,8 +11,9 @@ import torch
 import gloam
 from gloam.errors import LoaderError
 from gloam.loaders.augment import crop_numbers, draw_crop
-from gloam.loaders.labels import LabelRows, batch_labels
+from gloam.loaders.labels import batch_labels
 from gloam.loaders.options import Options
+from gloam.manifests.sets.stored_labels import LabelRows
 
 from ..labelled import NAMES, class_source, coco_source, likeness, voc_source
 

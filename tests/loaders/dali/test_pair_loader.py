@@ -12,6 +12,7 @@ from gloam.errors import LoaderError, SetError
 from gloam.loaders import PairLoader
 from gloam.loaders.index import contents_of
 from gloam.manifests.sets.layouts.shards import Shards
+from gloam.manifests.sets.pair_set import open_set
 
 from ..numbered import TRAIN, VAL, epoch_numbers, mixed_sizes, numbered, numbers
 
@@ -29,7 +30,7 @@ def make(request, shards, files, shard_lows, file_lows):
     def loader(split="train", **options):
         layout, _, lows_only = request.param.partition("-")
         if layout == "list":
-            stored = contents_of(files, split).pairs
+            stored = contents_of(open_set(files), split).pairs
             pairs = [(stored[i].low.path, stored[i].normal.path) for i in range(len(stored))]
             return PairLoader(pairs, split, **PLAIN | options)
         root, lows = (files, file_lows) if layout == "files" else (shards, shard_lows)

@@ -10,6 +10,7 @@ import pytest
 from gloam.loaders import PairLoader
 from gloam.loaders.index import contents_of
 from gloam.loaders.read import lengths
+from gloam.manifests.sets.pair_set import open_set
 
 pytest.importorskip("nvidia.dali")
 pytest.importorskip("torch")
@@ -43,7 +44,7 @@ def decoded_on(shards, device):
     from gloam.loaders.dali import pipelines
 
     options = PairLoader(shards, batch_size=2, **PLAIN, crop="resize").options
-    pairs = contents_of(shards, "train").pairs
+    pairs = contents_of(open_set(shards), "train").pairs
     data = [np.frombuffer(pairs[i].normal.read(), np.uint8) for i in range(12)]
     batches = [data[i : i + 4] for i in range(8, -1, -4)] * 9
 

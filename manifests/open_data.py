@@ -1,0 +1,108 @@
+"""The data of a loader, opened: a set; or lists, and what names them: folders, a real set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import LoaderError, SourceError
+from .real.real import real
+from .real.rules import Match, match_files
+from .sets.pair_set import PairSet, open_set
+from .sources.folders import check_partners, image_files, list_images
+from .sources.matching import normalize_name
+
+
+def open_data(data: Any, normals: str | Path | None) -> PairSet | Sequence[Any]:
+    """Open the set that a loader was given, or return the list; see `source_of`.
+
+    Raises GloamError when it cannot be opened; LoaderError when `normals` goes with a list, or it
+    is neither a set nor a list.
+    """
+    data = source_of(data)
+    if isinstance(data, PairSet | str | Path):
+        return refuse_clips(open_set(data, normals))
+    if not hasattr(data, "__getitem__"):  # an array is a list, too
+        raise LoaderError(f"data={data!r}: must be the folder of a set, or a list of pairs")
+    if normals is not None:
+        raise LoaderError("normals= goes with a set of lows only, not with a list of pairs")
+    listed: Sequence[Any] = data
+    return listed
+
+
+def refuse_clips(pairs: PairSet) -> PairSet:
+    """Refuse a set of clips.
+
+    Raises LoaderError when it is one.
+    """
+    if pairs.frames:
+        why = f"holds clips of {pairs.frames} frames: ClipLoader reads them"
+        raise LoaderError.at(pairs.root, why)
+    return pairs
+
+
+def list_pairs(
+    lows: str | Path, normals: str | Path | None, match: Match | None = None
+) -> list[Any]:
+    """Return the pairs, or the photographs, of `pairs_in`, without a look at any."""
+    if match is not None and normals is None:
+        raise LoaderError("match= goes with two folders")
+    folders = [Path(folder) for folder in (lows, normals) if folder is not None]
+    try:
+        if match is not None and normals is not None:
+            first, second = (
+                {
+                    normalize_name(path.relative_to(folder).as_posix()): str(path)
+                    for path in list_images(folder, npy=True)
+                }
+                for folder in folders
+            )
+            return match_files(first, second, match)
+        found = [image_files(folder) for folder in folders]
+        if len(found) == 2:
+            check_partners(folders[0], found[0], folders[1], found[1])
+    except SourceError as error:
+        raise LoaderError(str(error)) from None
+    if normals is None:
+        return [str(path) for path in found[0].values()]
+    return [(str(found[0][name]), str(found[1][name])) for name in found[0]]
+
+
+def source_of(data: Any) -> Any:
+    """Return the source of a component: a set, or lists; of unpaired ones (dark, bright).
+
+    Raises GloamError when folders do not hold what they should.
+    """
+    if not isinstance(data, Mapping):
+        return data
+    names = set(data)
+    kinds = (str, Path, list, tuple) if names == {"dark", "bright"} else (str, Path)
+    if not all(isinstance(one, kinds) for one in data.values()):
+        raise LoaderError("data: its values must be paths and names")
+    if names == {"low", "normal"}:
+        return list_pairs(data["low"], data["normal"])
+    if names == {"photos"}:
+        return list_pairs(data["photos"], None)
+    if names == {"dark", "bright"}:
+        lists = (data["dark"], data["bright"])
+        return tuple(list_pairs(one, None) if isinstance(one, str | Path) else one for one in lists)
+    if {"real", "dir"} <= names <= {"real", "dir", "split"}:
+        return real(data["real"], *(data[key] for key in ("dir", "split") if key in data))
+    raise LoaderError(
+        "data: must be a set, a list, or {low:, normal:}, {photos:}, {dark:, bright:}, {real:,"
+        " dir:, split:}"
+    )
+
+
+def unpaired_lists(data: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Return the dark and the bright pictures of an unpaired component.
+
+    Raises GloamError when they are no lists.
+    """
+    source = source_of(data)
+    if not isinstance(source, tuple | list) or len(source) != 2:
+        raise LoaderError("unpaired pictures are two lists: data=(DARK, BRIGHT)")
+    if any(isinstance(one, str | bytes) or not isinstance(one, Sequence) for one in source):
+        raise LoaderError("unpaired pictures are lists of paths or bytes, or folders: {dark: DIR}")
+    return source[0], source[1]

@@ -1,0 +1,130 @@
+"""Where the files of a set's split lie, checked, for what reads it: of loaders, say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import LoaderError
+from ...storage.stores import Place, as_path
+from .layouts import layout_named
+from .layouts.layout import Layout
+from .pair_set import PairSet
+from .stage import ShardCache
+
+_HERE = Place()
+
+
+@dataclass(frozen=True)
+class SplitFiles:
+    """The samples of one split, of a set or a list.
+
+    name: of the set or the list, for messages.
+    layout: of a set; a list has none.
+    count: pairs.
+    identity: changes when the pairs or their order change; states are tied to it.
+    root: folder of a set.
+    normal_root: folder of the set that holds its normals: the same one, but for a set of lows only.
+    units: of a set: those of the split that hold pairs.
+    given: sequence of (low, normal), or of normals; of lists: paths or bytes; or of clips.
+    live: whether lows are made when a pair is read: there are normals only then, and `root` and
+      `layout` are those of the set that holds them.
+    cache: of a set in a store: copies of its shards.
+    frames: of each sample.
+    """
+
+    name: str
+    split: str
+    layout: Layout | None
+    count: int
+    identity: str
+    root: Place = _HERE
+    normal_root: Place = _HERE
+    normal_layout: Layout | None = None
+    units: tuple[str, ...] = ()
+    given: Sequence[Any] = ()
+    live: bool = False
+    cache: ShardCache | None = None
+    frames: int = 1
+
+    @property
+    def remote(self) -> bool:
+        """True if any file is in an object store, which gloam reads by ranges."""
+        return self.root.remote or self.normal_root.remote
+
+    @property
+    def two_sets(self) -> bool:
+        """True if lows and normals are in different sets."""
+        return self.root != self.normal_root
+
+
+def open_split(pairs: PairSet, split: str, live: bool) -> SplitFiles:
+    """Find the samples of a set's split, and check what is read of them.
+
+    live: the normals alone are read, as lows are made of them.
+
+    Raises SetError when a list or an index is missing or not the one that was built; LoaderError
+    when the split is empty.
+    """
+    pairs.check_normals()
+    root, info = pairs.root, pairs.info
+    units = tuple(unit.name for unit in pairs.units(split) if unit.count)
+    count = sum(info.units[unit] for unit in units)
+    if not count:
+        held = ", ".join(f"{s} {n}" for s, n in info.counts.items() if s != "refused")
+        what = "clips" if pairs.frames else "pairs"
+        raise LoaderError.at(root, f"has no {what} in {split}; it has {held}")
+    normal_root = pairs.normals or root
+    layout, normal_layout = layout_named(pairs.layout), layout_named(pairs.normal_layout)
+    name = str(root)
+    if live:
+        root, layout = normal_root, normal_layout
+    for folder, own in {root: layout, normal_root: normal_layout}.items():
+        names = [
+            name
+            for name, place in (("low", root), ("normal", normal_root))
+            if place == folder and not (live and name == "low")
+        ]
+        own.check(folder, split, units, count, names)
+    return SplitFiles(
+        name,
+        split,
+        layout,
+        count,
+        f"{info.sha256[:16]}-{split}",
+        root,
+        normal_root,
+        normal_layout,
+        units,
+        live=live,
+    )
+
+
+def shard_cache(
+    files: SplitFiles, folder: Any | None, gigabytes: float | None
+) -> ShardCache | None:
+    """Have the shards of a set in a store copied to a folder while they are loaded.
+
+    folder, gigabytes: options `cache` and `cache_gb` of a loader.
+
+    Returns None where none are: of what lies as near as it can.
+
+    Raises LoaderError when they do not lie in a store as shards, or the folder is none.
+    """
+    if folder is None:
+        if gigabytes is not None:
+            raise LoaderError("cache_gb goes with cache=FOLDER")
+        return None
+    target = as_path(folder)
+    if target.remote:
+        raise LoaderError(f"cache={folder}: must be a folder of this machine")
+    if not files.root.remote:
+        return None
+    if files.layout is None or files.layout.name != "shards" or files.two_sets:
+        raise LoaderError(
+            f"{files.name}: cache= is for one set in shards; gloam stage copies any set"
+        )
+    limit = None if gigabytes is None else int(gigabytes * 1e9)
+    identity = files.identity.rpartition("-")[0]
+    return ShardCache(target, limit, identity, files.root, files.units)
