@@ -127,6 +127,7 @@ def _open(
 ) -> OpenComponent:
     """Open a component: find its pairs, how their lows are made or were, and labels."""
     split, bright = component.split or split, None
+    held: PairSet | Sequence[Any]
     if component.unpaired:
         held, bright = unpaired_lists(component.data)
         if given.get("size") is None:

@@ -144,19 +144,20 @@ def mixture_in(path: Path) -> Mixture:
         values = load_yaml(path)
     except (ConfigError, OSError) as error:
         raise LoaderError(str(error), path=path) from None
-    unknown = sorted(map(str, values.keys() - {"mix", "epoch"}))
-    if unknown or not isinstance(values.get("mix"), dict):
-        what = f"{visible(unknown[0])}: no such key" if unknown else "has no mix:"
-        raise in_file(path, f"{what}; a mixture has mix: and epoch:", (unknown or ["mix"])[0])
-    components = {
-        name: {key: _placed(key, value, path.parent) for key, value in given.items()}
-        if isinstance(given, dict)
-        else [_placed("data", given[0], path.parent), *given[1:]]
-        if isinstance(given, list) and given
-        else given
-        for name, given in values["mix"].items()
-    }
     try:
+        unknown = sorted(map(str, values.keys() - {"mix", "epoch"}))
+        if unknown or not isinstance(values.get("mix"), dict):
+            what = f"{visible(unknown[0])}: no such key" if unknown else "has no mix:"
+            key = (unknown or ["mix"])[0]
+            raise LoaderError(f"{what}; a mixture has mix: and epoch:", key=key)
+        components = {
+            name: {key: _placed(key, value, path.parent) for key, value in given.items()}
+            if isinstance(given, dict)
+            else [_placed("data", given[0], path.parent), *given[1:]]
+            if isinstance(given, list) and given
+            else given
+            for name, given in values["mix"].items()
+        }
         return replace(mix(components, epoch=values.get("epoch", "longest")), file=path)
     except LoaderError as error:
         raise in_file(path, str(error), error.key or "mix") from None

@@ -1,4 +1,4 @@
-"""Validation of untrusted sets: names, numbers, kinds of files.
+"""Validation of untrusted sets: names, numbers, kinds of files, versions.
 
 Sums in a set guard against accidents, not against people: whoever edits a set seals it again. So
 every name and number is checked here where bytes become objects, and every path is joined here.
@@ -7,6 +7,7 @@ every name and number is checked here where bytes become objects, and every path
     inside(root, name)     a file of a set, never one outside it
     open_regular(path)     a file, never a pipe or a device
     parse_json(data)       values of bounded depth, without NaN
+    read_versioned(path)   the same of a file that says its format
 """
 
 from __future__ import annotations
@@ -24,11 +25,15 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
 from pydantic_core import from_json
 
-from ..errors import ConfigError, GloamError, SetError, first_line
+from ..errors import ConfigError, DamagedError, GloamError, SetError, first_line
 from .stores import place, read_local
 
 SPLITS = ("train", "val", "test")
 """Splits of a set; most have no test split."""
+
+FORMAT = 2
+"""Version of the set format: of the records, receipts, and set.json. Readers refuse every other
+one."""
 
 _SPLIT = "|".join(SPLITS)
 _KEY = "[a-z0-9][a-z0-9_-]{0,79}"
@@ -240,6 +245,37 @@ def parse_json(data: bytes | str) -> Any:
     Raises ValueError when it is none, is nested more than some 200 times, or has NaN or infinity.
     """
     return from_json(data, allow_inf_nan=False)
+
+
+def read_versioned(path: Path) -> tuple[bytes, Any]:
+    """Read a file of a set that says its format; returns its bytes, and their JSON.
+
+    Raises DamagedError when it is no JSON; SetError when `read_file` or `check_format` does.
+    """
+    data = read_file(path)
+    with naming(path, ValueError, what="damaged: ", kind=DamagedError):
+        value = parse_json(data)
+    if isinstance(value, dict) and "format" in value:
+        check_format(value["format"], path)
+    return data, value
+
+
+def check_format(version: Any, where: object) -> None:
+    """Refuse what another gloam wrote.
+
+    Raises SetError when the version is not `FORMAT`; DamagedError when it is no version at all.
+    """
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise DamagedError.at(where, f"damaged: format {version!r}")
+    if version > FORMAT:
+        what = f"written by a newer gloam (format {version}); upgrade gloam to read it"
+        raise SetError.at(where, what)
+    if version < FORMAT:
+        raise SetError.at(
+            where,
+            f"written by an older gloam (format {version}, this one has {FORMAT}); build"
+            " the set anew, in another folder, or read it with that gloam",
+        )
 
 
 def first_finding(error: ValidationError) -> str:

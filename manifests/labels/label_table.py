@@ -212,48 +212,46 @@ class UnitLabels:
 
 def read_unit(root: Path, number: int) -> UnitLabels:
     """Read the labels of unit number `number` of a plan."""
-    table = _read(root, partial(read_row_group, number=number))
-    classes, roles = _about(root, table.schema)
+    table, about = _read(root, partial(read_row_group, number=number))
     columns = (table[name].to_pylist() for name in _SCHEMA.names)
     rows = {key: (labels, mask) for key, labels, mask in zip(*columns, strict=True)}
-    return UnitLabels({name: i for i, name in enumerate(classes)}, roles, rows)
+    numbers = {name: i for i, name in enumerate(about["classes"])}
+    return UnitLabels(numbers, tuple(about["roles"]), rows)
 
 
 def read_about(root: Path) -> tuple[list[str], tuple[str, ...]]:
     """Read the names of a set's classes, in the order of their numbers, and its roles of labels."""
-    return _about(root, _read(root, read_schema))
+    _, about = _read(root, read_schema)
+    return about["classes"], tuple(about["roles"])
 
 
 def read_labels(root: Path) -> pa.Table:
     """Read the labels of all photographs, in the order of the plan."""
-    return _read(root, read_table)
+    return _read(root, read_table)[0]
 
 
 def read_left_out(root: Path) -> list[dict[str, str]]:
     """Read which annotations the sources have that are of no use: source, reason, detail, path."""
-    number = _read(root, read_schema).metadata.get(b"left_out")
+    number = _read(root, read_schema)[0].metadata.get(b"left_out")
     if number is None:
         return []
     if not number.isdigit():
         raise SetError.at(root / LABELS, "cannot be read: its row group is not a number")
-    found = _read(root, partial(read_row_group, number=int(number)))["labels"].to_pylist()
+    found = _read(root, partial(read_row_group, number=int(number)))[0]["labels"].to_pylist()
     with naming(root / LABELS, ValueError, what="cannot be read: "):
         return _LEFT_OUT.validate_python(list(map(parse_json, found)))
 
 
-def _read(root: Path, read: Callable[[Path], T]) -> T:
-    """Read something of the table. Raises SetError when it cannot be read, or is another table."""
+def _read(root: Path, read: Callable[[Path], T]) -> tuple[T, _About]:
+    """Read something of the table, and what it says of all labels.
+
+    Raises SetError when it cannot be read, or is another table.
+    """
     path = inside(root, LABELS)
     with naming(path, OSError, ValueError, LookupError, pa.ArrowException, what="cannot be read: "):
         found = read(path)
-    schema = found.schema if isinstance(found, pa.Table) else found
-    if not schema.equals(_SCHEMA) or schema.metadata is None:
-        raise SetError.at(path, "is not a table of labels")
-    return found
-
-
-def _about(root: Path, schema: pa.Schema) -> tuple[list[str], tuple[str, ...]]:
-    with naming(root / LABELS, ValueError, LookupError, what="cannot be read: "):
-        known = {name: parse_json(schema.metadata[name.encode()]) for name in ("classes", "roles")}
-        about = _ABOUT.validate_python(known, strict=True)
-    return about["classes"], tuple(about["roles"])
+        schema = found.schema if isinstance(found, pa.Table) else found
+        if not schema.equals(_SCHEMA) or schema.metadata is None:
+            raise SetError.at(path, "is not a table of labels")
+        about = {name: parse_json(schema.metadata[name.encode()]) for name in ("classes", "roles")}
+        return found, _ABOUT.validate_python(about, strict=True)

@@ -18,7 +18,7 @@ from ...engines.local import LocalEngine
 from ...storage import atomic
 from ...storage.parquet import pc, pq, read_table
 from ...storage.stores import map_concurrent
-from ...storage.untrusted import parse_json, read_regular
+from ...storage.untrusted import FORMAT, parse_json, read_regular
 from ..labels.coco import annotation_path, write_annotations
 from ..labels.label_table import read_about, read_left_out
 from ..labels.photo_labels import BOXES, labels_of
@@ -27,7 +27,7 @@ from .info import CANDIDATES, PAIRS, REFUSED, WORK_FOLDER, BuildNote, SetInfo, f
 from .layouts import layout_named
 from .layouts.layout import split_of, unit_number
 from .receipts import Receipt, RefusedPair, receipt_path, write_receipt
-from .sample import FORMAT, LOW, NORMAL, Sample, ending
+from .sample import LOW, NORMAL, Sample, ending
 from .tables import REFUSED_SCHEMA, read_checked, schema_of, unit_table
 
 LABELS_STAGE = "labels"

@@ -16,7 +16,6 @@ from ..labels.label_table import CLASS_LIST, LABELS
 from ..recorded_request import RecordedRequest
 from ..sources.folders import folders_of_pairs
 from .receipts import FileFacts, Grown, Sealed
-from .sample import FORMAT, parse_versioned
 
 SET_FILE = "set.json"
 README = "README.md"
@@ -49,7 +48,7 @@ class BuildNote(Grown):
 
     later = ("labels_sha256",)
 
-    format: int = FORMAT
+    format: int = untrusted.FORMAT
     request: RecordedRequest
     versions: dict[str, str]
     plan_sha256: untrusted.Digest
@@ -91,7 +90,7 @@ class SetInfo(Sealed):
     sha256: checksum of this file with this field empty.
     """
 
-    format: int = FORMAT
+    format: int = untrusted.FORMAT
     name: str
     layout: untrusted.LayoutName
     seed: int
@@ -135,21 +134,27 @@ def read_set(root: Path) -> SetInfo:
     not as it was written.
     """
     path = untrusted.inside(root, SET_FILE)
-    if not path.is_file():
-        if (root / WORK_FOLDER).is_dir():
-            raise SetError.at(root, "the set is not finished; run its gloam build command again")
-        named = folders_of_pairs(root)
-        pairs = f"; pairs_in{tuple(map(str, named))} gives loaders its pairs" if named else ""
-        raise SetError.at(root, f"not a gloam set (it has no {SET_FILE}){pairs}")
-    data = untrusted.read_file(path)
-    value = parse_versioned(data, path)
     try:
+        data, value = untrusted.read_versioned(path)
         info = SetInfo.model_validate(value)
     except ValidationError as error:
         raise _unknown(error, path) from error
+    except SetError:
+        if path.is_file():
+            raise
+        raise _no_set(root) from None
     if info.sealed() != info or canonical_json(info.model_dump()) != data:
         raise DamagedError.at(path, "damaged: not as it was written")
     return info
+
+
+def _no_set(root: Path) -> SetError:
+    """Say that a folder holds no finished set, and what it holds."""
+    if (root / WORK_FOLDER).is_dir():
+        return SetError.at(root, "the set is not finished; run its gloam build command again")
+    named = folders_of_pairs(root)
+    pairs = f"; pairs_in{tuple(map(str, named))} gives loaders its pairs" if named else ""
+    return SetError.at(root, f"not a gloam set (it has no {SET_FILE}){pairs}")
 
 
 def check_normals(root: Path, info: SetInfo, normals: Path | None = None) -> SetInfo:
@@ -197,7 +202,7 @@ def read_note(root: Path) -> BuildNote | None:
     path = note_path(root)
     if path.is_file():
         try:
-            return BuildNote.model_validate(parse_versioned(untrusted.read_file(path), path))
+            return BuildNote.model_validate(untrusted.read_versioned(path)[1])
         except ValidationError as error:
             raise _unknown(error, path) from error
     return read_set(root).build if (root / SET_FILE).is_file() else None

@@ -20,7 +20,6 @@ from ...storage import untrusted
 from ...storage.atomic import canonical_json, sha256_bytes, write_bytes
 from ...storage.stores import map_concurrent, place
 from ..config import Frozen
-from .sample import parse_versioned
 
 FOLDER = "receipts"
 
@@ -136,8 +135,7 @@ def read_receipt(root: Path, unit: str) -> Receipt:
     Raises SetError when it is missing, damaged (also by a single bit), or of another format.
     """
     path = receipt_path(root, unit)
-    data = untrusted.read_file(path)
-    value = parse_versioned(data, path)
+    data, value = untrusted.read_versioned(path)
     with untrusted.naming(path, ValidationError, what="damaged receipt: "):
         receipt = Receipt.model_validate(value, strict=True)
     bare = canonical_json(value | {"sha256": ""})

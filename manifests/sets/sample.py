@@ -9,21 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, fields
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, Any, NotRequired
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from ...errors import DamagedError, SetError
+from ...errors import SetError
 from ...storage import untrusted
 from ...storage.atomic import canonical_json, sha256_bytes
 from ..images.decode import decode as decode_any
 from ..images.opening import Pixels
 
-FORMAT = 2
-"""Version of the set format: of the records, receipts, and set.json. Readers refuse every other
-one."""
 LOW, NORMAL, RECORD = "low", "normal", "json"
 SUFFIXES = ("jpg", "png")
 _RESERVED = (RECORD, "draw")
@@ -164,7 +160,7 @@ def make_sample(
                 " or words with a number, as low or normal.000"
             )
     record = {
-        "format": FORMAT,
+        "format": untrusted.FORMAT,
         "key": key,
         **vars(origin),
         "members": {
@@ -258,7 +254,7 @@ def record_facts(data: bytes, where: str) -> tuple[str, Set[str]]:
     if not odd:
         try:
             record = _FACTS.validate_json(data, strict=True)
-            if record["format"] == FORMAT:
+            if record["format"] == untrusted.FORMAT:
                 return record["key"], record["members"].keys()
         except ValidationError:
             pass
@@ -276,38 +272,8 @@ def parse_record(data: bytes, where: str, key: str | None = None) -> dict[str, A
     with untrusted.naming(where, ValueError, what="not a sample's record: "):
         record = untrusted.parse_json(data)
         if isinstance(record, dict) and "key" in record and type(record.get("format")) is int:
-            check_format(record["format"], where)
+            untrusted.check_format(record["format"], where)
         record = dict(_RECORD.validate_python(record, strict=True))
     if key not in (None, record["key"]):
         raise SetError.at(where, f"is the record of {untrusted.shown(record['key'])}")
     return record
-
-
-def parse_versioned(data: bytes, path: Path) -> Any:
-    """Read JSON of a file of a set that says its format.
-
-    Raises DamagedError when it is no JSON; SetError when `check_format` does.
-    """
-    with untrusted.naming(path, ValueError, what="damaged: ", kind=DamagedError):
-        value = untrusted.parse_json(data)
-    if isinstance(value, dict) and "format" in value:
-        check_format(value["format"], path)
-    return value
-
-
-def check_format(version: Any, where: object) -> None:
-    """Refuse what another gloam wrote.
-
-    Raises SetError when the version is not `FORMAT`; DamagedError when it is no version at all.
-    """
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise DamagedError.at(where, f"damaged: format {version!r}")
-    if version > FORMAT:
-        what = f"written by a newer gloam (format {version}); upgrade gloam to read it"
-        raise SetError.at(where, what)
-    if version < FORMAT:
-        raise SetError.at(
-            where,
-            f"written by an older gloam (format {version}, this one has {FORMAT}); build"
-            " the set anew, in another folder, or read it with that gloam",
-        )

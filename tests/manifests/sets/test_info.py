@@ -26,8 +26,8 @@ from gloam.manifests.sets.info import (
     write_set,
 )
 from gloam.manifests.sets.receipts import FileFacts
-from gloam.manifests.sets.sample import FORMAT
 from gloam.storage.atomic import canonical_json
+from gloam.storage.untrusted import FORMAT
 
 REQUEST = {
     "sources": [{"kind": "voc", "limit": 5}],

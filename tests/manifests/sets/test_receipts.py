@@ -18,8 +18,8 @@ from gloam.manifests.sets.receipts import (
     receipt_path,
     write_receipt,
 )
-from gloam.manifests.sets.sample import FORMAT
 from gloam.storage.atomic import canonical_json, write_bytes
+from gloam.storage.untrusted import FORMAT
 
 UNIT = "train-000000"
 PRINT = "5ac1" * 16

@@ -14,17 +14,16 @@ import pytest
 from gloam.errors import DamagedError, ImageRefused, Reason, SetError
 from gloam.manifests.images.decode import decode
 from gloam.manifests.sets.sample import (
-    FORMAT,
     Encoded,
     Origin,
     Sample,
-    check_format,
     ending,
     make_sample,
     origin_of,
     parse_record,
     split_ending,
 )
+from gloam.storage.untrusted import FORMAT, check_format
 
 
 def test_records_hold_sizes_and_checksums_of_both_images(pairs: list[Sample]) -> None:

@@ -12,7 +12,8 @@ from gloam.manifests.sets.close import publish_unit
 from gloam.manifests.sets.layouts import FILES, SHARDS
 from gloam.manifests.sets.layouts.layout import list_path, write_list
 from gloam.manifests.sets.receipts import Receipt, UnitFile
-from gloam.manifests.sets.sample import FORMAT, Sample
+from gloam.manifests.sets.sample import Sample
+from gloam.storage.untrusted import FORMAT
 
 PRINT = "0" * 64
 

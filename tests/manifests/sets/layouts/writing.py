@@ -6,7 +6,8 @@ from pathlib import Path
 
 from gloam.manifests.sets.layouts.shard_tar import ShardWriter
 from gloam.manifests.sets.receipts import Receipt, UnitFile
-from gloam.manifests.sets.sample import FORMAT, Sample
+from gloam.manifests.sets.sample import Sample
+from gloam.storage.untrusted import FORMAT
 
 UNIT = "train-000003"
 RECEIPT = Receipt(format=FORMAT, unit=UNIT, fingerprint="", pairs=7, refused=[], files=[])
