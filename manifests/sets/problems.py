@@ -152,9 +152,9 @@ def unit_of(where: str) -> str:
 def _examine(root: Path, name: str) -> Examined:
     """Read a file of a set through that belongs to no unit."""
     path, odd = inside(root, name, SET_FILE), []
-    if path.suffix == ".txt" and path.parent.name == LISTS:
+    if name == f"{LISTS}/{path.stem}.txt":
         try:
-            read_list(path)
+            read_list(root, path.stem)
         except SetError as error:
             odd.append(("", error.what))
     elif path.suffix == ".parquet":

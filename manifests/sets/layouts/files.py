@@ -153,11 +153,10 @@ class Files(Layout):
     ) -> None:
         """Refuse lists that are missing or of another length, and links among images."""
         for name in names:
-            path = list_path(root, f"{split}-{name}")
-            lines = len(read_list(path))
+            lines = len(read_list(root, f"{split}-{name}"))
             if lines != count:
                 raise SetError.at(
-                    path,
+                    list_path(root, f"{split}-{name}"),
                     f"has {lines} lines, the set {count} pairs; gloam verify says what was changed",
                 )
             if not in_store(root):
@@ -176,7 +175,7 @@ class Files(Layout):
         """
         columns = []
         for name in names:
-            lines = read_list(list_path(root, f"{split}-{name}"))
+            lines = read_list(root, f"{split}-{name}")
             columns.append([line.rpartition(" ")[0] for line in lines])
         keys, *others = ([Path(path).stem for path in paths] for paths in columns)
         if any(own != keys for own in others):

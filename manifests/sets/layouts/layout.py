@@ -121,11 +121,12 @@ def write_list(root: Path, name: str, lines: Iterable[str]) -> Path:
     return path
 
 
-def read_list(path: Path) -> list[str]:
-    """Read the lines of one of a set's lists.
+def read_list(root: Path, name: str) -> list[str]:
+    """Read the lines of one of a set's lists, such as `train-low`.
 
     Raises SetError when it cannot be read, or has a line that gloam does not write.
     """
+    path = list_path(root, name)
     data = read_file(path)
     lines = data.decode("utf-8", "replace").splitlines()
     if not LIST_LINES.match(data):

@@ -98,12 +98,13 @@ class Shards:
         """Refuse tars and indexes that are not the receipts', and a list that names others."""
         for _ in _columns(root, units, (), False):
             pass
-        path = list_path(root, f"{split}-shards")
-        lines, expected = read_list(path), [shard_tar.shard_name(unit) for unit in units]
+        name = f"{split}-shards"
+        lines, expected = read_list(root, name), [shard_tar.shard_name(unit) for unit in units]
         if lines != expected:
             strange = sorted(set(lines) - set(expected)) or ["its order"]
             raise SetError.at(
-                path, f"{strange[0]} does not belong to the set; gloam verify says what was changed"
+                list_path(root, name),
+                f"{strange[0]} does not belong to the set; gloam verify says what was changed",
             )
 
     def member_path(self, split: str, key: str, member: str) -> str:
