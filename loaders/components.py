@@ -133,10 +133,11 @@ def _open(
         if given.get("size") is None:
             raise LoaderError("unpaired pictures differ in size: give size=")
     else:
-        held = open_data(component.data, component.normals)
-    draws, stored = component.draws or given.get("draws"), component.identity or component.unpaired
-    recipes = {} if stored else _recipes(component, held, given, plain)
-    live = bool(recipes) or stored
+        normals = given.get("normals") if plain else component.normals
+        held = open_data(component.data, normals)
+    draws, whole = component.draws or given.get("draws"), component.identity or component.unpaired
+    recipes = {} if whole else _recipes(component, held, given, plain)
+    live = bool(recipes) or whole
     drawn = not live and bool(given.get("extras")) and redraws(held)
     if drawn:
         recipes, draws = {0: None}, "set"

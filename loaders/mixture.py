@@ -238,11 +238,9 @@ def as_mixture(data: Any, options: Mapping[str, Any]) -> Mixture:
     unpaired = bool(options.get("unpaired"))
     if unpaired and isinstance(data, Sequence) and not isinstance(data, str) and len(data) == 2:
         data = {"dark": data[0], "bright": data[1]}
-    own = {"normals": options.get("normals")}
     if unpaired or any(isinstance(options.get(name), Mapping) for name in ("size", "recipe")):
-        live = None if unpaired else options.get("live")
-        return mix({"data": {"data": data, "weight": 1, "unpaired": unpaired, "live": live, **own}})
-    if isinstance(data, Mapping):
+        own = {name: options.get(name) for name in ("normals", "live")[: 1 if unpaired else 2]}
+        return mix({"data": {"data": data, "weight": 1, "unpaired": unpaired, **own}})
+    if isinstance(data, Mapping | bool):
         raise LoaderError(f"data={data!r}: must be the folder of a set, or a list of pairs")
-    plain = Component.model_construct(data=data, weight={0: 1.0}, **own)
-    return Mixture({"": plain}, plain=True)
+    return Mixture({"": Component(data=data, weight={0: 1})}, plain=True)

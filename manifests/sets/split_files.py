@@ -1,4 +1,4 @@
-"""Where the files of a set's split lie, checked, for what reads it: of loaders, say."""
+"""The files of a set's split, checked, for whoever reads all of it: loaders."""
 
 from __future__ import annotations
 
