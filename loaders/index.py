@@ -201,19 +201,14 @@ class Contents(SplitFiles):
 
 
 def contents_of(
-    data: PairSet | Sequence[Any],
-    split: str,
-    *,
-    live: bool = False,
-    cache: Any | None = None,
-    cache_gb: float | None = None,
+    data: PairSet | Sequence[Any], split: str, *, live: bool = False, **cache: Any
 ) -> Contents:
     """Find the pairs of a loader.
 
     data: a set, or (low, normal) pairs, each a path or bytes.
     split: "train", "val" or "test".
     live: make lows when a pair is read; a list may then hold normals alone.
-    cache, cache_gb: options of the loader; see `shard_cache`.
+    **cache: see `shard_cache`.
 
     Raises SetError when an index or list of a set is missing or not the one that was built;
     LoaderError when a list is empty, or the cache cannot be.
@@ -224,7 +219,7 @@ def contents_of(
         files = _files_of_list(data, split, live)
     else:
         files = open_split(data, split, live)
-    return Contents(**vars(files) | {"cache": shard_cache(files, cache, cache_gb)})
+    return Contents(**vars(files) | {"cache": shard_cache(files, **cache)})
 
 
 def _files_of_list(data: Sequence[Any], split: str, live: bool) -> SplitFiles:

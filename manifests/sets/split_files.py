@@ -75,56 +75,41 @@ def open_split(pairs: PairSet, split: str, live: bool) -> SplitFiles:
         held = ", ".join(f"{s} {n}" for s, n in info.counts.items() if s != "refused")
         what = "clips" if pairs.frames else "pairs"
         raise LoaderError.at(root, f"has no {what} in {split}; it has {held}")
-    normal_root = pairs.normals or root
+    name, normal_root = str(root), pairs.normals or root
     layout, normal_layout = layout_named(pairs.layout), layout_named(pairs.normal_layout)
-    name = str(root)
     if live:
         root, layout = normal_root, normal_layout
     for folder, own in {root: layout, normal_root: normal_layout}.items():
-        names = [
-            name
-            for name, place in (("low", root), ("normal", normal_root))
-            if place == folder and not (live and name == "low")
-        ]
-        own.check(folder, split, units, count, names)
-    return SplitFiles(
-        name,
-        split,
-        layout,
-        count,
-        f"{info.sha256[:16]}-{split}",
-        root,
-        normal_root,
-        normal_layout,
-        units,
-        live=live,
-    )
+        roles = ["low"] * (folder == root and not live) + ["normal"] * (folder == normal_root)
+        own.check(folder, split, units, count, roles)
+    identity = f"{info.sha256[:16]}-{split}"
+    of_normals = normal_root, normal_layout
+    return SplitFiles(name, split, layout, count, identity, root, *of_normals, units, live=live)
 
 
 def shard_cache(
-    files: SplitFiles, folder: Any | None, gigabytes: float | None
+    files: SplitFiles, cache: Any | None = None, cache_gb: float | None = None
 ) -> ShardCache | None:
     """Have the shards of a set in a store copied to a folder while they are loaded.
 
-    folder, gigabytes: options `cache` and `cache_gb` of a loader.
+    cache, cache_gb: the folder, and what the copies may take; options of a loader.
 
-    Returns None where none are: of what lies as near as it can.
-
-    Raises LoaderError when they do not lie in a store as shards, or the folder is none.
+    Returns None of what lies as near as it can. Raises LoaderError when the shards of a set do not
+    lie in a store alone, or the folder is none.
     """
-    if folder is None:
-        if gigabytes is not None:
+    if cache is None:
+        if cache_gb is not None:
             raise LoaderError("cache_gb goes with cache=FOLDER")
         return None
-    target = as_path(folder)
+    target = as_path(cache)
     if target.remote:
-        raise LoaderError(f"cache={folder}: must be a folder of this machine")
+        raise LoaderError(f"cache={cache}: must be a folder of this machine")
     if not files.root.remote:
         return None
     if files.layout is None or files.layout.name != "shards" or files.two_sets:
         raise LoaderError(
             f"{files.name}: cache= is for one set in shards; gloam stage copies any set"
         )
-    limit = None if gigabytes is None else int(gigabytes * 1e9)
+    limit = None if cache_gb is None else int(cache_gb * 1e9)
     identity = files.identity.rpartition("-")[0]
     return ShardCache(target, limit, identity, files.root, files.units)
