@@ -97,8 +97,8 @@ def recipe_names(context: click.Context, parameter: click.Parameter, begun: str)
 
 def _changes(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Complete a key of a recipe, of that which is named before where there is one."""
-    from ..synth.recipes.annotated import recipe_keys
     from ..synth.recipes.load import DEFAULT, load_recipe
+    from ..synth.recipes.overrides import recipe_keys
 
     named = next((context.params.get(name) for name in ("recipe", "recipes", "name")), None)
     chosen = named[-1] if isinstance(named, tuple) and named else named or DEFAULT

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from ...errors import ImageRefused, LoaderError
-from ...manifests.clips.listing import Windows, frame_files
+from ...manifests.clips.listing import Windows
 from ...manifests.clips.segments import Segments
 from ...manifests.clips.video import probe_video
 from ...manifests.sets.info import SET_FILE
@@ -28,10 +28,18 @@ from ..order import Order
 from ..stored_pairs import StoredSample
 from ..workers import set_up
 from .clip_backend import ClipBackend
-from .stored_clips import ClipContents, by_video, clips_in, clips_of_pairs, clips_of_set
+from .stored_clips import (
+    ClipContents,
+    by_video,
+    clips_in,
+    clips_of_pairs,
+    clips_of_set,
+    has_videos,
+    is_of_pictures,
+    is_of_video,
+)
 from .video_order import VideoOrder, group_clips
 
-_PICTURES = (".jpg", ".jpeg", ".png")
 _LOOKING = 8  # threads that look into videos
 _PIXELS_A_CORE = 60_000
 """Pixels of a frame for each core up to which cores decode as many frames a second as a GPU. 16
@@ -144,24 +152,6 @@ class ClipLoader(EpochLoader):
         set_up(self, choice, self._wanted, here=ClipBackend, **more)
 
 
-def of_pictures(clip: StoredSample) -> bool:
-    """Return whether the frames of a clip are JPEGs or PNGs."""
-    if clip.place is None:
-        return True
-    files = frame_files(clip.place)
-    return files is not None and all(file.member.lower().endswith(_PICTURES) for file in files)
-
-
-def is_of_video(clip: StoredSample) -> bool:
-    """Return whether a clip is one of a video."""
-    return clip.place is not None and frame_files(clip.place) is None
-
-
-def has_videos(contents: ClipContents) -> bool:
-    """Return whether all clips are those of videos."""
-    return contents.layout is None and all(map(is_of_video, contents.clips))
-
-
 def beyond_dali(clips: Sequence[StoredSample], on_gpu: bool) -> str:
     """Return why DALI cannot decode all of some clips; "" where it can.
 
@@ -169,7 +159,7 @@ def beyond_dali(clips: Sequence[StoredSample], on_gpu: bool) -> str:
     """
     if clips and clips[0].lows:
         return "reads no lists of pairs"
-    if all(map(of_pictures, clips)):
+    if all(map(is_of_pictures, clips)):
         return ""
     if not all(map(is_of_video, clips)):
         return "reads JPEGs and PNGs, or videos, but not both, nor other files"

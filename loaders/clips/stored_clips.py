@@ -34,6 +34,8 @@ from ...synth.kernels.arrays import Pixels
 from ..index import Contents, contents_of
 from ..stored_pairs import StoredSample
 
+_PICTURES = (".jpg", ".jpeg", ".png")
+
 
 @dataclass(frozen=True)
 class ClipContents(Contents):
@@ -177,6 +179,24 @@ def _check(windows: Windows) -> None:
             " and stride are 1 and more, frames at most 1000",
             key="frames",
         )
+
+
+def is_of_pictures(clip: StoredSample) -> bool:
+    """Return whether the frames of a clip are JPEGs or PNGs."""
+    if clip.place is None:
+        return True
+    files = frame_files(clip.place)
+    return files is not None and all(file.member.lower().endswith(_PICTURES) for file in files)
+
+
+def is_of_video(clip: StoredSample) -> bool:
+    """Return whether a clip is one of a video."""
+    return clip.place is not None and frame_files(clip.place) is None
+
+
+def has_videos(contents: ClipContents) -> bool:
+    """Return whether all clips are those of videos."""
+    return contents.layout is None and all(map(is_of_video, contents.clips))
 
 
 def by_video(clips: Sequence[StoredSample]) -> dict[Location, list[tuple[int, list[int]]]]:

@@ -55,7 +55,9 @@ class _Known(NamedTuple):
     left_out: list[LeftOut]
 
 
-def read_all(plan: pa.Table, listed: pa.Table, sources: Sequence[Source]) -> tuple[bytes, bytes]:
+def read_source_labels(
+    plan: pa.Table, listed: pa.Table, sources: Sequence[Source]
+) -> tuple[bytes, bytes]:
     """Read the labels of all planned pairs.
 
     plan, listed: tables of `make_plan` and `list_candidates`.

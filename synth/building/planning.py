@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ...engines.engine import Engine
 from ...errors import DamagedError, SourceError
-from ...manifests.labels.label_table import CLASS_LIST, LABELS, read_all
+from ...manifests.labels.label_table import CLASS_LIST, LABELS, read_source_labels
 from ...manifests.selection.candidates import (
     leave_unmeasured,
     list_candidates,
@@ -111,7 +111,7 @@ def _plan(run: Run, listed: pa.Table) -> Planned:
     }
     if request.output.labels:
         run.progress.stage("labels", None)
-        tables[LABELS], tables[CLASS_LIST] = read_all(plan.pairs, listed, request.sources)
+        tables[LABELS], tables[CLASS_LIST] = read_source_labels(plan.pairs, listed, request.sources)
     chosen = request.plan.model_copy(update={"val": plan.val})
     note = info.BuildNote(
         request=request.model_copy(update={"plan": chosen}).recorded(),

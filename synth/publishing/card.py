@@ -35,7 +35,7 @@ _TERMS = {
 }
 
 
-def head(
+def card_head(
     info: SetInfo, license: str, configs: list[dict[str, Any]], dataset_info: dict[str, Any]
 ) -> str:
     """Return the YAML head of a card."""
@@ -53,7 +53,7 @@ def head(
     return front_matter({name: one for name, one in value.items() if one})
 
 
-def body(
+def card_body(
     info: SetInfo,
     rows: list[dict[str, float]],
     form: str,

@@ -47,7 +47,7 @@ from ..models import form_of
 from ..recipes.load import recorded_recipe
 from ..recipes.mixture_recipe import single_recipes
 from ..renderers import pixels_of
-from .card import body, croissant, head
+from .card import card_body, card_head, croissant
 from .unit_by_unit import FOLDER, Note, Written, write_shard, write_units
 
 Format = Literal["webdataset", "parquet", "plan"]
@@ -245,8 +245,8 @@ def _finish(
     table = _published(written, f"{FOLDER}/{PAIRS}")
     written.put("croissant.json", [croissant(info.name, described, table, columns, files, own)])
     types = _types(origin, form, own, files)
-    card = head(info, about["license"], [config_of(info, FORMATS[form])], types)
-    card += body(
+    card = card_head(info, about["license"], [config_of(info, FORMATS[form])], types)
+    card += card_body(
         info,
         measured.rows,
         form,

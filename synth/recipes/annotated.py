@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from ...errors import visible
 from ..camera.recipe import CameraRecipe
-from ..parameters.schema import OneOf, Within, mark_of
+from ..parameters.schema import OneOf, Within
 from .load import Recipe
 from .mixture_recipe import MixtureRecipe
 
@@ -23,26 +23,6 @@ def annotated_yaml(recipe: Recipe) -> str:
     A comment has bounds and unit, and what the value is. Read again, the text is the recipe.
     """
     return "\n".join(_lines(recipe, recipe.model_dump(mode="json"), 0)) + "\n"
-
-
-def recipe_keys(recipe: Recipe) -> list[str]:
-    """Return the keys that `--set` can change, such as `camera.iso`; of a mixture its own too."""
-    if not isinstance(recipe, MixtureRecipe):
-        return list(_keys(recipe, ""))
-    keys: dict[str, None] = {}
-    for name, part in recipe.mixture.items():
-        own = list(_keys(part.recipe, ""))
-        keys |= dict.fromkeys([*own, f"mixture.{name}", *(f"mixture.{name}.{key}" for key in own)])
-    return list(keys)
-
-
-def _keys(section: BaseModel, prefix: str) -> Iterator[str]:
-    for name, field in type(section).model_fields.items():
-        inner = getattr(section, name)
-        if isinstance(inner, BaseModel):
-            yield from _keys(inner, f"{prefix}{name}.")
-        elif mark_of(field, Within) or mark_of(field, OneOf):
-            yield prefix + name
 
 
 def _lines(

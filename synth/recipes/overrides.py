@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
+
+from pydantic import BaseModel
 
 from ...errors import ConfigError, GloamWarning
 from ...manifests.config import shorten, validate
 from ..camera.recipe import CameraRecipe
-from ..parameters.schema import WHOLE
+from ..parameters.schema import WHOLE, OneOf, Within, mark_of
 from ..power_law_model import PowerLawRecipe
-from .mixture_recipe import Single, flat_values, merge_values
+from .mixture_recipe import MixtureRecipe, Single, flat_values, merge_values
 from .recipe_files import with_files
 
 Overrides = Mapping[str, Any] | str | Iterable[str]
@@ -255,3 +257,23 @@ def check_darkness(
             " begin with 'mixture: {uneven: 1}'",
             key="exposure.ev",
         )
+
+
+def recipe_keys(recipe: Single | MixtureRecipe) -> list[str]:
+    """Return the keys that `--set` can change, such as `camera.iso`; of a mixture its own too."""
+    if not isinstance(recipe, MixtureRecipe):
+        return list(_keys(recipe, ""))
+    keys: dict[str, None] = {}
+    for name, part in recipe.mixture.items():
+        own = list(_keys(part.recipe, ""))
+        keys |= dict.fromkeys([*own, f"mixture.{name}", *(f"mixture.{name}.{key}" for key in own)])
+    return list(keys)
+
+
+def _keys(section: BaseModel, prefix: str) -> Iterator[str]:
+    for name, field in type(section).model_fields.items():
+        inner = getattr(section, name)
+        if isinstance(inner, BaseModel):
+            yield from _keys(inner, f"{prefix}{name}.")
+        elif mark_of(field, Within) or mark_of(field, OneOf):
+            yield prefix + name
