@@ -34,7 +34,7 @@ from recording import options_of, recorded
 
 import gloam
 from gloam.loaders.judging.judge import pairs_judged_on
-from gloam.loaders.judging.page import render_page
+from gloam.loaders.judging.judge_page import render_page
 from gloam.manifests.images.decode import decode_as_rgb
 
 Weights = dict[str, torch.Tensor]

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..loaders.judging.judge import judge as judge_outputs
-from ..loaders.judging.page import render_page
+from ..loaders.judging.judge_page import render_page
 from ..storage.atomic import write_bytes
 from .common import brighter_lows_option, json_option, options_of, output_option, working
 

@@ -34,7 +34,7 @@ _TOGETHER = {
     "/test_ray.py": "ray",
     "/loaders/test_labels.py": "labels",
     "/publishing/test_publish.py": "published",
-    "/render/test_plan.py": "steps",
+    "/render/test_batch_plan.py": "steps",
     "/studio/test_page.py": "page",
 }
 _LONGEST = (  # which a process would still be at when the others have ended

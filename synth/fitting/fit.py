@@ -24,7 +24,7 @@ from ..measures.realism import compare_with_recipe
 from ..measures.tells import Residual, paired_residuals, residual_lines
 from ..models import draw, render
 from ..recipes.load import Recipe, recipe_of
-from . import calibrate, fitted_recipe
+from . import adjust, fitted_recipe
 from .field import light_of_pairs
 from .fitted_recipe import Shared, column_indices
 from .pairs import Pair, PairMeasures, measure_pairs, read_pairs
@@ -163,12 +163,12 @@ def fit(
         return measure_pairs(own, shared, by, seed, workers, lambda n: shown.at(begin + n))
 
     real = passed(None, None, 0)
-    shared = Shared(calibrate.curve_of(real))
+    shared = Shared(adjust.curve_of(real))
     if paired and not np.isfinite(real.tone[:, :, 1:-1]).any():
         raise SourceError.at(
             lows, "no pair shows how its low is darkened: normals are white, or lows black"
         )
-    values = calibrate.initial_values(real, shared.toe, paired=paired)
+    values = adjust.initial_values(real, shared.toe, paired=paired)
     values[:, column_indices("degradations.jpeg.quality")[0]] = [pair.quality for pair in pairs]
     groups = np.zeros(len(pairs), np.int64)
     saturation = float(np.nanmedian(real["saturation"])) if paired else 1.0
@@ -178,22 +178,20 @@ def fit(
     for number in range(rounds):
         made = passed(shared, values, number)
         if not number:
-            groups = calibrate.settings(calibrate.loudness(real, made))
+            groups = adjust.settings(adjust.loudness(real, made))
         if number == _TAIL:
             moved = [
-                passed(*calibrate.with_tail(values, shared, step)[::-1], number, few)
-                for step in calibrate.TAIL_STEPS
+                passed(*adjust.with_tail(values, shared, step)[::-1], number, few)
+                for step in adjust.TAIL_STEPS
             ]
-            slopes = calibrate.tail_slopes(PairMeasures(made.rows[few], made.tone[few]), *moved)
-        values = calibrate.adjust_tone(values, real, made, shared.toe, paired=paired)
-        values, shared = calibrate.adjust_noise(values, real, made, shared, groups, own=number > 0)
+            slopes = adjust.tail_slopes(PairMeasures(made.rows[few], made.tone[few]), *moved)
+        values = adjust.adjust_tone(values, real, made, shared.toe, paired=paired)
+        values, shared = adjust.adjust_noise(values, real, made, shared, groups, own=number > 0)
         if number >= _FORM:  # what the tail has left
-            shared = calibrate.adjust_form(values, real, made, shared)
-            values = calibrate.own_tails(values, real, made, shared, slopes)
+            shared = adjust.adjust_form(values, real, made, shared)
+            values = adjust.own_tails(values, real, made, shared, slopes)
         elif number >= _TAIL:
-            values, shared = calibrate.with_tail(
-                values, shared, calibrate.tail_step(real, made, slopes)
-            )
+            values, shared = adjust.with_tail(values, shared, adjust.tail_step(real, made, slopes))
     residuals = paired_residuals(real.rows, passed(shared, values, rounds).rows)
     bright = fitted_recipe.brightness([pair.normal for pair in pairs])
     free, slope = fitted_recipe.by_brightness(values, bright)

@@ -26,8 +26,7 @@ from ..kernels.demosaic import BILINEAR, BORDER, MALVAR
 from ..kernels.develop import ENCODE_CELLS
 from ..kernels.level_noise import LIGHTS, ROUNDING, Curve, fill_levels
 from ..power_law_model import PowerLawDraw, curve_table
-from .on_cpu import cut
-from .plan import (
+from .batch_plan import (
     Allocate,
     BatchPlan,
     IntArray,
@@ -37,6 +36,7 @@ from .plan import (
     upload_draws,
     upload_tables,
 )
+from .on_cpu import cut
 from .site_noise import demosaic_weights, scatter_weights, site_noise
 
 Floats = npt.NDArray[np.float32]

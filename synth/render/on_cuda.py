@@ -17,8 +17,8 @@ from ..kernels.batch.device_memory import DeviceMemory, address_of
 from ..kernels.batch.launch_cuda import EACH, FLIP, LIGHT, LOWS, MAPS, RESIZE, Launches, blocks_of
 from ..kernels.batch.resize_steps import OutputLayout, Resizing
 from ..kernels.resize import tap_count
+from .batch_plan import BatchPlan, IntArray, lay_out, plan_batch, upload_draws, upload_tables
 from .maps import MapSpec, lay_out_maps, map_places, map_tables
-from .plan import BatchPlan, IntArray, lay_out, plan_batch, upload_draws, upload_tables
 from .self_test import check_once
 
 

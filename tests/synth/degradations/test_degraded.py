@@ -14,7 +14,7 @@ from gloam.synth.kernels.arrays import Window
 from gloam.synth.measures.photon_transfer import transfer_points
 from gloam.synth.models import draw, draw_many, draw_table, parse_draw, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
-from gloam.synth.render.plan import plan_batch
+from gloam.synth.render.batch_plan import plan_batch
 
 from ...conftest import picture
 from ..overrides import ON_SENSOR

@@ -17,7 +17,7 @@ import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import SourceError
 from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.fitting.calibrate import (
+from gloam.synth.fitting.adjust import (
     adjust_form,
     adjust_noise,
     adjust_tone,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gloam.synth.fitting.calibrate import filled
+from gloam.synth.fitting.adjust import filled
 from gloam.synth.kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, linear_to_srgb
 
 

@@ -40,7 +40,7 @@ from gloam.synth.kernels.batch.resize_steps import (
 from gloam.synth.kernels.resize import flip_normalize, resized, tap_count
 from gloam.synth.models import draw, draw_table, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
-from gloam.synth.render.plan import lay_out, plan_batch, upload_draws, upload_tables
+from gloam.synth.render.batch_plan import lay_out, plan_batch, upload_draws, upload_tables
 
 from ..overrides import APART, FORMS, NOISE_OF_CHANNELS
 
