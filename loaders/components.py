@@ -141,22 +141,15 @@ def _open(
     drawn = not live and bool(given.get("extras")) and redraws(held)
     if drawn:
         recipes, draws = {0: None}, "set"
-    lows = {
-        step: live_lows(held, recipe, draws, seed, split == "train")
-        for step, recipe in recipes.items()
-    }
+    training = split == "train"
+    lows = {step: live_lows(held, one, draws, seed, training) for step, one in recipes.items()}
     near = {name: given.get(name) for name in ("cache", "cache_gb")}
     contents = contents_of(held, split, live=live, **near)
-    return OpenComponent(
-        name,
-        contents,
-        None if bright is None else contents_of(bright, split, live=True),
-        {} if drawn else lows,
-        component.identity,
-        lows[0] if drawn else None,
-        read_label_columns(held, contents) if given.get("labels") else None,
-        weight=component.weight,
-    )
+    other = None if bright is None else contents_of(bright, split, live=True)
+    more: dict[str, Any] = {"weight": component.weight, "drawn": lows.pop(0) if drawn else None}
+    if given.get("labels"):
+        more["labels"] = read_label_columns(held, contents)
+    return OpenComponent(name, contents, other, lows, component.identity, **more)
 
 
 def _recipes(

@@ -30,6 +30,7 @@ from ..synth.kernels.png.file import decode_png
 from .order import Whole
 
 _NEAR = 4096  # bytes between two members that are read at once
+_PICTURES = (".jpg", ".jpeg", ".png")
 DECODERS = ("opencv", "pillow")
 
 
@@ -52,6 +53,17 @@ class StoredSample:
         if isinstance(self.where, Extent):
             self.where = key_in(self.where)
         return self.where
+
+    @property
+    def of_video(self) -> bool:
+        """True if it is a clip of a video."""
+        return self.place is not None and frame_files(self.place) is None
+
+    @property
+    def of_pictures(self) -> bool:
+        """True if the frames of a clip are JPEGs or PNGs."""
+        files = () if self.place is None else frame_files(self.place)
+        return files is not None and all(one.member.lower().endswith(_PICTURES) for one in files)
 
     @property
     def low(self) -> Extent:

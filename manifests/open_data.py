@@ -32,10 +32,7 @@ def open_data(data: Any, normals: str | Path | None) -> PairSet | Sequence[Any]:
 
 
 def refuse_clips(pairs: PairSet) -> PairSet:
-    """Refuse a set of clips.
-
-    Raises LoaderError when it is one.
-    """
+    """Return a set of pairs; raise LoaderError for one of clips."""
     if pairs.frames:
         why = f"holds clips of {pairs.frames} frames: ClipLoader reads them"
         raise LoaderError.at(pairs.root, why)

@@ -28,16 +28,7 @@ from ..order import Order
 from ..stored_pairs import StoredSample
 from ..workers import set_up
 from .clip_backend import ClipBackend
-from .stored_clips import (
-    ClipContents,
-    by_video,
-    clips_in,
-    clips_of_pairs,
-    clips_of_set,
-    has_videos,
-    is_of_pictures,
-    is_of_video,
-)
+from .stored_clips import ClipContents, by_video, clips_in, clips_of_pairs, clips_of_set
 from .video_order import VideoOrder, group_clips
 
 _LOOKING = 8  # threads that look into videos
@@ -132,7 +123,7 @@ class ClipLoader(EpochLoader):
             contents = clips_in(data, windows)
         chosen, wanted = options_for("torch", given, training, live)
         lows = live_lows(held, recipe, draws, chosen.seed, training) if live else None
-        self._groups = group_clips(contents.clips) if has_videos(contents) else None
+        self._groups = group_clips(contents.clips) if contents.has_videos else None
         drawn = contents.count, chosen.seed, chosen.shuffle
         component = OpenComponent("", contents, live={} if lows is None else {0: lows})
         order = Order(*drawn) if self._groups is None else VideoOrder(*drawn, self._groups)
@@ -159,9 +150,9 @@ def beyond_dali(clips: Sequence[StoredSample], on_gpu: bool) -> str:
     """
     if clips and clips[0].lows:
         return "reads no lists of pairs"
-    if all(map(is_of_pictures, clips)):
+    if all(clip.of_pictures for clip in clips):
         return ""
-    if not all(map(is_of_video, clips)):
+    if not all(clip.of_video for clip in clips):
         return "reads JPEGs and PNGs, or videos, but not both, nor other files"
     from nvidia.dali import fn
 
@@ -250,7 +241,7 @@ def not_by_dali(contents: ClipContents, options: Options, lows: LiveLows | None)
 
 def not_by_pyav(contents: ClipContents, options: Options, lows: LiveLows | None) -> str:
     """Return why PyAV cannot decode these clips in this process; "" if it can."""
-    return _not_on_gpu(options, lows) or ("" if has_videos(contents) else "reads videos alone")
+    return _not_on_gpu(options, lows) or ("" if contents.has_videos else "reads videos alone")
 
 
 def pyav_is_faster(contents: ClipContents, options: Options) -> bool:

@@ -34,8 +34,6 @@ from ...synth.kernels.arrays import Pixels
 from ..index import Contents, contents_of
 from ..stored_pairs import StoredSample
 
-_PICTURES = (".jpg", ".jpeg", ".png")
-
 
 @dataclass(frozen=True)
 class ClipContents(Contents):
@@ -48,6 +46,11 @@ class ClipContents(Contents):
         """The clips of a folder or a list, in order."""
         return self.given
 
+    @property
+    def has_videos(self) -> bool:
+        """True if all clips are those of videos."""
+        return self.layout is None and all(clip.of_video for clip in self.clips)
+
     def normals_of(self, sample: StoredSample) -> list[Pixels]:
         """Decode the normals of a clip's frames.
 
@@ -56,7 +59,7 @@ class ClipContents(Contents):
         if sample.place is None:
             return super().normals_of(sample)
         try:
-            if frame_files(sample.place) is None:
+            if sample.of_video:
                 return decode_frames(*video_and_times(sample.place))
             return [frame.pixels for frame in load_clip(sample.place, cuts=True)]
         except ImageRefused as refusal:
@@ -179,24 +182,6 @@ def _check(windows: Windows) -> None:
             " and stride are 1 and more, frames at most 1000",
             key="frames",
         )
-
-
-def is_of_pictures(clip: StoredSample) -> bool:
-    """Return whether the frames of a clip are JPEGs or PNGs."""
-    if clip.place is None:
-        return True
-    files = frame_files(clip.place)
-    return files is not None and all(file.member.lower().endswith(_PICTURES) for file in files)
-
-
-def is_of_video(clip: StoredSample) -> bool:
-    """Return whether a clip is one of a video."""
-    return clip.place is not None and frame_files(clip.place) is None
-
-
-def has_videos(contents: ClipContents) -> bool:
-    """Return whether all clips are those of videos."""
-    return contents.layout is None and all(map(is_of_video, contents.clips))
 
 
 def by_video(clips: Sequence[StoredSample]) -> dict[Location, list[tuple[int, list[int]]]]:
