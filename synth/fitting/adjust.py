@@ -346,10 +346,11 @@ def adjust_form(
         skewness[i] += np.clip(_by_light(apart, light), -0.5, 0.5)
         step = _by_light(heavier - common, light) / np.maximum(usual[i], _LEAST_KURTOSIS)
         kurtosis[i] += np.clip(step, -1, 1)
-    found, now = (
-        np.log(_LEAST_OUTLIERS + _median(_mean(np.stack(outliers, axis=1))))
-        for outliers in ([one[f"outliers_{c[0]}"] for c in CHANNELS] for one in (real, made))
-    )
+    outliers = [
+        _mean(np.stack([one[f"outliers_{c[0]}"] for c in CHANNELS], axis=1)) for one in (real, made)
+    ]
+    known = np.isfinite(outliers).all(axis=0)  # black lows show none
+    found, now = (np.log(_LEAST_OUTLIERS + _median(one[known])) for one in outliers)
     return replace(
         shared,
         skewness=np.clip(skewness, -2, 2),

@@ -220,7 +220,10 @@ def test_a_pair_whose_noise_has_a_longer_tail_gets_one_of_its_own():
     assert black[0] == pytest.approx(black[1])
 
 
-@pytest.mark.parametrize(("far", "wide"), [(4.0, 0.037), (1.0, 0.1), (0.5, 0.183), (0.0, 0.272)])
+@pytest.mark.parametrize(
+    ("far", "wide"),
+    [(4.0, 0.037), (1.0, 0.1), (0.5, 0.183), (0.0, 0.272), (np.nan, 0.1)],  # black lows: NaN
+)
 def test_far_outliers_say_how_rare_wide_samples_are(far, wide):
     rows = [dict.fromkeys([*NOISE_LABELS, "exposure_ev"], 1.0)] * 6
     made = PairMeasures(rows, np.zeros((6, 3, 8)))
