@@ -69,7 +69,7 @@ def publish(origin: Path, root: Path, *, citation: Path | None, **options: Any) 
     After an interruption, run the same command again to continue.
     """
     text = read_regular(citation, _MOST_CITED) if citation else b""
-    cited = text.decode("utf-8", "surrogateescape").strip()
+    cited = text.decode("utf-8", "surrogateescape").replace("\r\n", "\n").strip()
     publish_set(origin, root, citation=cited, **options)
     lacking = " and ".join(f"--{name}" for name in ("url", "date") if not options[name])
     asked = f"\ncroissant.json does not say it all: Croissant asks for {lacking}" if lacking else ""

@@ -304,6 +304,14 @@ def test_what_cannot_be_published_is_said(mixed, tmp_path):
         publish(mixed, "s3://bucket/set")
 
 
+def test_a_citation_ends_its_lines_as_the_card_does(tmp_path, monkeypatch):
+    path, given = tmp_path / "windows.bib", {}
+    path.write_bytes(b"@misc{a,\r\n}\r\n")
+    monkeypatch.setattr("gloam.cli.publish.publish_set", lambda *paths, **own: given.update(own))
+    CliRunner().invoke(command, ["publish", "set", str(tmp_path / "a"), "--citation", str(path)])
+    assert given["citation"] == "@misc{a,\n}"
+
+
 def test_a_set_without_pairs_is_one_line(tmp_path, monkeypatch):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "a.jpg").write_bytes(b"no image")
