@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 
 from ..errors import ConfigError, LoaderError, visible
 from ..manifests.config import Numbers, line_of, load_yaml
+from ..manifests.open_data import as_list
 from ..storage.untrusted import shown
 from ..synth.recipes.recipe_files import shipped_names
 from .options import first_fault
@@ -60,6 +61,8 @@ class Component(Numbers):
     def _fitting(self) -> Component:
         if self.identity and self.unpaired:
             raise ValueError("identity and unpaired exclude each other")
+        if isinstance(self.data, Mapping) and "dark" in self.data and not self.unpaired:
+            raise ValueError("{dark:, bright:} are unpaired pictures: add unpaired: true")
         if (self.identity or self.unpaired) and (self.live or self.recipe or self.draws):
             raise ValueError("identity and unpaired pictures have no lows that could be made live")
         return self
@@ -242,5 +245,5 @@ def as_mixture(data: Any, options: Mapping[str, Any]) -> Mixture:
         own = {name: options.get(name) for name in ("normals", "live")[: 1 if unpaired else 2]}
         return mix({"data": {"data": data, "weight": 1, "unpaired": unpaired, **own}})
     if isinstance(data, Mapping | bool):
-        raise LoaderError(f"data={data!r}: must be the folder of a set, or a list of pairs")
+        as_list(data)  # refused: a dict says what a component is of, no more
     return Mixture({"": Component(data=data, weight={0: 1})}, plain=True)

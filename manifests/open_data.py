@@ -23,10 +23,16 @@ def open_data(data: Any, normals: str | Path | None) -> PairSet | Sequence[Any]:
     data = source_of(data)
     if isinstance(data, PairSet | str | Path):
         return refuse_clips(open_set(data, normals))
-    if not hasattr(data, "__getitem__"):  # an array is a list, too
-        raise LoaderError(f"data={data!r}: must be the folder of a set, or a list of pairs")
+    listed = as_list(data)
     if normals is not None:
         raise LoaderError("normals= goes with a set of lows only, not with a list of pairs")
+    return listed
+
+
+def as_list(data: Any) -> Sequence[Any]:
+    """Return a list of pairs or photographs as it is; raise LoaderError for what is none."""
+    if not hasattr(data, "__getitem__") or isinstance(data, Mapping):  # an array is a list, too
+        raise LoaderError(f"data={data!r}: must be the folder of a set, or a list of pairs")
     listed: Sequence[Any] = data
     return listed
 

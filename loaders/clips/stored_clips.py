@@ -23,7 +23,7 @@ from ...manifests.clips.listing import (
 from ...manifests.clips.load_clip import check_frames, load_clip, load_files
 from ...manifests.clips.video import decode_frames, probe_video
 from ...manifests.images.header import read_header
-from ...manifests.open_data import open_data
+from ...manifests.open_data import as_list
 from ...manifests.selection.candidates import make_keys
 from ...manifests.sets.layouts.extents import Extent
 from ...manifests.sets.pair_set import PairSet
@@ -110,7 +110,7 @@ def clips_of_pairs(pairs: Sequence[Any], split: str, windows: Windows) -> ClipCo
     """
     _check(windows)
     sequences: dict[str, list[tuple[Extent, ...]]] = {}
-    for low, normal in contents_of(open_data(pairs, None), split).given:
+    for low, normal in contents_of(as_list(pairs), split).given:
         frames = tuple(Extent(os.fspath(path)) for path in (low, normal))
         sequences.setdefault(os.path.dirname(frames[0].path), []).append(frames)
     common = os.path.commonpath(list(sequences))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 from pathlib import Path
 
@@ -39,10 +40,11 @@ def test_folders_of_other_peoples_pairs_load(tmp_path):
         pairs_in(tmp_path / "train" / "img", tmp_path / "train" / "gt")
 
 
-@pytest.mark.parametrize("data", [3, None, 1.5])
-def test_what_is_no_set_is_named(data):
-    with pytest.raises(LoaderError, match=f"data={data}: must be the folder of a set"):
-        PairLoader(data, batch_size=2, **PLAIN)
+@pytest.mark.parametrize("data", [3, None, 1.5, True, {"low": "a", "normal": "b"}])
+@pytest.mark.parametrize("loader", [PairLoader, ClipLoader])
+def test_what_is_no_set_is_named(data, loader):
+    with pytest.raises(LoaderError, match=re.escape(f"data={data}: must be the folder of a set")):
+        loader(data, batch_size=2, **PLAIN)
 
 
 def test_an_array_of_paths_is_a_list_of_them(tmp_path):

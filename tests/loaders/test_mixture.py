@@ -253,6 +253,7 @@ def test_a_file_says_the_same(shards, photos, tmp_path):
         ({"a": (PAIRS, {5: 1})}, "a schedule is"),
         ({"a": {"data": PAIRS, "weight": 1, "colour": 2}}, "mix: a: colour"),
         ({"a": {"data": PAIRS, "weight": 1, "identity": True, "unpaired": True}}, "exclude"),
+        ({"a": ({"dark": PAIRS[0], "bright": PAIRS[1]}, 1)}, "add unpaired: true"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(components, message):
