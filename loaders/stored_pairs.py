@@ -218,7 +218,8 @@ def encoded_alike(extent: Extent, data: bytes) -> bytes:
             return data
         return encode(decode_as_rgb(data, colours=False), "png")
     except ImageRefused as refusal:
-        raise LoaderError(f"{extent.path}: cannot be decoded: {refusal.detail}") from None
+        where = extent.path or "an image of the list, given as bytes"
+        raise LoaderError(f"{where}: cannot be decoded: {refusal.detail}") from None
 
 
 def read_together(extents: Sequence[Extent]) -> tuple[bytes, ...]:

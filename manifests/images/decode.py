@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import cv2
@@ -91,15 +91,16 @@ def is_deep(data: bytes) -> bool:
 def is_shown_otherwise(data: bytes | memoryview) -> bool:
     """Return whether DALI shows an image otherwise than `decode_as_rgb`.
 
-    Those are TIFFs, and PNGs of 16 bits with transparency, which it takes for opaque.
-
-    Raises ImageRefused: "damaged".
+    Those are TIFFs, and PNGs of 16 bits with transparency, which it takes for opaque; not damaged
+    ones, which no decoder shows.
     """
     head = bytes(data[:25])
     if not is_deep(head) or head.startswith(tiff.MARKS):
         return is_deep(head)
-    chunks = png.read_png(bytes(data))
-    return bool(chunks.transparent or chunks.colour & png.ALPHA)
+    with suppress(ImageRefused):
+        chunks = png.read_png(bytes(data))
+        return bool(chunks.transparent or chunks.colour & png.ALPHA)
+    return False
 
 
 def decode_at_depth(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:

@@ -90,6 +90,20 @@ def test_what_lies_behind_transparency_of_16_bits_is_white_with_every_loader(tmp
         assert np.array_equal(shown(path, backend, kind, wanted.shape[:2]), wanted)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("deep.png", "pair 0, low cannot be"),
+        ("plain.tif", "^an image of the list, given as bytes: "),
+    ],
+)
+def test_a_deep_image_cut_short_is_named_if_it_is_no_file(name, said):
+    cut = FILES[name]()[:-100]
+    loader = gloam.PairLoader([(cut, cut)], "val", batch_size=1, device="cpu", backend="dali")
+    with pytest.raises(LoaderError, match=said):
+        next(iter(loader))
+
+
 def large(name):
     out = io.BytesIO()
     Image.new("RGB", (300, 200)).save(out, name)
