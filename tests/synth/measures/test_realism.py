@@ -63,7 +63,7 @@ def test_names_that_are_no_text_or_formulas_are_drawn():
 @pytest.mark.slow
 def test_the_patches_of_pairs_are_of_the_same_places(pairs):
     lows, normals = pairs
-    found = gloam.realism(lows, normals, recipe="even", overrides=["exposure.ev=6"])
+    found = gloam.realism(lows, normals, recipe="even", overrides=["exposure.ev=6"], workers=1)
     real, made = ([one for one in found.patches if one.real is kind] for kind in (True, False))
     assert [one.key for one in real] == [one.key for one in made]
     assert len({one.key for one in real}) == 6
@@ -103,7 +103,7 @@ def test_damaged_images_are_left_out_and_named(pairs, tmp_path):
     first, second = sorted(lows.iterdir())[0], sorted(normals.iterdir())[1]
     first.write_bytes(b"")
     second.write_bytes(second.read_bytes()[:300])
-    found = gloam.realism(lows, normals, recipe="even")
+    found = gloam.realism(lows, normals, recipe="even", workers=1)
     assert (len(found.real), len(found.other)) == (22, 23)  # a recipe needs the normal alone
     assert [str(path) for path in (first, second)] == [
         one.partition(":")[0] for one in found.damaged
@@ -122,8 +122,8 @@ def test_scenes_without_normals_go_by_names_where_these_mean_the_same(pairs, tmp
     turned.mkdir()
     for path in lows.iterdir():
         Image.open(path).transpose(Image.Transpose.ROTATE_90).save(turned / path.name)
-    assert gloam.realism(lows, against=turned).scenes == 24
-    assert gloam.realism(turned, recipe="even", photos=photographs).scenes == 48
+    assert gloam.realism(lows, against=turned, workers=1).scenes == 24
+    assert gloam.realism(turned, recipe="even", photos=photographs, workers=1).scenes == 48
 
 
 def test_what_is_missing_or_too_much_is_said(pairs, tmp_path):
@@ -163,7 +163,9 @@ def test_patches_lie_within_the_picture():
 
 @pytest.mark.slow
 def test_a_sensor_is_told_from_lol(real_pairs):
-    found = gloam.realism(real_pairs / "lol/low", real_pairs / "lol/normal", recipe="upi", pairs=20)
+    found = gloam.realism(
+        real_pairs / "lol/low", real_pairs / "lol/normal", recipe="upi", pairs=20, workers=1
+    )
     assert 0.3 < found.control["noise and tone"].accuracy < 0.7
     assert found.told["noise and tone"].accuracy > found.control["noise and tone"].most
 
