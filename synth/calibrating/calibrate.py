@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from ...errors import SourceError, needed, visible
+from ...errors import SourceError, needed
 from ...progress import Progress, Silent
 from ...storage.atomic import write_bytes
 from .estimates import (
@@ -249,6 +249,8 @@ def draw_calibration(found: CameraCalibration, path: Path) -> None:
     Raises ConfigError when matplotlib is missing.
     """
     made = needed("matplotlib.figure", "--figure needs matplotlib", "figures").Figure
+    from ..measures.figure import as_drawn  # which needs it, too
+
     figure = made(figsize=(13, 5), layout="constrained")
     left, right = figure.subplots(1, 2)
     for one in found.isos:
@@ -272,7 +274,7 @@ def draw_calibration(found: CameraCalibration, path: Path) -> None:
         values, errors = zip(*estimates, strict=True)
         right.errorbar(isos, values, yerr=errors, marker="o", capsize=3, label=name)
     right.set(xscale="log", yscale="log", xlabel="ISO")
-    right.set_title(visible(found.name).replace("$", r"\$"))  # two would make a formula
+    right.set_title(as_drawn(found.name))
     right.legend(fontsize="small")
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=100)

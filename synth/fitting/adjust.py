@@ -25,6 +25,7 @@ from .fitted_recipe import (
     level_lights,
     light_of_levels,
     width,
+    within_bounds,
 )
 from .pairs import PairMeasures
 
@@ -49,7 +50,6 @@ _MOST_CURVE = 1.0
 _LEAST_KURTOSIS, _MOST_KURTOSIS = 0.3, 3.0  # that a step is divided by; log of a factor
 _SURE = 3  # pairs that show a level
 _LEAST_OUTLIERS = 0.1  # of 10,000 samples
-_WIDE = (0.01, 0.5)
 _CORRELATIONS = ("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")
 
 _OF_TAIL = (
@@ -351,11 +351,12 @@ def adjust_form(
     ]
     known = np.isfinite(outliers).all(axis=0)  # black lows show none
     found, now = (np.log(_LEAST_OUTLIERS + _median(one[known])) for one in outliers)
+    wide = shared.wide * np.exp(np.clip(now - found, -1, 1))
     return replace(
         shared,
         skewness=np.clip(skewness, -2, 2),
         kurtosis=np.clip(kurtosis, -3, _MOST_KURTOSIS),
-        wide=float(np.clip(shared.wide * np.exp(np.clip(now - found, -1, 1)), *_WIDE)),
+        wide=float(within_bounds("noise.wide_share", wide)),
     )
 
 

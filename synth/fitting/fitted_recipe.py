@@ -55,7 +55,6 @@ NEUTRAL = np.array([float(name == "tone.exponent") for name in COLUMNS])
 """Parameters that change nothing."""
 _PLACES = {name: place for place, name in enumerate(COLUMNS)}
 _DIGITS = 4
-_BRIGHTEST = 4096.0  # light of a node of `noise.curve`
 _SHRUNK = 0.01  # of correlations: those of fewer pairs than columns stay positive when rounded
 _STRONGEST = 32  # times the gain that was fitted
 _STEPS = 21  # of a quarter of a stop, from 1 on
@@ -96,12 +95,18 @@ def light_of_levels(toe: float) -> FloatArray:
 def level_lights(toe: float) -> FloatArray:
     """Return the light (12) of `MIDDLES`, in levels of the straight part; at most a recipe's."""
     light = np.interp(MIDDLES, np.arange(256), light_of_levels(toe))
-    return np.minimum(light, _BRIGHTEST).round(_DIGITS)
+    return within_bounds("noise.curve.light.0", light).round(_DIGITS)
 
 
 def width(mean: FloatArray, share: FloatArray | float) -> FloatArray:
     """Return the variance of read noise with a tail, over that without."""
     return 1 + 2 * share * mean**2 - (share * mean) ** 2
+
+
+def within_bounds(path: str, values: FloatArray) -> FloatArray:
+    """Return values cut to the bounds of a recipe's number."""
+    bounds = within_of(CameraRecipe, path)
+    return np.clip(values, bounds.low, bounds.high) if bounds else values
 
 
 def clip_to_bounds(values: FloatArray) -> FloatArray:

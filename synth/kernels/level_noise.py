@@ -22,7 +22,7 @@ LIGHTS, DARKEST = 600, 110
 """Lights that levels of noisy channels are integrated for, and how many of them are below 0."""
 _LEAST = f32(1e-15)
 """Variance of light that anything shows of: sRGB's curve makes less than 1e-4 of a level of it."""
-_TOP, _ZERO, _HALF, _ONE, _TWO, _SIX = f32(TOP), f32(0), f32(0.5), f32(1), f32(2), f32(6)
+_TOP, _ZERO, _ONE, _TWO, _SIX = f32(TOP), f32(0), f32(1), f32(2), f32(6)
 _WORDS = f32(2.0**-32)
 _DARKEST, _STEPS, _LAST = f32(DARKEST), f32(LIGHTS - 1 - DARKEST), f32(LIGHTS - 1.001)
 

@@ -60,7 +60,7 @@ def _draw_levels(axis: Axes, found: Realism, name: str, bounds: Sequence[int]) -
     names = [f"{name}_{least}" for least in bounds[:-1]]
     for rows, label, colour in (
         (found.real, "real", _REAL),
-        (found.other, _plain(found.name), _OTHER),
+        (found.other, as_drawn(found.name), _OTHER),
     ):
         values = columns(rows, names)
         known = np.isfinite(values).sum(axis=0) >= 3
@@ -91,9 +91,9 @@ def _draw_patches(axes: np.ndarray, found: Realism) -> None:
 
 def _short(name: str) -> str:
     """Return the end of a name that would run into its neighbour's."""
-    return _plain(name if len(name) <= _LETTERS else f"...{name[-_LETTERS:]}")
+    return as_drawn(name if len(name) <= _LETTERS else f"...{name[-_LETTERS:]}")
 
 
-def _plain(name: str) -> str:
+def as_drawn(name: str) -> str:
     """Return a name as matplotlib draws it: letters alone, and no formula between two dollars."""
     return visible(name).replace("$", r"\$")
