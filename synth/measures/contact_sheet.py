@@ -364,7 +364,7 @@ def _axis(text: str) -> list[str]:
 def read_photographs(
     photos: Sequence[Path], each: int = 4, most: int = _MOST
 ) -> list[tuple[str, bytes]]:
-    """Read photographs: of a folder the first `each`, without any some inside scikit-image.
+    """Read photographs: of a folder the first `each`; where none are named, scikit-image's.
 
     Raises SourceError when one cannot be read, or a folder holds none; ConfigError when they are
     more than `most`.

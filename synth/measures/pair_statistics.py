@@ -123,9 +123,10 @@ def log_grid(sums: FloatArray) -> FloatArray:
 
 
 def _strips(shape: tuple[int, ...], around: int = 0) -> Iterator[tuple[slice, slice, slice]]:
-    """Yield rows of a large image as few at a time as need no gigabytes.
+    """Yield strips of a large image, so that what is made of one needs no gigabytes.
 
-    Returns these rows, these with so many around them, and where the former lie in the latter.
+    Each is three slices: its rows, its rows with so many around them, and where the former lie in
+    the latter.
     """
     height, width = shape[:2]
     step = max(_STRIP // max(width, 1), 4 * around, 1)

@@ -119,7 +119,7 @@ def find_tells(real: Rows, other: Rows) -> list[Tell]:
         where = "" if family in ADDED else _where(family, [one[1] for one in found])
         if family in _EV and way in ("less", "more"):
             said += f" by {abs(own - median):.2g} EV"
-        words = f"{said}{where} ({_figures(first, second, way)}{_of(name)})"
+        words = f"{said}{where} ({_medians_or_quartiles(first, second, way)}{_of(name)})"
         made.append(Tell(accuracy, words, tuple(one[1] for one in found), median, own))
     return sorted(made, key=lambda tell: -tell.accuracy)[:_MOST]
 
@@ -147,7 +147,7 @@ def _way(real: FloatArray, other: FloatArray) -> str:
     return "varies too little" if spans[1] < spans[0] else "varies too much"
 
 
-def _figures(real: FloatArray, other: FloatArray, way: str) -> str:
+def _medians_or_quartiles(real: FloatArray, other: FloatArray, way: str) -> str:
     """Return medians, or quartiles where spreads differ, with digits enough to differ in print."""
     kind, shares = ("median", (50,)) if way in ("less", "more") else ("quartiles", (25, 75))
     both = [np.percentile(one, shares) for one in (other, real)]
@@ -186,7 +186,7 @@ def _where(family: str, names: Sequence[str]) -> str:
         places.setdefault(channel, set()).update(levels)
     channels: dict[str, list[str]] = {}  # those of equal levels
     for channel in sorted(places, key=CHANNELS.index):
-        channels.setdefault(_ranges(places[channel], bounds), []).append(channel.upper())
+        channels.setdefault(_level_ranges(places[channel], bounds), []).append(channel.upper())
     said: list[str] = []
     for words, which in channels.items():
         normal = " of the normal" if tones and not said else ""
@@ -195,7 +195,7 @@ def _where(family: str, names: Sequence[str]) -> str:
     return ";".join(said)
 
 
-def _ranges(levels: set[int], bounds: Sequence[int]) -> str:
+def _level_ranges(levels: set[int], bounds: Sequence[int]) -> str:
     """Return levels in words, those that follow each other as one range.
 
     levels: indices of their lower bounds.

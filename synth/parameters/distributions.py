@@ -192,7 +192,7 @@ def parse(value: Any) -> Distribution:
         return Constant(_number(str(value)))
     match = _CALL.match(value)
     if not match:
-        return Constant(_value(value))
+        return Constant(_number_or_name(value))
     return _call(match[1], [part.strip() for part in match[2].split(",")])
 
 
@@ -200,7 +200,7 @@ def _call(name: str, arguments: list[str]) -> Distribution:
     if name == "choice":
         if "" in arguments:
             raise ValueError("choice needs at least one value, and none of them empty")
-        return Choice(tuple(_value(argument) for argument in arguments))
+        return Choice(tuple(_number_or_name(argument) for argument in arguments))
     kind = _RANGES.get(name)
     if kind is None:
         raise ValueError(f"must be {ALLOWED}")
@@ -227,13 +227,13 @@ def _call(name: str, arguments: list[str]) -> Distribution:
 
 
 def _number(text: str) -> float:
-    if isinstance(value := _value(text), str):
+    if isinstance(value := _number_or_name(text), str):
         raise ValueError(f"{text!r} is not a finite number")
     return value
 
 
-def _value(text: str) -> Value:
-    """Return a finite number, or what is none as a name."""
+def _number_or_name(text: str) -> Value:
+    """Return a finite number; any other text is a name."""
     with suppress(ValueError):
         if math.isfinite(number := float(text)):
             return number

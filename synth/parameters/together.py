@@ -107,7 +107,10 @@ class Together(Section):
 
 @lru_cache(maxsize=64)
 def _bounds(recipe: type[Section], columns: tuple[str, ...]) -> tuple[Any, Any, list[Any]]:
-    """Return least and largest values of columns; path, which of several, and whether whole."""
+    """Return the least values of columns, their largest, and where each value goes.
+
+    That is the path of a value, its index where the path is a list's, and whether it is whole.
+    """
     lows, highs, places = [], [], []
     for path in columns:
         bounds = within_of(recipe, path)

@@ -262,18 +262,19 @@ def check_darkness(
 def recipe_keys(recipe: Single | MixtureRecipe) -> list[str]:
     """Return the keys that `--set` can change, such as `camera.iso`; of a mixture its own too."""
     if not isinstance(recipe, MixtureRecipe):
-        return list(_keys(recipe, ""))
+        return list(_value_paths(recipe, ""))
     keys: dict[str, None] = {}
     for name, part in recipe.mixture.items():
-        own = list(_keys(part.recipe, ""))
+        own = list(_value_paths(part.recipe, ""))
         keys |= dict.fromkeys([*own, f"mixture.{name}", *(f"mixture.{name}.{key}" for key in own)])
     return list(keys)
 
 
-def _keys(section: BaseModel, prefix: str) -> Iterator[str]:
+def _value_paths(section: BaseModel, prefix: str) -> Iterator[str]:
+    """Yield the paths of a section's values, those of the sections in it, too."""
     for name, field in type(section).model_fields.items():
         inner = getattr(section, name)
         if isinstance(inner, BaseModel):
-            yield from _keys(inner, f"{prefix}{name}.")
+            yield from _value_paths(inner, f"{prefix}{name}.")
         elif mark_of(field, Within) or mark_of(field, OneOf):
             yield prefix + name
