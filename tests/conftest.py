@@ -69,10 +69,11 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Tests of a file or two go to one process where they share what is dear.
 
-    Those of Ray, as two clusters of one machine end each other's workers, and those whose fixtures
+    Those of Ray, as two clusters of one machine end each other's workers; those whose fixtures
     take long: sets, a browser, the twin of the GPU's kernels, which each process compiles for a
-    minute. A mark xdist_group would say it, but pytest 9.2 does not show its --dist=loadgroup the
-    names that it looks for.
+    minute; and those that call parts of kernels, which each process compiles for itself. A mark
+    xdist_group would say it, but pytest 9.2 does not show its --dist=loadgroup the names that it
+    looks for.
     """
     from xdist.scheduler import LoadScopeScheduling
 
@@ -80,7 +81,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             file, _, _ = nodeid.partition("::")
             names = (name for end, name in _TOGETHER.items() if file.endswith(end))
-            return next(names, nodeid)
+            return next(names, file if "/synth/kernels/" in file else nodeid)
 
     return Together(config, log)
 

@@ -1,4 +1,4 @@
-"""Kernels of any width of vectors have the same bytes."""
+"""Kernels that are compiled for any CPU make the same bytes."""
 
 from __future__ import annotations
 
@@ -35,14 +35,9 @@ print(digest.hexdigest())
 
 
 @pytest.mark.slow
-def test_vectors_of_both_widths_and_a_plain_cpu_make_the_same_bytes(tmp_path):
-    other = str(not takes_wide_vectors(binding.get_host_cpu_name()))
+def test_a_plain_cpu_of_narrow_vectors_makes_the_same_bytes(tmp_path):
     made = set()
-    for given, cpu in (
-        ([], {}),
-        ([other, str(tmp_path / "other")], {}),
-        (["False", str(tmp_path / "plain")], {"NUMBA_CPU_NAME": "generic"}),
-    ):
+    for given, cpu in (([], {}), (["False", str(tmp_path)], {"NUMBA_CPU_NAME": "generic"})):
         done = subprocess.run(
             [sys.executable, "-c", SCRIPT, *given],
             capture_output=True,
@@ -52,8 +47,7 @@ def test_vectors_of_both_widths_and_a_plain_cpu_make_the_same_bytes(tmp_path):
         )
         made.add(done.stdout)
     assert len(made) == 1
-    folders = [list(folder.rglob("*.nbi")) for folder in tmp_path.iterdir()]
-    assert [len(files) > 10 for files in folders] == [True, True]
+    assert len(list(tmp_path.rglob("*.nbi"))) > 10
 
 
 def test_functions_for_wide_vectors_say_so():
