@@ -17,11 +17,12 @@ from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, linear_to_srgb, srgb_to_
 from ..measures.noise_and_tone import LEVELS, TONES
 from .fitted_recipe import (
     CHANNELS,
+    COLUMNS,
     MIDDLES,
-    NEUTRAL,
     Shared,
     clip_to_bounds,
     column_indices,
+    is_uneven,
     level_lights,
     light_of_levels,
     width,
@@ -44,6 +45,9 @@ _MOST_WHITE = 1.5  # times what the lows show
 _SPREADS = [f"spread_{least}" for least in TONES[2:-3]]  # of the light of mid-tones
 _OF_FIELD = 1.5  # of a smooth field's variance, of what it adds to theirs
 _CURVE = column_indices("tone.curve")
+# Of the light by channel that is left below that by lightness: light of lows, in levels, that noise
+# leaves sure; that of a normal's black, which gains can move; and a step, at most.
+_SURE_LIGHT, _BLACK, _MOST_EV = 0.3, 2e-5, 2.0
 _OWN = 0.95  # of what a pair is apart from its group's median
 _EASED = 0.6  # of a step: JPEG cuts weak noise, and what is left grows faster than what was there
 _MOST_CURVE = 1.0
@@ -150,7 +154,7 @@ def initial_values(real: PairMeasures, toe: float, *, paired: bool) -> FloatArra
 
     Lows without normals give the exposure alone, which is a guess.
     """
-    values = np.tile(NEUTRAL, (len(real.rows), 1))
+    values = np.zeros((len(real.rows), len(COLUMNS)))
     if paired:
         light = np.interp(filled(real.tone), np.arange(256), light_of_levels(toe))
         values = with_tone(values, light, toe)
@@ -203,7 +207,7 @@ def adjust_tone(
 ) -> FloatArray:
     """Return values whose tone is moved, pair by pair, and how far they are shifted.
 
-    Light by lightness has its gains moved alone; without normals, the exposure is.
+    Without normals, the exposure alone is.
     """
     if not paired:
         moved = values.copy()
@@ -213,28 +217,27 @@ def adjust_tone(
     wanted, found = (
         np.interp(one.tone, np.arange(256), light_of_levels(toe)) for one in (real, made)
     )
-    if values[:, _CURVE].any():
+    if is_uneven(values):
+        moved = values.copy()
+        step = np.log2((wanted + _SURE_LIGHT) / (np.maximum(found, 0) + _SURE_LIGHT))
+        gains = np.array([_median(one[:, 2:]) for one in step])
+        moved[:, column_indices("exposure.ev")[0]] -= gains
+        step = np.clip(np.nan_to_num(step - gains[:, None, None]), -_MOST_EV, _MOST_EV)
+        curve = np.maximum(values[:, _CURVE].reshape(step.shape), _BLACK) * 2**step
+        moved[:, _CURVE] = np.maximum.accumulate(curve, axis=2).reshape(len(values), -1)
+    else:
         light = tone_in(values, toe)
         moved = with_tone(values, light + np.nan_to_num(wanted - found), toe)
-        white = column_indices("highlights.sigma_ev")[0]
-        square = values[:, white] ** 2 + real[_WHITE] ** 2 - made[_WHITE] ** 2
-        # What lows clip, too, does not follow: of equal exposure all that normals do.
-        own = np.minimum(np.sqrt(np.maximum(square, 0)), _MOST_WHITE * real[_WHITE])
-        own = np.where(np.isfinite(own), own, _median(own))
-        moved[:, white] = np.where(real["exposure_ev"] > _DARKER, own, 0)
-        smooth = column_indices("illumination.smooth.sigma_ev")[0]
-        more = _mean(np.stack([real[one] ** 2 - made[one] ** 2 for one in _SPREADS], axis=1))
-        square = values[:, smooth] ** 2 + _OF_FIELD * np.nan_to_num(more)
-        moved[:, smooth] = np.sqrt(np.maximum(square, 0))
-    else:
-        moved = values.copy()
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratios = np.log2(wanted / found)[:, :, 2:]
-        ratios = np.where(np.isfinite(ratios), ratios, np.nan).reshape(-1, ratios.shape[2])
-        gains = np.array([_median(row) for row in ratios]).reshape(-1, 3)
-        moved[:, column_indices("exposure.ev")[0]] -= gains[:, 1]
-        errors = column_indices("white_balance.error_ev")
-        moved[:, errors] += gains[:, [0, 2]] - gains[:, 1:2]
+    white = column_indices("highlights.sigma_ev")[0]
+    square = values[:, white] ** 2 + real[_WHITE] ** 2 - made[_WHITE] ** 2
+    # What lows clip, too, does not follow: of equal exposure all that normals do.
+    own = np.minimum(np.sqrt(np.maximum(square, 0)), _MOST_WHITE * real[_WHITE])
+    own = np.where(np.isfinite(own), own, _median(own))
+    moved[:, white] = np.where(real["exposure_ev"] > _DARKER, own, 0)
+    smooth = column_indices("illumination.smooth.sigma_ev")[0]
+    more = _mean(np.stack([real[one] ** 2 - made[one] ** 2 for one in _SPREADS], axis=1))
+    square = values[:, smooth] ** 2 + _OF_FIELD * np.nan_to_num(more)
+    moved[:, smooth] = np.sqrt(np.maximum(square, 0))
     shift = column_indices("degradations.shift.length")[0]
     square = real["shift"] ** 2 - made["shift"] ** 2
     length = np.sqrt(np.maximum(values[:, shift] ** 2 + np.nan_to_num(square), 0))

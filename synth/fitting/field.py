@@ -289,10 +289,11 @@ def light_of_pairs(
     ):
         return None
     made = values.copy()
-    made[:, column_indices("tone.exponent")] = exponent
-    made[:, column_indices("tone.curve", "noise.offset")] = 0
-    middle = np.log2(np.maximum(curves[:, :, CURVE_LEVELS.index(128)], 1e-6))
-    made[:, column_indices("white_balance.error_ev")] = middle[:, [0, 2]] - middle[:, 1:2]
+    made[:, column_indices("noise.offset")] = 0
+    middle = curves[:, :, CURVE_LEVELS.index(128)]
+    apart = middle / np.maximum(middle[:, 1:2], 1e-6)
+    even = LEVEL_LIGHT[list(CURVE_LEVELS)] ** exponent
+    made[:, column_indices("tone.curve")] = (apart[:, :, None] * even).reshape(len(values), -1)
     made[:, column_indices("illumination.smooth.sigma_ev")] = 0
     made[:, column_indices("exposure.ev")[0]] = [
         -numbers[0] - _mean_of_levels(one, numbers)

@@ -172,7 +172,7 @@ def fit(
     values[:, column_indices("degradations.jpeg.quality")[0]] = [pair.quality for pair in pairs]
     groups = np.zeros(len(pairs), np.int64)
     saturation = float(np.nanmedian(real["saturation"])) if paired else 1.0
-    light = light_of_pairs(pairs, values, saturation) if paired and broad else None
+    light = light_of_pairs(pairs, values, saturation) if paired else None
     if light is not None:
         values = light
     for number in range(rounds):

@@ -28,9 +28,6 @@ PAIRS = "red_green", "green_blue", "red_blue"
 COLUMNS = (
     "exposure.ev",
     "highlights.sigma_ev",
-    "white_balance.error_ev.0",
-    "white_balance.error_ev.1",
-    "tone.exponent",
     *(f"tone.curve.{channel}.{k}" for channel in CHANNELS for k in range(len(CURVE_LEVELS))),
     *(
         f"noise.{part}.{channel}"
@@ -51,8 +48,6 @@ GRID_CELLS = 3
 """Of the grid of light, along each side, whose spread is fitted."""
 MIDDLES = [(a + b) / 2 for a, b in pairwise(LEVELS)]
 """Of the levels at which noise is measured."""
-NEUTRAL = np.array([float(name == "tone.exponent") for name in COLUMNS])
-"""Parameters that change nothing."""
 _PLACES = {name: place for place, name in enumerate(COLUMNS)}
 _DIGITS = 4
 _SHRUNK = 0.01  # of correlations: those of fewer pairs than columns stay positive when rounded
@@ -176,7 +171,7 @@ def fitted(values: FloatArray) -> list[int]:
 
     Others are free to be changed.
     """
-    some = (values.reshape(-1, len(COLUMNS)) != NEUTRAL).any(axis=0)
+    some = values.reshape(-1, len(COLUMNS)).any(axis=0)
     return sorted({*column_indices("exposure.ev"), *np.flatnonzero(some).tolist()})
 
 

@@ -109,7 +109,7 @@ class Together(Section):
 def _bounds(recipe: type[Section], columns: tuple[str, ...]) -> tuple[Any, Any, list[Any]]:
     """Return the least values of columns, their largest, and where each value goes.
 
-    That is the path of a value, its index where the path is a list's, and whether it is whole.
+    A value goes to a path, or a number of the list there, and may be whole.
     """
     lows, highs, places = [], [], []
     for path in columns:

@@ -8,7 +8,7 @@ import pytest
 
 import gloam
 from gloam.synth.fitting.field import light_of_pairs, solve_field
-from gloam.synth.fitting.fitted_recipe import NEUTRAL, column_indices
+from gloam.synth.fitting.fitted_recipe import COLUMNS, column_indices
 from gloam.synth.fitting.pairs import Pair
 from gloam.synth.kernels.curves import CURVE_LEVELS, LEVEL_LIGHT
 from gloam.synth.kernels.exposure import GUIDES
@@ -69,11 +69,11 @@ def test_uneven_pairs_are_known_and_have_light_by_lightness(photograph):
         made = []
         for i in range(4):
             own = np.ascontiguousarray(photograph[i * 8 :, i * 8 :])
-            low = gloam.darken(own, "uneven", key=str(i), overrides=QUIET | overrides)
+            low = gloam.darken(own, "uneven-broad", key=str(i), overrides=QUIET | overrides)
             made.append(Pair(str(i), low, own))
         return made
 
-    values = np.tile(NEUTRAL, (4, 1))
+    values = np.zeros((4, len(COLUMNS)))
     values[:, column_indices("tone.curve")] = np.tile(LEVEL_LIGHT[list(CURVE_LEVELS)], 3)
     assert light_of_pairs(pairs({"illumination.probability": 0}), values) is None
     light = light_of_pairs(pairs({"exposure.ev": 3}), values)

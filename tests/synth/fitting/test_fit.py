@@ -34,7 +34,6 @@ from gloam.synth.fitting.fit import fit
 from gloam.synth.fitting.fitted_recipe import (
     CHANNELS,
     COLUMNS,
-    NEUTRAL,
     Shared,
     broad_recipe,
     by_brightness,
@@ -46,7 +45,7 @@ from gloam.synth.fitting.fitted_recipe import (
     table_values,
 )
 from gloam.synth.fitting.pairs import PairMeasures, read_pairs, tone_levels
-from gloam.synth.kernels.curves import LEVEL_LIGHT
+from gloam.synth.kernels.curves import CURVE_LEVELS, LEVEL_LIGHT
 from gloam.synth.measures.columns import ALL_LABELS
 from gloam.synth.measures.noise_and_tone import NOISE_LABELS, TONES
 from gloam.synth.models import draw, render
@@ -54,9 +53,11 @@ from gloam.synth.recipes import load
 
 HIDDEN = {
     "exposure.ev": 4.0,
-    "white_balance.error_ev.0": 0.3,
-    "tone.exponent": 1.02,
-    "tone.shoulder": 1.2,
+    **{
+        f"tone.curve.{channel}.{k}": float(f"{2**ev * LEVEL_LIGHT[level]:.4g}")
+        for channel, ev in (("red", 0.3), ("green", 0), ("blue", 0))
+        for k, level in enumerate(CURVE_LEVELS)
+    },
     "noise.read.red": 1.2,
     "noise.read.green": 0.6,
     "noise.read.blue": 0.9,
@@ -69,7 +70,7 @@ HIDDEN = {
 
 def values(**changed: float) -> np.ndarray:
     """A row of `COLUMNS` with the hidden ones."""
-    row = NEUTRAL.copy()
+    row = np.zeros(len(COLUMNS))
     for name, value in {**HIDDEN, **changed}.items():
         row[column_indices(name)] = value
     return row
@@ -103,7 +104,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_tone_of_a_pair_is_found():
     normal = pictures(1)[0]
-    row = values(**{"tone.exponent": 1.0, "tone.shoulder": 0.0})
+    row = values()
     low = render(normal, draw(recipe_of_columns(row, Shared(0.055)), 0, "a"))
     found = tone_levels(low, normal)
     light = np.interp(filled(found[None]), np.arange(256), light_of_levels(0.055))
@@ -351,7 +352,7 @@ def test_distributions_of_one_pair_are_its_values():
     made = distribution_values(values()[None], Shared(0.04), 0, np.zeros(1, np.int64))
     drawn = draw(load.recipe_of({"model": "camera", **made}, (), "fit"), 0, "a")
     assert drawn.exposure.ev == HIDDEN["exposure.ev"]
-    assert drawn.tone.exponent == HIDDEN["tone.exponent"]
+    assert drawn.tone.curve.red[4] == HIDDEN["tone.curve.red.4"]
 
 
 def test_a_broad_recipe_darkens_bright_normals_less():
@@ -427,7 +428,7 @@ def test_noise_of_jpegs_moves_by_less_and_the_curve_ends_with_the_brightest_leve
     made, real = (PairMeasures([one] * 6, np.zeros((6, 3, 8))) for one in (plain, louder))
     places, steps = column_indices("noise.shot"), []
     for quality in (0, 75):
-        values = np.tile(NEUTRAL, (6, 1))
+        values = np.zeros((6, len(COLUMNS)))
         values[:, column_indices("noise.read", "noise.shot")] = 0.5
         values[:, column_indices("degradations.jpeg.quality")] = quality
         moved, shared = adjust_noise(values, real, made, Shared(0.04), np.zeros(6, np.int64))
