@@ -37,7 +37,7 @@ from torch import nn
 import gloam
 from gloam.loaders.index import pairs_in
 from gloam.loaders.judging import metrics
-from gloam.loaders.judging.perceptual import perceptual_measures
+from gloam.loaders.judging.metrics import perceptual_measures
 from gloam.loaders.judging.results import interval
 from gloam.manifests.images.decode import decode_as_rgb
 from gloam.manifests.selection.duplicates import look_at, number_scenes

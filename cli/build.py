@@ -34,7 +34,7 @@ from .common import (
 )
 
 
-def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+def _complete_kind(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Complete the kind of a source; shells complete the path behind it by themselves."""
     return [f"{kind}=" for kind in KINDS if kind.startswith(begun)]
 
@@ -46,7 +46,7 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
     "sources",
     multiple=True,
     metavar="KIND=PATH[@LIST][:LIMIT]",
-    shell_complete=_kinds,
+    shell_complete=_complete_kind,
     help=f"Source of photographs; may be repeated. Kinds: {', '.join(KINDS)}. LIST is an image list"
     " inside a voc or coco source, LIMIT the largest number of its pairs. 'sample' needs no path. "
     " [default: sample]",
@@ -103,7 +103,7 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
     "--max-refused",
     default="100%",
     metavar="SHARE",
-    callback=lambda context, option, value: _share(value),
+    callback=lambda context, option, value: _parse_share(value),
     help="Largest share of pairs that may fail, such as 1%; with more the set is left unfinished.",
 )
 @click.option(
@@ -163,10 +163,10 @@ def build(
         )
         return f"{root}: task {task_index} of {task_count} made {count_of(made, 'shard')}; {rest}"
     report = build_request(*run, workers, cache, progress, max_refused, engine=engine)
-    return "\n".join(_lines(report, request))
+    return "\n".join(_report_lines(report, request))
 
 
-def _share(text: str) -> float:
+def _parse_share(text: str) -> float:
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
@@ -176,7 +176,7 @@ def _share(text: str) -> float:
     return share
 
 
-def _lines(report: Report, request: Request) -> Iterator[str]:
+def _report_lines(report: Report, request: Request) -> Iterator[str]:
     info = report.info
     total = sum(info.units.values())
     counts = ", ".join(f"{s} {info.counts[s]:,}" for s in SPLITS if s in info.counts)

@@ -95,7 +95,7 @@ def recipe_names(context: click.Context, parameter: click.Parameter, begun: str)
     return list(names) or [CompletionItem(begun, type="file")]
 
 
-def _changes(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+def _set_keys(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Complete a key of a recipe, of that which is named before where there is one."""
     from ..synth.recipes.load import DEFAULT, load_recipe
     from ..synth.recipes.overrides import recipe_keys
@@ -111,7 +111,7 @@ def _changes(context: click.Context, parameter: click.Parameter, begun: str) -> 
 
 def overrides_option(help_text: str) -> Callable[[F], F]:
     """Make the option --set of a command."""
-    more: dict[str, Any] = {"multiple": True, "metavar": "KEY=VALUE", "shell_complete": _changes}
+    more: dict[str, Any] = {"multiple": True, "metavar": "KEY=VALUE", "shell_complete": _set_keys}
     return click.option("--set", "overrides", help=help_text, **more)
 
 
@@ -319,7 +319,7 @@ def working(engine: bool = True) -> Callable[[F], F]:
 @_workers_option
 @_engine_option
 @click.option("--help", "-h", "helps", is_flag=True)
-def _begin(workers: int, engine: str, helps: bool) -> None:
+def _warm_workers(workers: int, engine: str, helps: bool) -> None:
     if engine == "local" and workers > 1 and not helps:
         announce_compiling()  # before the server compiles the first: afterwards none seem to lack
         prepare_workers([WARM], workers, ignore_interrupt=True)
@@ -332,5 +332,5 @@ def begin_workers(args: Sequence[str]) -> None:
 
     args: all of a command; whatever is wrong with them is told when the command reads them.
     """
-    with suppress(click.UsageError), _begin.make_context(None, list(args)) as context:
-        _begin.invoke(context)
+    with suppress(click.UsageError), _warm_workers.make_context(None, list(args)) as context:
+        _warm_workers.invoke(context)

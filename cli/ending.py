@@ -76,7 +76,7 @@ def stoppable() -> Iterator[None]:
         yield
         return
     previous = {
-        number: signal.signal(number, _stop)
+        number: signal.signal(number, _stop_on_signal)
         for number in (signal.SIGINT, signal.SIGTERM)
         if signal.getsignal(number) is not signal.SIG_IGN
     }
@@ -103,7 +103,7 @@ def exit_now(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _stop(number: int, frame: FrameType | None) -> NoReturn:
+def _stop_on_signal(number: int, frame: FrameType | None) -> NoReturn:
     with suppress(OSError):  # not through sys.stderr, which a progress bar may be writing to
         os.write(2, (b"\n" if os.isatty(2) else b"") + _STOPPED)
     exit_now(_INTERRUPTED + number)

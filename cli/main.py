@@ -88,7 +88,7 @@ class _Lazy(click.Group):
             warnings.showwarning = partial(_show_warning, set())
             kernel_places.announce = _tell_of_compiling
             # What ends a library's thread, such as a limit; the command says what follows from it.
-            threading.excepthook = lambda args: _say(str(args.exc_value))
+            threading.excepthook = lambda args: _print_line(str(args.exc_value))
             said = super().invoke(context)
             if said:
                 # Names of files, and what sets say of themselves, are others' texts.
@@ -136,10 +136,10 @@ def _show_warning(
     text = str(message)
     if text not in shown and (issubclass(category, GloamWarning) or sys.warnoptions):
         shown.add(text)
-        _say(text)
+        _print_line(text)
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     click.echo(f"gloam: {visible(text)}", err=True)
 
 

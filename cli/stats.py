@@ -83,7 +83,7 @@ def report(first: Path, second: Path | None, out: Path, **options: Any) -> str:
     training gets them, with medians of each component.
     """
     if first.suffix in (".yaml", ".yml"):
-        checks = _of_mixture(first, second, out, options)
+        checks = _on_mixture(first, second, out, options)
     else:
         checks = write_report(first, second, out=out, **options)
     failed = [f"{check.name}: {check.found}" for check in checks if not check.passed]
@@ -92,7 +92,7 @@ def report(first: Path, second: Path | None, out: Path, **options: Any) -> str:
     return "\n".join([*failed, f"{out}: {size:.1f} MB; {len(checks)} checks, {said}"])
 
 
-def _of_mixture(path: Path, second: Path | None, out: Path, options: dict[str, Any]) -> list[Check]:
+def _on_mixture(path: Path, second: Path | None, out: Path, options: dict[str, Any]) -> list[Check]:
     if second is not None or options.pop("normals") is not None:
         raise ConfigError(f"{path}: a mixture is reported on alone; leave out what else is given")
     try:

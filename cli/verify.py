@@ -43,12 +43,12 @@ def verify(root: Path, normals: Path | None, *, progress: Bars, **options: Any) 
     if (root / MARK).is_file():  # what gloam export --for or gloam publish wrote
         progress.stage("checking", None)
         damage, others = verify_export(root, progress.at, options["strict"])
-        _report(root, damage, progress, [f"remark: {root}/{one}" for one in others])
+        _print_problems(root, damage, progress, [f"remark: {root}/{one}" for one in others])
         return f"{root}: an export; every byte is as it was written"
     pairs = open_set(root, normals)
     problems = find_problems(pairs, progress=progress, **options)
     remarks = [f"remark: {root}/{one}" for one in problems if one.remark]
-    _report(root, [str(one) for one in problems if not one.remark], progress, remarks)
+    _print_problems(root, [str(one) for one in problems if not one.remark], progress, remarks)
     how = "sizes agree" if options["quick"] else "every byte is as it was written"
     if options["deep"]:
         how += (
@@ -62,7 +62,7 @@ def verify(root: Path, normals: Path | None, *, progress: Bars, **options: Any) 
     return f"{root}: {count_of(len(pairs), sample_name(pairs.info))} in {shards}: {how}"
 
 
-def _report(root: Path, damage: list[str], bars: Bars, remarks: list[str]) -> None:
+def _print_problems(root: Path, damage: list[str], bars: Bars, remarks: list[str]) -> None:
     """Print what was found; damage ends the command."""
     bars.close()
     lines = [*(f"{root}/{one}" for one in damage), *remarks]

@@ -48,10 +48,6 @@ class CropFlip(NamedTuple):
         """Return the window that is kept of both images."""
         return Window(self.top, self.left, self.height, self.width)
 
-    def within(self) -> CropFlip:
-        """Return the same for an image that is the window already."""
-        return self._replace(top=0, left=0)
-
 
 def crop_numbers(options: Options, epoch: int, keys: Sequence[str] | Keys) -> Floats:
     """Draw the random numbers of crops and flips, before sizes are known.
@@ -61,7 +57,7 @@ def crop_numbers(options: Options, epoch: int, keys: Sequence[str] | Keys) -> Fl
     Returns float64 array (N, 7): share of the area and aspect of a "random-resized" window, its
     place from 0 (top, left) to below 1 (bottom, right), and 0 or 1 for each of `CropFlip`'s flips.
     """
-    if not options.changes:
+    if not options.cuts and not options.augment:
         return np.zeros((len(keys), 7))
     random = KeyedColumns(epoch_seed(options.seed, epoch, "forms"), keys)
     numbers = np.zeros((len(keys), 7))

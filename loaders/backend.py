@@ -153,11 +153,11 @@ def find_device(device: Any) -> Device:
         )
     kind = "gpu" if match[1] == "cuda" else match[1]
     if kind == "auto":
-        kind = _seen_by_torch()
+        kind = _device_of_torch()
     return Device(kind, int(match[2]) if match[2] and kind == "gpu" else None)
 
 
-def _seen_by_torch() -> str:
+def _device_of_torch() -> str:
     if not has_torch():
         return "cpu"
     import torch

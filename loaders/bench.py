@@ -6,6 +6,7 @@ import itertools
 import platform
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,7 @@ from .image_loader import ImageLoader, images_in, images_listed
 from .index import contents_of
 from .mixture import Mixture, at, mixture_in
 from .pair_loader import PairLoader, TorchLoader
+from .workers import copied_ahead
 
 
 @dataclass(frozen=True)
@@ -99,15 +101,15 @@ class Asked(NamedTuple):
             with make() as loader:
                 batches = itertools.chain.from_iterable(itertools.repeat(loader))
                 next(batches)
-                _wait()
+                _wait_for_gpu()
                 first = time.perf_counter() - start
                 for _ in range(3):
                     next(batches)
-                _wait()
+                _wait_for_gpu()
                 start, pairs = time.perf_counter(), 0
                 while time.perf_counter() - start < self.seconds:
                     pairs += len(next(batches)[0])
-                _wait()
+                _wait_for_gpu()
                 return Speed(name, pairs / (time.perf_counter() - start), first)
         except (LoaderError, ImportError) as error:
             return Speed(name, 0, 0, f"not run: {error}")
@@ -141,7 +143,7 @@ def bench_pairs(asked: Asked) -> Bench:
     for name, options in ways:
         how = {"backend": "dali", **common, **options}
         speeds.append(asked.timed(name, partial(PairLoader, root, split, **how)))
-    speeds.append(_upper_bound(asked, device))
+    speeds.append(_measure_memory(asked, device))
     return Bench(machine_facts(asked, "pairs", contents.count), speeds)
 
 
@@ -186,7 +188,7 @@ def machine_facts(asked: Asked, what: str, count: int) -> dict[str, Any]:
     }
 
 
-def _upper_bound(asked: Asked, device: str) -> Speed:
+def _measure_memory(asked: Asked, device: str) -> Speed:
     """Measure random pairs of images that lie decoded in the device's memory, as floats."""
     asked.say("already in memory")
     count, size = asked.batch_size, asked.size
@@ -196,11 +198,11 @@ def _upper_bound(asked: Asked, device: str) -> Speed:
     while time.perf_counter() - start < asked.seconds:
         chosen = images[torch.randint(0, len(images), (count,), device=device)].float() / 255
         pairs += len(chosen)
-        _wait()
+        _wait_for_gpu()
     return Speed("already in memory (upper bound)", pairs / (time.perf_counter() - start), 0)
 
 
-def _wait() -> None:
+def _wait_for_gpu() -> None:
     if torch.cuda.is_available():
         torch.cuda.synchronize()
 
@@ -261,7 +263,7 @@ class _Plain:
             num_workers=workers,
             pin_memory=gpu,
             persistent_workers=workers > 0,
-            worker_init_fn=_prepare,
+            worker_init_fn=_prepare_worker,
             multiprocessing_context=prepare_workers([__name__], workers + 1) if workers else None,
         )
 
@@ -274,30 +276,20 @@ class _Plain:
             iterator._shutdown_workers()
 
     def __iter__(self) -> Iterator[Any]:
-        if not self._ahead:
-            yield from map(self._moved, self._batches())
-            return
-        stream, waiting = torch.cuda.Stream(), None
-        for batch in self._batches():
-            with torch.cuda.stream(stream):
-                moved = self._moved(batch)
-            if waiting is not None:
-                torch.cuda.current_stream().wait_stream(stream)
-                yield waiting
-            waiting = moved
-        if waiting is not None:
-            yield waiting
-
-    def _batches(self) -> Iterator[Any]:
+        stream = torch.cuda.Stream() if self._ahead else None
         with main_left_alone():
-            return iter(self._loader)
+            batches = iter(self._loader)
 
-    def _moved(self, batch: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        images, labels = (one.to(self._device, non_blocking=True) for one in batch)
-        return images.float() / 255, labels
+        def on_device(batch: Any) -> tuple[torch.Tensor, torch.Tensor]:
+            with nullcontext() if stream is None else torch.cuda.stream(stream):
+                images, labels = (one.to(self._device, non_blocking=True) for one in batch)
+                return images.float() / 255, labels
+
+        moved = map(on_device, batches)
+        return copied_ahead(moved, stream) if self._ahead else moved
 
 
-def _prepare(number: int) -> None:
+def _prepare_worker(number: int) -> None:
     prepare_own_process()
     begin_child()
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from ..errors import GloamError, LoaderError
 from ..manifests.images.png import SIGNATURE
 from ..manifests.open_data import open_data, unpaired_lists
-from ..manifests.sets.label_columns import LabelColumns, StepLabels, read_label_columns
 from ..manifests.sets.pair_set import PairSet
+from ..manifests.sets.split_files import LabelColumns, StepLabels, read_label_columns
 from .index import Contents, contents_of
 from .lows import LiveLows, is_live, live_lows, redraws
 from .mixture import Component, Mixture, at, in_file
@@ -71,7 +71,7 @@ class OpenComponent:
         """True if lows are PNGs that lie in a set on this machine, as gloam writes them."""
         if self.contents.live or self.contents.layout is None:
             return False
-        low = self.contents.pair(0).low
+        low = self.contents.pair(0).lows[0]
         return not self.contents.remote and read_extent(low).startswith(SIGNATURE)
 
     def lows(self, step: int) -> LiveLows | None:
@@ -114,7 +114,7 @@ def open_components(
     opened = []
     for name, component in mixture.components.items():
         try:
-            opened.append(_open(name, component, given, split, seed, mixture.plain))
+            opened.append(_open_component(name, component, given, split, seed, mixture.plain))
         except GloamError as error:
             if mixture.plain:
                 raise
@@ -122,7 +122,7 @@ def open_components(
     return tuple(opened)
 
 
-def _open(
+def _open_component(
     name: str, component: Component, given: Mapping[str, Any], split: str, seed: int, plain: bool
 ) -> OpenComponent:
     """Open a component: find its pairs, how their lows are made or were, and labels."""
@@ -136,7 +136,7 @@ def _open(
         normals = given.get("normals") if plain else component.normals
         held = open_data(component.data, normals)
     draws, whole = component.draws or given.get("draws"), component.identity or component.unpaired
-    recipes = {} if whole else _recipes(component, held, given, plain)
+    recipes = {} if whole else _live_recipes(component, held, given, plain)
     live = bool(recipes) or whole
     drawn = not live and bool(given.get("extras")) and redraws(held)
     if drawn:
@@ -144,15 +144,16 @@ def _open(
     training = split == "train"
     lows = {step: live_lows(held, one, draws, seed, training) for step, one in recipes.items()}
     near = {name: given.get(name) for name in ("cache", "cache_gb")}
-    contents = contents_of(held, split, live=live, **near)
-    other = None if bright is None else contents_of(bright, split, live=True)
+    both = [held] if bright is None else [held, bright]
+    contents, *other = (contents_of(one, split, live=live, **near) for one in both)
     more: dict[str, Any] = {"weight": component.weight, "drawn": lows.pop(0) if drawn else None}
     if given.get("labels"):
         more["labels"] = read_label_columns(held, contents)
-    return OpenComponent(name, contents, other, lows, component.identity, **more)
+    bright_ones = other[0] if other else None
+    return OpenComponent(name, contents, bright_ones, lows, component.identity, **more)
 
 
-def _recipes(
+def _live_recipes(
     component: Component, held: PairSet | Sequence[Any], given: Mapping[str, Any], plain: bool
 ) -> Mapping[int, Any]:
     """Return the recipes of live lows by step, none where they are stored.

@@ -67,7 +67,7 @@ class DaliBackend(Backend):
             self.moved()  # something, Ctrl-C say, came before a batch was handed out
         loader.used()
         if self._renderer is None:
-            self._renderer = self._built(loader)
+            self._renderer = self._begin_renderer(loader)
         for _ in range(self._skipped):
             self._run(self._renderer)
         self._skipped = 0
@@ -111,15 +111,15 @@ class DaliBackend(Backend):
             self.moved()
             raise
 
-    def _built(self, loader: EpochLoader) -> Renderer:
+    def _begin_renderer(self, loader: EpochLoader) -> Renderer:
         """Begin to decode and render from the loader's place on.
 
         Raises LoaderError when what is to stay in memory does not fit, or is not each rank's own.
         """
         components, sizes, options = loader.components, loader.sizes, loader.options
         device_id = self._wanted.current() if options.device == "gpu" else None
-        span = self._span(loader) if self._resident else (0, None)
-        decoder = self._decoder(loader, device_id)
+        span = self._resident_span(loader) if self._resident else (0, None)
+        decoder = self._begin_decoder(loader, device_id)
         if device_id is not None:
             from .render.cuda import CudaRenderer
 
@@ -133,11 +133,11 @@ class DaliBackend(Backend):
         blank = 0.0 if as_dali and options.value_range[0] == 0 else None
         return HostRenderer(decoder, components, sizes, self._fit, resizer, blank)
 
-    def _decoder(self, loader: EpochLoader, device_id: int | None) -> Decoder:
+    def _begin_decoder(self, loader: EpochLoader, device_id: int | None) -> Decoder:
         """Return what decodes, from the loader's place on."""
         if self._resident:
             try:
-                return self._held(loader, device_id)
+                return self._resident_decoder(loader, device_id)
             except DoesNotFit as error:
                 if self._resident != "auto":
                     raise
@@ -146,9 +146,9 @@ class DaliBackend(Backend):
                     raise LoaderError.at(loader.name, _OTHER_ORDER) from error
                 self._resident = False
                 loader.order.own = False
-        return self._reader(loader, device_id, loader.steps_ahead())
+        return self._reading_decoder(loader, device_id, loader.steps_ahead())
 
-    def _reader(
+    def _reading_decoder(
         self,
         loader: EpochLoader,
         device_id: int | None,
@@ -167,7 +167,7 @@ class DaliBackend(Backend):
         images = 2 * (most or options.batch_size)
         return DaliDecoder(source, components, options, images, device_id, loader.name, side)
 
-    def _span(self, loader: EpochLoader) -> tuple[int, int]:
+    def _resident_span(self, loader: EpochLoader) -> tuple[int, int]:
         if loader.options.last_batch == "padded":
             raise LoaderError(
                 f"{loader.name}: resident pairs are each rank's own, and last_batch='padded'"
@@ -175,16 +175,16 @@ class DaliBackend(Backend):
             )
         return loader.rank.slice(loader.order.count)
 
-    def _held(self, loader: EpochLoader, device_id: int | None) -> Decoder:
+    def _resident_decoder(self, loader: EpochLoader, device_id: int | None) -> Decoder:
         """Return what takes images out of memory, which they are decoded into the first time.
 
         Raises DoesNotFit when memory is too small.
         """
         (component,), options = loader.components, loader.options
-        first, last = self._span(loader)
+        first, last = self._resident_span(loader)
         if device_id is not None:
             if self._pool is None:
-                self._pool = self._filled(loader, device_id, first, last)
+                self._pool = self._fill_pool(loader, device_id, first, last)
             return CudaResident(self._pool, first, loader.steps_ahead())
         contents, side = component.contents, options.resident_side
 
@@ -197,7 +197,7 @@ class DaliBackend(Backend):
             self._pool = decode_all(pairs, own, decoded, options.workers, loader.name)
         return HostResident(self._pool, loader.steps_ahead())
 
-    def _filled(self, loader: EpochLoader, device_id: int, first: int, last: int) -> Any:
+    def _fill_pool(self, loader: EpochLoader, device_id: int, first: int, last: int) -> Any:
         """Decode this rank's samples into the GPU's memory."""
         import torch
 
@@ -210,7 +210,7 @@ class DaliBackend(Backend):
             steps.append(Step(0, Positions(0 * numbers, numbers, 0 * numbers)))
         endless = chain(steps, repeat(steps[-1]))  # DALI asks ahead
         side = loader.options.resident_side
-        decoder = self._reader(loader, device_id, endless, _FILLING, side)
+        decoder = self._reading_decoder(loader, device_id, endless, _FILLING, side)
         kinds = ("normal",) if component.live else ("low", "normal")
         with torch.cuda.device(device_id):
             decoded = (decoder.next(torch.cuda.current_stream()) for _ in range(0, count, _FILLING))

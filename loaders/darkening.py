@@ -104,7 +104,7 @@ class Darken:
     def next_key(self) -> str:
         """Return a key that no other worker, rank, epoch or call has."""
         self._calls += 1
-        mine = f"rank{find_rank().rank}-{_worker()}"
+        mine = f"rank{find_rank().rank}-{_worker_name()}"
         key = f"{mine}-{self._calls}"
         if key not in self._ahead[0]:
             keys = [f"{mine}-{self._calls + i}" for i in range(_AHEAD)]
@@ -115,7 +115,7 @@ class Darken:
         return key
 
 
-def _worker() -> str:
+def _worker_name() -> str:
     """Tell this process from others that may hold a copy of the same transform."""
     data = sys.modules.get("torch.utils.data")
     info = None if data is None else data.get_worker_info()
@@ -206,10 +206,10 @@ def transform_photograph(
     """
     normal = decode_as_rgb(data)
     low = low_maker(recipe, seed, [key]).low(0, normal)
-    return _formed(low, options), _formed(normal, options)
+    return _transform_image(low, options), _transform_image(normal, options)
 
 
-def _formed(image: Pixels, options: Options) -> Samples:
+def _transform_image(image: Pixels, options: Options) -> Samples:
     """Transform an image: what `render.host.BatchTensors` does, without torch."""
     height, width = options.size or image.shape[:2]
     if image.shape[:2] != (height, width):

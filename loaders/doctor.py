@@ -107,16 +107,16 @@ def _findings() -> Iterator[Finding]:
     yield Finding(
         "machine", "ok", f"{platform.system()} {platform.machine()}, {available_cores()} cores"
     )
-    yield from _libraries()
-    yield _dali()
-    gpu = _gpu()
+    yield from _check_libraries()
+    yield _check_dali()
+    gpu = _find_gpu()
     yield gpu
-    yield _loaders(gpu)
-    yield from _limits()
-    yield _kernels()
-    yield _lows("CPU", cpu_fault)
+    yield _chosen_backends(gpu)
+    yield from _check_limits()
+    yield _check_kernels()
+    yield _check_lows("CPU", cpu_fault)
     if gpu.state == "ok":
-        yield _lows("GPU", _lows_of_gpu)
+        yield _check_lows("GPU", _lows_of_gpu)
 
 
 def _version(name: str) -> str:
@@ -126,7 +126,7 @@ def _version(name: str) -> str:
         return ""
 
 
-def _libraries() -> Iterator[Finding]:
+def _check_libraries() -> Iterator[Finding]:
     """Import each library, as one that is installed may still lack one of the system's."""
     for name in ("numpy", "numba", "llvmlite", "pyarrow", "pydantic", "webdataset"):
         yield _imported(name, name, "wrong", "", "pip install --force-reinstall gloam")
@@ -146,7 +146,7 @@ def _imported(name: str, module: str, state: str, use: str, remedy: str) -> Find
     return Finding(name, "ok", _version(name) + about)
 
 
-def _dali() -> Finding:
+def _check_dali() -> Finding:
     """Have DALI decode an image on the CPU."""
     found = next(filter(_version, ("nvidia-dali-cuda120", "nvidia-dali-cuda130")), "")
     remedy = "pip install nvidia-dali-cuda120 (Linux); TorchLoader does without"
@@ -172,7 +172,7 @@ def _decode_by_dali() -> None:
         raise RuntimeError("decodes a JPEG to another shape")
 
 
-def _gpu() -> Finding:
+def _find_gpu() -> Finding:
     """Look for a GPU by the library that makes lows on it."""
     remedy = "an NVIDIA driver, and: pip install 'gloam[gpu]'"
     try:
@@ -188,7 +188,7 @@ def _gpu() -> Finding:
     return Finding("GPU", "missing", f"{there} (lows and decoding on a GPU)", remedy)
 
 
-def _loaders(gpu: Finding) -> Finding:
+def _chosen_backends(gpu: Finding) -> Finding:
     """Say which backends loaders choose here by themselves."""
     from .backend import choose_backend
 
@@ -203,7 +203,7 @@ def _lows_of_gpu() -> str:
     return gpu_fault(CameraOnCuda().render)
 
 
-def _limits() -> Iterator[Finding]:
+def _check_limits() -> Iterator[Finding]:
     if sys.platform == "linux":
         try:
             free = shutil.disk_usage(_SHARED_MEMORY).free
@@ -218,7 +218,7 @@ def _limits() -> Iterator[Finding]:
     yield _checked("open files", enough, f"{soft:,} allowed", remedy)
 
 
-def _kernels() -> Finding:
+def _check_kernels() -> Finding:
     folder = places().writable
     state = "compiled" if are_compiled() else "not compiled yet"
     kept = "no folder to keep them" if folder is None else f"kept in {folder}"
@@ -227,7 +227,7 @@ def _kernels() -> Finding:
     return _checked("kernels", folder is not None, f"{state}; {kept}", remedy)
 
 
-def _lows(device: str, fault_of: Callable[[], str]) -> Finding:
+def _check_lows(device: str, fault_of: Callable[[], str]) -> Finding:
     fault = fault_of()
     return _checked(f"lows of the {device}", not fault, fault or "known lows have the known bits")
 

@@ -12,8 +12,8 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from operator import attrgetter
-from typing import Any, NamedTuple, NoReturn, Self
+from operator import attrgetter, itemgetter
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -34,17 +34,6 @@ _BATCHES = 8  # that are looked at
 _STEP = 61  # values of an image, of which one is looked at: prime, so that all channels are
 
 
-class ReadyBatch(NamedTuple):
-    """A finished batch, passed through a DataLoader in place of a sample's number."""
-
-    batch: tuple[Any, ...]
-
-
-def first_batch(samples: list[ReadyBatch]) -> tuple[Any, ...]:
-    """Collate the one batch that a DataLoader was given as its samples."""
-    return samples[0].batch
-
-
 class Backend:
     """Makes the batches of a loader: DALI in this process, or worker processes.
 
@@ -58,7 +47,7 @@ class Backend:
     num_workers: int = 0
     prefetch_factor: int | None = None
     worker_init_fn: Any = None
-    collate_fn = staticmethod(first_batch)
+    collate_fn = itemgetter(0)  # of the one item, which is a batch already
 
     def __init__(self, choice: Choice, wanted: Device) -> None:
         self.name, self._wanted = str(choice), wanted
@@ -86,7 +75,7 @@ class Backend:
         """End threads and processes."""
 
 
-def _of_backend(name: str, doc: str) -> Any:
+def _backend_property(name: str, doc: str) -> Any:
     """Return a property that the backend of a loader has."""
     return property(attrgetter(f"backend.{name}"), doc=doc)
 
@@ -252,15 +241,15 @@ class EpochLoader:
 
         return SequentialSampler(self.dataset)
 
-    num_workers = _of_backend("num_workers", "Processes that read beside this one.")
-    prefetch_factor = _of_backend("prefetch_factor", "Batches that each process makes ahead.")
-    worker_init_fn = _of_backend(
+    num_workers = _backend_property("num_workers", "Processes that read beside this one.")
+    prefetch_factor = _backend_property("prefetch_factor", "Batches that each process makes ahead.")
+    worker_init_fn = _backend_property(
         "worker_init_fn", "The function that each process calls before its first sample."
     )
-    collate_fn = _of_backend(
+    collate_fn = _backend_property(
         "collate_fn", "The function that makes a batch of an item of `batch_sampler`."
     )
-    device = _of_backend("device", "The device of batches, as torch has it.")
+    device = _backend_property("device", "The device of batches, as torch has it.")
 
     @property
     def batch_sampler(self) -> Any:
@@ -323,7 +312,7 @@ class EpochLoader:
         Raises LoaderError when the state is of another set, of other options or of another rank,
         with what differs, or is not as `state_dict` gave it.
         """
-        self.epoch, self._batch = self.order.load(state, self._fingerprint(), self.share)
+        self.epoch, self._batch = self.order.resume(state, self._fingerprint(), self.share)
         self._pass, self._loaded = None, True
         self.backend.moved()
 
@@ -436,7 +425,7 @@ class EpochLoader:
                 " loader in each process, or start processes by 'spawn'",
             )
 
-    def _bind(self) -> None:
+    def _bind_rank(self) -> None:
         """Find this process's rank at the first batch, and check that it stays the same."""
         found = self._given or find_rank()
         if self._bound is not None and found != self._bound:
@@ -457,7 +446,7 @@ class EpochLoader:
 
     def _begin_pass(self) -> Iterator[tuple[Any, ...]]:
         self._check_process()
-        self._bind()
+        self._bind_rank()
         self._end_epoch()
         if self._batch and not self._loaded:
             left = len(self) - self._batch
@@ -527,7 +516,7 @@ class _Pass:
 
 
 class ReadyBatches:
-    """Batch sampler for another DataLoader: an epoch's batches, each as one ready sample."""
+    """Batch sampler for another DataLoader: an epoch's batches, each in place of sample numbers."""
 
     sampler = None  # mmengine looks for one to set the epoch of, which the loader counts by itself
 
@@ -539,7 +528,7 @@ class ReadyBatches:
         self._loader.set_epoch(epoch)
 
     def __iter__(self) -> Iterator[list[Any]]:
-        return ([ReadyBatch(batch)] for batch in self._loader)
+        return ([batch] for batch in self._loader)
 
     def __len__(self) -> int:
         return len(self._loader)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 
 from ..synth.kernels.arrays import Pixels
-from ..synth.models import DrawColumns, LowMaker
+from ..synth.models import DrawColumns, LowMaker, draw_columns
 from ..synth.parameters.drawing import records_of
 from .augment import CropFlip
 from .components import OpenComponent
@@ -81,7 +81,7 @@ def transformed(
 
 def batch_maps(maps: Sequence[SampleMaps], options: Options) -> dict[str, torch.Tensor]:
     """Return the maps of a batch by their names."""
-    return {name: _joint_maps(name, maps, options) for name in options.maps}
+    return {name: _join_maps(name, maps, options) for name in options.maps}
 
 
 class StepDraws(NamedTuple):
@@ -99,15 +99,15 @@ class StepDraws(NamedTuple):
     ) -> dict[str, Any]:
         """Return what is known of a batch; see `options.PairOptions.extras`."""
         made, count = dict[str, Any](), len(self.names)
-        table = _table(self.parts, count)
+        table = _number_columns(self.parts, count)
         for name in options.extras:
             if name == "component":
                 made[name] = self.names
             elif name == "ev":
                 ev = table.get("exposure.ev", np.full(count, np.nan))
-                made[name] = _on_device(ev.astype(np.float32), device)
+                made[name] = _tensor_on_device(ev.astype(np.float32), device)
             elif name == "draw":
-                rows = _on_device(np.array([*table.values()]).reshape(-1, count), device)
+                rows = _tensor_on_device(np.array([*table.values()]).reshape(-1, count), device)
                 columns = dict(zip(table, rows, strict=True))
                 made[name] = {"records": Records(self.parts, count), "table": columns}
             else:
@@ -130,18 +130,18 @@ def draws_of(
             names[row] = component.name
         drawn = component.lows(step) or component.drawn
         if drawn is not None and {"draw", "ev"} & set(options.extras):
-            columns = drawn.columns_of(group.keys, group.epoch)
+            columns = draw_columns(drawn.recipe, drawn.seed_of(group.epoch), group.keys)
             parts += [part._replace(places=group.rows[part.places]) for part in columns]
     return StepDraws(parts, names)
 
 
-def _on_device(array: npt.NDArray[Any], device: str) -> torch.Tensor:
+def _tensor_on_device(array: npt.NDArray[Any], device: str) -> torch.Tensor:
     """Return an array on a device of torch, without waiting for what a GPU is at."""
     tensor = torch.from_numpy(array)
     return tensor if device == "cpu" else tensor.pin_memory().to(device, non_blocking=True)
 
 
-def _table(parts: Sequence[DrawColumns], count: int) -> dict[str, npt.NDArray[np.float64]]:
+def _number_columns(parts: Sequence[DrawColumns], count: int) -> dict[str, npt.NDArray[np.float64]]:
     """Return the columns of numbers, NaN where a draw has none."""
     table: dict[str, npt.NDArray[np.float64]] = {}
     for part in parts:
@@ -178,7 +178,7 @@ class Records(Sequence[dict[str, Any] | None]):
     __hash__ = None  # type: ignore[assignment]
 
 
-def _joint_maps(name: str, maps: Sequence[SampleMaps], options: Options) -> torch.Tensor:
+def _join_maps(name: str, maps: Sequence[SampleMaps], options: Options) -> torch.Tensor:
     """Return maps of a batch as a tensor, in the images' layout, units and kind of float."""
     height, width = (max(sides) for sides in zip(*(one.shape for one in maps), strict=True))
     channels = _CHANNELS.get(name, 3)

@@ -15,8 +15,8 @@ from ..manifests.labels.photo_labels import CLASS
 from ..manifests.open_data import refuse_clips
 from ..manifests.real.real import RealSet
 from ..manifests.sets.info import SET_FILE
-from ..manifests.sets.label_columns import read_label_columns
 from ..manifests.sets.pair_set import PairSet, open_set
+from ..manifests.sets.split_files import read_label_columns
 from ..manifests.sources.folders import as_it_lies, list_images
 from ..storage.stores import as_path
 from ..storage.untrusted import read_regular
@@ -90,7 +90,7 @@ class ImageLoader(EpochLoader):
         given = named_options(options, ImageOptions)
         given["crop"] = given.get("crop") or "resize"
         choice = choose_backend(given)
-        found = _found(data)
+        found = _files_or_set(data)
         data = found.paths if isinstance(found, ImageFiles) else found
         near = {name: given.get(name) for name in ("cache", "cache_gb")}
         contents = contents_of(data, split, live=True, **near)
@@ -109,7 +109,7 @@ class ImageLoader(EpochLoader):
         set_up(self, choice, wanted, fit=enlarged)
 
 
-def _found(data: PairSet | str | Path | Sequence[str | Path]) -> ImageFiles | PairSet:
+def _files_or_set(data: PairSet | str | Path | Sequence[str | Path]) -> ImageFiles | PairSet:
     """Find out what was given: files, or a set."""
     if not isinstance(data, PairSet | str | Path):
         return images_given(data)

@@ -107,13 +107,13 @@ class Contents(SplitFiles):
             named = self.given if self.live else [low for low, _ in self.given]
             return GivenPairs(self.given, list_keys(named))
         if self.live:
-            keys, normals = self._columns(self.root, self.layout, "normal")
+            keys, normals = self._extent_columns(self.root, self.layout, "normal")
             return SetPairs(keys, (), normals)
         if not self.two_sets:
-            keys, both = self._columns(self.root, self.layout, "low", "normal")
+            keys, both = self._extent_columns(self.root, self.layout, "low", "normal")
             return SetPairs(keys, both[: self.frames], both[self.frames :])
-        low_keys, lows = self._columns(self.root, self.layout, "low")
-        normal_keys, normals = self._columns(self.normal_root, self.normal_layout, "normal")
+        low_keys, lows = self._extent_columns(self.root, self.layout, "low")
+        normal_keys, normals = self._extent_columns(self.normal_root, self.normal_layout, "normal")
         for number in range(self.count):
             if low_keys[number] != normal_keys[number]:
                 where = (
@@ -128,7 +128,7 @@ class Contents(SplitFiles):
 
         Raises LoaderError naming the image that cannot be read or decoded.
         """
-        return self._decoded(sample, "normal", self._exact)
+        return self._decode_frames(sample, "normal", self._exact)
 
     def images_of(self, sample: StoredSample, decoder: str) -> tuple[list[Pixels], list[Pixels]]:
         """Decode the lows and the normals of a sample; the normals twice where lows are made.
@@ -141,7 +141,7 @@ class Contents(SplitFiles):
         if self.live:
             return (self.normals_of(sample),) * 2
         by = self._exact if self.of_clips else partial(pixels_by, decoder)
-        lows, normals = (self._decoded(sample, role, by) for role in ("low", "normal"))
+        lows, normals = (self._decode_frames(sample, role, by) for role in ("low", "normal"))
         check_one_shape(sample, lows[0].shape[:2], normals[0].shape[:2])
         return lows, normals
 
@@ -157,7 +157,7 @@ class Contents(SplitFiles):
             if size is not None and decode_pngs(data, made):
                 return list(made)
         by = self._exact if self.of_clips else partial(pixels_by, "opencv", by_kernels=False)
-        return self._decoded(sample, "low", by)
+        return self._decode_frames(sample, "low", by)
 
     def keys_of(self, numbers: Iterable[int]) -> list[str]:
         """Return the keys of samples, by their numbers."""
@@ -167,13 +167,13 @@ class Contents(SplitFiles):
     def _exact(self, extent: Extent) -> Pixels:
         return exact_pixels(extent, self.layout is not None)
 
-    def _decoded(
+    def _decode_frames(
         self, sample: StoredSample, role: str, decode: Callable[[Extent], Pixels]
     ) -> list[Pixels]:
         """Decode the lows or the normals of a sample's frames."""
         frames = []
         extents = sample.lows if role == "low" else sample.normals
-        for extent, name in zip(extents, self._members(role), strict=True):
+        for extent, name in zip(extents, self._member_names(role), strict=True):
             try:
                 frames.append(decode(extent))
             except ImageRefused as refusal:
@@ -185,17 +185,17 @@ class Contents(SplitFiles):
             raise LoaderError(f"{sample.key}: its frames differ in size", key=sample.key)
         return frames
 
-    def _members(self, role: str) -> list[str]:
+    def _member_names(self, role: str) -> list[str]:
         """Return the names of a sample's lows or normals in a set."""
         return [frame_name(role, i) for i in range(self.frames)] if self.of_clips else [role]
 
-    def _columns(
+    def _extent_columns(
         self, root: Path, layout: Layout | None, *roles: str
     ) -> tuple[Keys, tuple[Extents, ...]]:
         assert layout is not None
         # Reading a key where it stands costs nothing locally, and a request in a store.
         held = self.two_sets or in_store(root)
-        names = tuple(name for role in roles for name in self._members(role))
+        names = tuple(name for role in roles for name in self._member_names(role))
         keys, members = layout.extents(root, self.split, self.units, names, held=held)
         return keys, tuple(members)
 
@@ -216,14 +216,14 @@ def contents_of(
     if split not in SPLITS:
         raise LoaderError(f"split {split!r}: must be one of {', '.join(SPLITS)}")
     if not isinstance(data, PairSet):
-        files = _files_of_list(data, split, live)
+        files = _split_of_list(data, split, live)
     else:
         files = open_split(data, split, live)
     return Contents(**vars(files) | {"cache": shard_cache(files, **cache)})
 
 
-def _files_of_list(data: Sequence[Any], split: str, live: bool) -> SplitFiles:
-    given = _normals(data) if live else _two_each(data)
+def _split_of_list(data: Sequence[Any], split: str, live: bool) -> SplitFiles:
+    given = _normals_of_list(data) if live else _checked_pairs(data)
     if not given:
         raise LoaderError("the list of pairs is empty")
     digest = hashlib.sha256()
@@ -256,7 +256,7 @@ def warn_enlarged(contents: Contents, size: tuple[int, int] | None) -> None:
         )
 
 
-def _normals(data: Sequence[Any]) -> list[Any]:
+def _normals_of_list(data: Sequence[Any]) -> list[Any]:
     """Return the normals of a list of photographs, or of pairs."""
     given = [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in data]
     for i, item in enumerate(given):
@@ -265,7 +265,7 @@ def _normals(data: Sequence[Any]) -> list[Any]:
     return given
 
 
-def _two_each(data: Sequence[Any]) -> Sequence[Any]:
+def _checked_pairs(data: Sequence[Any]) -> Sequence[Any]:
     for i, pair in enumerate(data):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise LoaderError(f"entry {i} of the list is not a (low, normal) pair")
@@ -324,13 +324,13 @@ def pairs_in(
     4
     """
     found = list_pairs(lows, normals, match)
-    if normals is None or not (said := _look_at(str(lows), found)):
+    if normals is None or not (said := _swapped_by_a_look(str(lows), found)):
         return found
     warnings.warn(said, GloamWarning, stacklevel=2)
     return SaidSwapped(found)
 
 
-def _look_at(where: str, pairs: Sequence[Any]) -> str:
+def _swapped_by_a_look(where: str, pairs: Sequence[Any]) -> str:
     """Return a warning where lows and normals of files may be taken for one another.
 
     It looks at pairs that are evenly spread, until it is clear that they are not; loaders look at

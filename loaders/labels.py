@@ -15,8 +15,8 @@ from ..errors import ImageRefused, LoaderError
 from ..manifests.images.header import check_size
 from ..manifests.labels.photo_labels import BOXES, CLASS
 from ..manifests.labels.placement import nearest as nearest_pixels
-from ..manifests.sets.label_columns import StepLabels
 from ..manifests.sets.layouts.extents import Extent
+from ..manifests.sets.split_files import StepLabels
 from ..manifests.sets.stored_labels import LabelRows
 from .options import Options
 from .stored_pairs import read_extent

@@ -10,7 +10,7 @@ from ..errors import LoaderError
 from ..manifests.sets.pair_set import PairSet
 from ..storage.atomic import sha256_bytes
 from ..synth.clips import frame_maker
-from ..synth.models import MODEL, Draw, DrawColumns, LowMaker, draw, draw_columns, low_maker
+from ..synth.models import MODEL, Draw, LowMaker, draw, low_maker
 from ..synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_yaml, recorded_recipe
 from .order import epoch_seed
 
@@ -37,10 +37,6 @@ class LiveLows:
     def draw(self, key: str, epoch: int) -> Draw:
         """Draw the parameters of a pair's low: a function of recipe, seed, epoch and key."""
         return draw(self.recipe, self.seed_of(epoch), key)
-
-    def columns_of(self, keys: Sequence[str], epoch: int) -> list[DrawColumns]:
-        """Draw the parameters of several pairs, as columns; see `draw`."""
-        return list(draw_columns(self.recipe, self.seed_of(epoch), keys))
 
     def maker(self, keys: Sequence[str], epoch: int, frames: int = 1) -> LowMaker:
         """Return what makes the lows of some pairs, or of the frames of clips, clip after clip."""

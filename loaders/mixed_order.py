@@ -71,7 +71,7 @@ class MixedSampler:
 
     def begin(self, step: int, place: int) -> None:
         """Begin a segment at a step, whose first sample has a place."""
-        counts = self._before(self.segments[-1], place)
+        counts = self._counts_before(self.segments[-1], place)
         self.segments.append(Segment(step, place, tuple(counts.tolist())))
 
     def go_on(self, segments: Sequence[Segment], step: int, place: int) -> None:
@@ -89,11 +89,11 @@ class MixedSampler:
         for last, one in pairwise(segments):
             if not last.place <= one.place <= place:
                 raise damaged("weights", f"place {one.place} is out of turn")
-            if tuple(self._before(last, one.place).tolist()) != one.counts:
+            if tuple(self._counts_before(last, one.place).tolist()) != one.counts:
                 raise damaged("weights", f"other samples lie before place {one.place}")
         self.segments = list(segments)
 
-    def samples(self, places: Whole) -> list[tuple[int, int]]:
+    def samples_at(self, places: Whole) -> list[tuple[int, int]]:
         """Return component and number, counted from the training's first, of samples by place."""
         owners = np.searchsorted([one.place for one in self.segments], places, side="right") - 1
         breaks = np.flatnonzero((np.diff(places) != 1) | (np.diff(owners) != 0)) + 1
@@ -103,9 +103,9 @@ class MixedSampler:
         ):
             segment = self.segments[owner]
             first = int(run[0])
-            components = self._of(segment).components(first - segment.place, len(run))
+            components = self._shares_of(segment).components(first - segment.place, len(run))
             numbers = np.empty(len(run), np.int64)
-            for component, before in enumerate(self._before(segment, first).tolist()):
+            for component, before in enumerate(self._counts_before(segment, first).tolist()):
                 own = components == component
                 numbers[own] = before + np.arange(np.count_nonzero(own))
             found += zip(components.tolist(), numbers.tolist(), strict=True)
@@ -125,7 +125,7 @@ class MixedSampler:
 
         Raises LoaderError when it lies beyond `MOST_SAMPLES`.
         """
-        shares = self._of(self.segments[0])
+        shares = self._shares_of(self.segments[0])
         share = shares.exact[component]
         if number + 1 > share * MOST_SAMPLES:
             raise LoaderError(
@@ -140,11 +140,11 @@ class MixedSampler:
                 return place + int(np.flatnonzero(own)[number - before]) + 1
             place, before = place + 4 * SPAN, before + count
 
-    def _of(self, segment: Segment) -> Shares:
+    def _shares_of(self, segment: Segment) -> Shares:
         return self._shares(tuple(at(one, segment.step) for one in self._weights))
 
-    def _before(self, segment: Segment, place: int) -> Whole:
-        return np.array(segment.counts) + self._of(segment).before(place - segment.place)
+    def _counts_before(self, segment: Segment, place: int) -> Whole:
+        return np.array(segment.counts) + self._shares_of(segment).before(place - segment.place)
 
 
 class SteppedRank(Rank):
@@ -214,22 +214,22 @@ class MixedOrder(Order):
 
     def batches(self, epoch: int, share: Share) -> int:
         """Return how many batches an epoch has."""
-        left = self.count - self._of_epoch(epoch, share).offset
-        return _stepped(share).batches(left, share.options)
+        left = self.count - self._epoch_start(epoch, share).offset
+        return _stepped_rank(share).batches(left, share.options)
 
     def places(self, epoch: int, batch: int, share: Share) -> Whole:
         """Return the places of a batch's samples in the epoch; of repetitions beyond its end."""
-        start = self._of_epoch(epoch, share)
+        start = self._epoch_start(epoch, share)
         left = self.count - start.offset
-        return start.offset + _stepped(share).places(left, share.options, batch)
+        return start.offset + _stepped_rank(share).places(left, share.options, batch)
 
     def step(self, epoch: int, batch: int, share: Share) -> Step:
         """Return a batch's samples."""
-        start = self._of_epoch(epoch, share)
+        start = self._epoch_start(epoch, share)
         number, places = start.step + batch, self.places(epoch, batch, share)
         self._advance(number, share)
         numbered, found = self._sampler.numbered, []
-        for i, one in self._sampler.samples(start.place + places % self.count):
+        for i, one in self._sampler.samples_at(start.place + places % self.count):
             count, brights = self._sizes[i]
             passed, own = numbered(i, count, one)
             other = numbered(i, brights, one, 1)[::-1] if brights else None
@@ -238,14 +238,14 @@ class MixedOrder(Order):
 
     def state(self, epoch: int, batch: int, share: Share) -> dict[str, Any]:
         """Return where a loader is: the same on all ranks between two steps."""
-        start = self._of_epoch(epoch, share)
+        start = self._epoch_start(epoch, share)
         step = start.step + batch
         self._advance(step, share)
         return {
             "epoch": epoch,
             "begun": start.place,
             "step": step,
-            "taken": self._taken(start, batch, share),
+            "taken": self._taken_before(start, batch, share),
             "weights": [
                 [one.step, one.place, list(one.counts)]
                 for one in self._sampler.segments
@@ -253,7 +253,7 @@ class MixedOrder(Order):
             ],
         }
 
-    def load(self, state: Any, own: dict[str, Any], share: Share) -> tuple[int, int]:
+    def resume(self, state: Any, own: dict[str, Any], share: Share) -> tuple[int, int]:
         """Return the epoch and batch to go on from."""
         found, options = read_state(MixtureState, state, own), share.options
         found.check_places(self.count, options.last_batch == "drop")
@@ -291,19 +291,19 @@ class MixedOrder(Order):
             if self._sampler.segments[-1].step < begin <= step:
                 self._sampler.begin(begin, self._place_of(begin, share))
 
-    def _taken(self, start: EpochStart, batch: int, share: Share) -> int:
+    def _taken_before(self, start: EpochStart, batch: int, share: Share) -> int:
         """Return how many samples of an epoch all ranks have taken before a batch."""
         left = self.count - start.offset
-        return start.offset + _stepped(share).done(left, share.options, batch)
+        return start.offset + _stepped_rank(share).done(left, share.options, batch)
 
-    def _span(self, start: EpochStart, share: Share) -> int:
+    def _epoch_length(self, start: EpochStart, share: Share) -> int:
         """Return how many samples an epoch takes of the order: none of those that are dropped."""
         if share.options.last_batch != "drop":
             return self.count
-        batches = _stepped(share).batches(self.count - start.offset, share.options)
-        return self._taken(start, batches, share)
+        batches = _stepped_rank(share).batches(self.count - start.offset, share.options)
+        return self._taken_before(start, batches, share)
 
-    def _of_epoch(self, epoch: int, share: Share) -> EpochStart:
+    def _epoch_start(self, epoch: int, share: Share) -> EpochStart:
         """Return where an epoch begins."""
         start = self._start
         if epoch < start.epoch:
@@ -312,20 +312,24 @@ class MixedOrder(Order):
             count, more = self.count, epoch - start.epoch - 1
             first = SteppedRank(0, share.rank.world)  # which has most batches
             steps = [first.batches(own, share.options) for own in (count - start.offset, count)]
-            place = start.place + self._span(start, share) + more * self._span(EpochStart(), share)
+            place = (
+                start.place
+                + self._epoch_length(start, share)
+                + more * self._epoch_length(EpochStart(), share)
+            )
             start = EpochStart(epoch, place, start.step + steps[0] + more * steps[1])
         return start
 
     def _place_of(self, step: int, share: Share) -> int:
         """Return the place of a step's first sample."""
         epoch = self._start.epoch
-        while self._of_epoch(epoch + 1, share).step <= step:
+        while self._epoch_start(epoch + 1, share).step <= step:
             epoch += 1
-        start = self._of_epoch(epoch, share)
-        return start.place + self._taken(start, step - start.step, share)
+        start = self._epoch_start(epoch, share)
+        return start.place + self._taken_before(start, step - start.step, share)
 
 
-def _stepped(share: Share) -> SteppedRank:
+def _stepped_rank(share: Share) -> SteppedRank:
     return SteppedRank(share.rank.rank, share.rank.world)
 
 
@@ -349,7 +353,7 @@ class Shares:
         self._whole = np.array([int(share) for share in shares], np.int64)
         parts = [share - int(share) for share in shares]
         self._turns = int(sum(parts))  # places of the pattern that are taken in turns
-        self._pattern = _spread([*self._whole.tolist(), self._turns])
+        self._pattern = _spread_evenly([*self._whole.tolist(), self._turns])
         in_turn = self._pattern == len(weights)
         self._turn = np.cumsum(in_turn) - in_turn  # how many such are before each place
         self._ends = np.cumsum([round(part * _UNITS) for part in parts], dtype=np.int64)
@@ -404,7 +408,7 @@ def _floors(count: int, divisor: int, factor: int, add: int) -> int:
     return total
 
 
-def _spread(counts: Sequence[int]) -> Whole:
+def _spread_evenly(counts: Sequence[int]) -> Whole:
     """Spread so many of each kind evenly: always that kind comes which is most behind its share."""
     total, wanted = sum(counts), np.array(counts, np.int64)
     made, out = np.zeros(len(counts), np.int64), np.empty(total, np.int64)

@@ -129,7 +129,7 @@ def mix(components: Mapping[str, Any], *, epoch: Epoch = "longest") -> Mixture:
     if not isinstance(epoch, int) and epoch not in ("shortest", "longest"):
         what = f"mix: epoch {epoch!r}: must be shortest, longest or a number of samples"
         raise LoaderError(what, key="epoch")
-    made = {str(name): _component(name, given) for name, given in components.items()}
+    made = {str(name): _make_component(name, given) for name, given in components.items()}
     for step in {step for one in made.values() for step in one.weight}:
         if not any(at(one.weight, step) for one in made.values()):
             raise LoaderError(f"mix: all weights are 0 from step {step} on")
@@ -154,9 +154,9 @@ def mixture_in(path: Path) -> Mixture:
             key = (unknown or ["mix"])[0]
             raise LoaderError(f"{what}; a mixture has mix: and epoch:", key=key)
         components = {
-            name: {key: _placed(key, value, path.parent) for key, value in given.items()}
+            name: {key: _below_folder(key, value, path.parent) for key, value in given.items()}
             if isinstance(given, dict)
-            else [_placed("data", given[0], path.parent), *given[1:]]
+            else [_below_folder("data", given[0], path.parent), *given[1:]]
             if isinstance(given, list) and given
             else given
             for name, given in values["mix"].items()
@@ -174,27 +174,27 @@ def in_file(path: Path | None, what: str, key: str) -> LoaderError:
     return LoaderError(f"{path}: {f'line {line}: ' if line else ''}{what}", path=path, key=key)
 
 
-def _placed(key: str, value: Any, folder: Path) -> Any:
+def _below_folder(key: str, value: Any, folder: Path) -> Any:
     """Return a value of a file's component, its paths relative to the file's folder."""
     if isinstance(value, dict) and key in ("data", "recipe"):
         inner = {one: one if key == "data" else key for one in value}
-        return {name: _placed(inner[name], one, folder) for name, one in value.items()}
+        return {name: _below_folder(inner[name], one, folder) for name, one in value.items()}
     if isinstance(value, list) and key in _FOLDERS:
-        return [_placed(key, one, folder) for one in value]
+        return [_below_folder(key, one, folder) for one in value]
     if not isinstance(value, str) or "://" in value:
         return value
     if key == "recipe":
-        return ",".join(_placed_recipe(part.strip(), folder) for part in value.split(","))
+        return ",".join(_recipe_below_folder(part.strip(), folder) for part in value.split(","))
     return str(folder / value) if key in (*_FOLDERS, "normals", "dir") else value
 
 
-def _placed_recipe(text: str, folder: Path) -> str:
+def _recipe_below_folder(text: str, folder: Path) -> str:
     """Return a recipe, NAME or FILE and its weight where there is one, its file below a folder."""
     name, colon, weight = text.rpartition(":") if ":" in text else (text, "", "")
     return text if name in shipped_names() else f"{folder / name}{colon}{weight}"
 
 
-def _component(name: Any, given: Any) -> Component:
+def _make_component(name: Any, given: Any) -> Component:
     if isinstance(given, tuple | list) and len(given) == 2:
         given = {"data": given[0], "weight": given[1]}
     key = f"mix.{name}"

@@ -70,7 +70,7 @@ def report_mixture(
     ]
     with TemporaryDirectory() as folder:
         lows, normals = Path(folder, "low"), Path(folder, "normal")
-        written = _write(Mixture(kept, pairs), lows, normals)
+        written = _write_pairs(Mixture(kept, pairs), lows, normals)
         if not brighter_lows:
             _refuse_swapped(where, mixture, written)
         engine = local_engine(workers)
@@ -109,7 +109,7 @@ def _refuse_swapped(where: object, mixture: Mixture, written: Sequence[_Written]
             refuse_swapped(name, [pair.means for pair in own], [pair.key for pair in own])
 
 
-def _write(mixture: Mixture, lows: Path, normals: Path) -> list[_Written]:
+def _write_pairs(mixture: Mixture, lows: Path, normals: Path) -> list[_Written]:
     """Write an epoch's pairs as PNGs of equal names, in their order."""
     lows.mkdir()
     normals.mkdir()

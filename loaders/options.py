@@ -349,11 +349,6 @@ class Options(BaseModel):
         return tuple(name for name in self.extras if name not in ("component", "draw", "ev"))
 
     @property
-    def changes(self) -> bool:
-        """True if images are cropped or flipped."""
-        return self.cuts or self.augment
-
-    @property
     def mean_and_std(self) -> tuple[float, float]:
         """Mean and deviation: a level, 0 to 255, becomes (level - mean) / std."""
         if self.dtype == "uint8":

@@ -152,7 +152,7 @@ class Order:
         """Return where a loader is that has given `batch` batches of an epoch: JSON values."""
         return {"epoch": epoch, "batch": batch}
 
-    def load(self, state: Any, own: dict[str, Any], share: Share) -> tuple[int, int]:
+    def resume(self, state: Any, own: dict[str, Any], share: Share) -> tuple[int, int]:
         """Return the epoch and batch to go on from.
 
         own: fingerprint of the loader.
@@ -200,11 +200,11 @@ def endless_steps(
         while batch < count:
             end = min((batch // at_once + 1) * at_once, count)
             steps = [order.step(epoch, number, share) for number in range(batch, end)]
-            yield steps[0] if at_once == 1 else _joint(steps)
+            yield steps[0] if at_once == 1 else _join_steps(steps)
             batch = end
         epoch, batch = epoch + 1, 0
 
 
-def _joint(steps: Sequence[Step]) -> Step:
+def _join_steps(steps: Sequence[Step]) -> Step:
     positions = Positions.of(one for step in steps for one in step.positions)
     return Step(steps[0].number, positions, tuple(len(step.positions) for step in steps))

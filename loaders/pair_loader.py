@@ -90,7 +90,7 @@ class PairLoader(EpochLoader):
         mixture = as_mixture(data, given)
         choice = choose_backend(given, not mixture.plain)
         _check_options(given, choice.backend, not mixture.plain)
-        sizes, wanted = _checked(given, split, choice.backend, not mixture.plain, data)
+        sizes, wanted = _options_by_step(given, split, choice.backend, not mixture.plain, data)
         seed, resident = sizes[0].seed, given.get("resident", False)
         first = {**given, "size": sizes[0].size}
         components = open_components(mixture, first, split, seed)
@@ -127,7 +127,7 @@ class TorchLoader(PairLoader):
     _only = "torch"
 
 
-def _checked(
+def _options_by_step(
     given: Mapping[str, Any], split: str, backend: str, mixed: bool, data: Any
 ) -> tuple[dict[int, Options], Device]:
     """Return the checked options by step, and the device."""

@@ -125,7 +125,7 @@ def _is_local(extent: Extent) -> bool:
     return extent.data is None and extent.path[2:5] != "://" and "\0" not in extent.path
 
 
-def _opened(paths: Iterable[str]) -> tuple[Whole, Whole]:
+def _open_descriptors(paths: Iterable[str]) -> tuple[Whole, Whole]:
     """Open files; return their descriptors and sizes, as `open_files`."""
     from ..synth.kernels.files import open_files
 
@@ -141,7 +141,7 @@ def _read_local(extents: Sequence[Extent]) -> list[Bytes | None]:
 
     numbers: dict[str, int] = {}
     files = np.array([numbers.setdefault(one.path, len(numbers)) for one in extents], np.int64)
-    descriptors, whole = _opened(numbers)
+    descriptors, whole = _open_descriptors(numbers)
     offsets, sizes = np.array([(one.offset, one.size) for one in extents], np.int64).T
     sizes = np.where(sizes < 0, whole[files], sizes)
     sizes[(sizes < 0) | (offsets + sizes > whole[files]) | (sizes > _MOST)] = 0
@@ -195,7 +195,7 @@ class Rows:
 
         out, sizes, paths = self.images[part], self.ranges.size[part], self.ranges.paths
         files, which = np.unique(self.ranges.file[part], return_inverse=True)
-        descriptors, _ = _opened([paths[i] for i in files.tolist()])
+        descriptors, _ = _open_descriptors([paths[i] for i in files.tolist()])
         begins = np.arange(len(out)) * out.shape[1]
         places = self.ranges.begin[part], begins, begins + sizes
         done = read_ranges(descriptors, which, *places, out.reshape(-1))
@@ -286,16 +286,16 @@ class EncodedSteps:
         step = next(self._steps)
         lows: dict[int, Future[Any]] = {}
         if self._decoding is not None:
-            low = partial(self._low, by_kernels=number >= _FIRST)
+            low = partial(self._decode_low, by_kernels=number >= _FIRST)
             lows = {
                 row: self._decoding.submit(low, one)
                 for row, one in enumerate(step.positions)
                 if self._beside[one.component]
             }
-        rows = self._rows(step)
+        rows = self._begin_rows(step)
         return step, rows, self._read(step) if rows is None else None, lows
 
-    def _rows(self, step: Step) -> Rows | None:
+    def _begin_rows(self, step: Step) -> Rows | None:
         """Begin to read a step of pairs all of which are in tars of this machine."""
         own, paths = step.positions, list[str]()
         counts, parts = np.zeros(len(own), np.int64), list[tuple[Whole, Ranges]]()
@@ -324,7 +324,7 @@ class EncodedSteps:
     def _normal_alone(self, component: int) -> bool:
         return self._components[component].contents.live or self._beside[component]
 
-    def _low(self, one: Position, by_kernels: bool) -> list[Any]:
+    def _decode_low(self, one: Position, by_kernels: bool) -> list[Any]:
         contents = self._components[one.component].contents
         return contents.lows_of(contents.pair(one.number), by_kernels)
 

@@ -133,7 +133,7 @@ class CudaPool:
                         f" {limit / 2**30:.1f} GiB are free on the GPU: take resident='auto',"
                         " resident_side= for smaller images, live lows, or more GPUs"
                     )
-                spots = [self._spot(int(size)) for size in bytes_of]
+                spots = [self._place_in_block(int(size)) for size in bytes_of]
                 first = [self._blocks[block].data_ptr() + begin for block, begin in spots]
                 places = np.array(first, np.uint64)
                 copy_images(
@@ -155,7 +155,7 @@ class CudaPool:
         (block, begin), (height, width) = self._spots[kind][number], self._shapes[kind][number]
         return self._blocks[block].as_strided((height, width, 3), (3 * width, 3, 1), begin)
 
-    def _spot(self, size: int) -> tuple[int, int]:
+    def _place_in_block(self, size: int) -> tuple[int, int]:
         """Return the block that has room for an image, and where in it."""
         if not self._blocks or self._used + size > self._blocks[-1].numel():
             self._blocks.append(torch.empty(max(size, _BLOCK), dtype=torch.uint8, device="cuda"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, Strict, ValidationError
 
 from ..errors import ConfigError, LoaderError
 from ..manifests.sets.info import differences
@@ -19,15 +19,10 @@ MOST_EPOCHS = 1 << 31
 _MOST_DIFFERENCES = 8
 
 
-def _listed(value: Any) -> Any:
-    """Return a list as the tuple that a strict model takes."""
-    return tuple(value) if isinstance(value, list) else value
-
-
 Epoch = Annotated[int, Field(ge=0, lt=MOST_EPOCHS)]
 Whole = Annotated[int, Field(ge=0, lt=1 << 62)]
-Counts = Annotated[tuple[Whole, ...], BeforeValidator(_listed)]
-Segment = Annotated[tuple[Whole, Whole, Counts], BeforeValidator(_listed)]
+Counts = Annotated[tuple[Whole, ...], Strict(False)]  # of a list, as JSON has it
+Segment = Annotated[tuple[Whole, Whole, Counts], Strict(False)]
 
 
 class _Fingerprinted(BaseModel):

@@ -66,16 +66,6 @@ class StoredSample:
         return files is not None and all(one.member.lower().endswith(_PICTURES) for one in files)
 
     @property
-    def low(self) -> Extent:
-        """The low of a pair."""
-        return self.lows[0]
-
-    @property
-    def normal(self) -> Extent:
-        """The normal of a pair."""
-        return self.normals[0]
-
-    @property
     def video(self) -> tuple[Location, list[int]]:
         """The file of a clip of a video, and the presentation times of its frames."""
         assert self.place is not None
@@ -169,7 +159,7 @@ class GivenPairs:
         item = self.given[number]
         if isinstance(item, StoredSample):
             return item
-        *lows, normal = map(_extent, item if isinstance(item, tuple | list) else [item])
+        *lows, normal = map(_extent_of_item, item if isinstance(item, tuple | list) else [item])
         return StoredSample(self.keys[number], tuple(lows), (normal,))
 
 
@@ -237,7 +227,7 @@ def read_together(extents: Sequence[Extent]) -> tuple[bytes, ...]:
     return tuple(map(read_extent, extents))
 
 
-def _extent(item: Any) -> Extent:
+def _extent_of_item(item: Any) -> Extent:
     return Extent(data=item) if isinstance(item, bytes) else Extent(os.fspath(item))
 
 
@@ -263,8 +253,8 @@ def check_one_shape(pair: StoredSample, low: tuple[int, ...], normal: tuple[int,
     if low != normal:
         sizes = " and ".join(f"{height} x {width}" for height, width in (low, normal))
         raise LoaderError(
-            f"{pair.low.named(pair.key, 'low')}: low and normal differ in size: {sizes} (height x"
-            " width, upright); crop one of them, or leave the pair out",
+            f"{pair.lows[0].named(pair.key, 'low')}: low and normal differ in size: {sizes} (height"
+            " x width, upright); crop one of them, or leave the pair out",
             key=pair.key,
         )
 

@@ -10,10 +10,11 @@ import multiprocessing.util
 import os
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from operator import itemgetter, methodcaller
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from ..engines.process import begin_worker, main_left_alone, may_have_children, prepare_workers
 from ..errors import GloamError, GloamWarning, LoaderError
-from ..manifests.sets.label_columns import StepLabels
+from ..manifests.sets.split_files import StepLabels
 from ..storage.store_requests import environment
 from ..storage.stores import AT_ONCE
 from ..synth.kernels.arrays import Pixels
@@ -32,7 +33,7 @@ from .backend import Choice, Device, converted
 from .buffers import BufferHandle, ReusedMemory, SharedBufferPool
 from .components import OpenComponent
 from .dali_backend import DaliBackend
-from .epoch_loader import Backend, EpochLoader, ReadyBatch, ReadyBatches
+from .epoch_loader import Backend, EpochLoader, ReadyBatches
 from .labels import begin_labels
 from .mixture import at
 from .options import Options
@@ -76,10 +77,10 @@ class Samples(Dataset[Any]):
         Raises LoaderError naming an image that cannot be read or decoded; IndexError beyond the
         last sample.
         """
-        if isinstance(place, ReadyBatch):
-            return place
         if isinstance(place, StoredStep):
-            return ReadyBatch(self.rendered(place).as_batch())
+            return self.rendered(place).as_batch()
+        if isinstance(place, tuple):  # a batch that is made; see `ReadyBatches`
+            return place
         whole = sum(one.count for one in self.components)
         count = whole if len(self.components) > 1 else self.count
         if not -count <= place < count:
@@ -87,7 +88,7 @@ class Samples(Dataset[Any]):
         left = place % count
         for component in self.components:
             if left < component.contents.count:
-                return self._decoded_at(component, left)
+                return self._decode_sample(component, left)
             left -= component.contents.count
         raise IndexError(place)
 
@@ -116,7 +117,7 @@ class Samples(Dataset[Any]):
         made, maps, crops = list[tuple[tuple[Pixels, ...], CropFlip]](), [], []
         for row, one in enumerate(step.positions):  # so that few whole images are held at once
             component, bright = self.components[one.component], stored.bright[row]
-            lows, normals = self._images(component, samples[row], bright)
+            lows, normals = self._decode_images(component, samples[row], bright)
             crop = low_crop = draw_crop(options, random[row], *lows[0].shape[:2])
             if one.bright is not None and bright is not None:
                 numbers = crop_numbers(options, one.bright[1], [bright.key])[0]
@@ -137,7 +138,7 @@ class Samples(Dataset[Any]):
             extras["draw"]["records"] = list(extras["draw"]["records"])
         return rendered_step(self.components, step, batch.tensors(), named, moved, extras)
 
-    def _images(
+    def _decode_images(
         self, component: OpenComponent, sample: StoredSample, bright: StoredSample | None
     ) -> tuple[list[Pixels], list[Pixels]]:
         """Decode the lows and normals of a sample, or its dark and its bright picture."""
@@ -146,11 +147,11 @@ class Samples(Dataset[Any]):
             normals = component.bright.normals_of(bright)
         return lows, normals
 
-    def _decoded_at(self, component: OpenComponent, number: int) -> Any:
+    def _decode_sample(self, component: OpenComponent, number: int) -> Any:
         contents, live, bright = component.contents, component.lows(0), component.bright
         sample = contents.pair(number)
         other = None if bright is None else bright.pair(number % bright.count)
-        lows, normals = self._images(component, sample, other)
+        lows, normals = self._decode_images(component, sample, other)
         if component.classes is not None:
             return normals[0], int(component.classes[number])
         if live is not None:
@@ -240,9 +241,9 @@ class WorkerBackend(Backend):
         loader.copy_ahead()
         options, device = loader.options, self.device
         stream = torch.cuda.Stream(device) if device.type == "cuda" else None
-        ahead: tuple[Any, ...] | None = None
         memory = ReusedMemory()
-        for made in self._made(loader, device):
+
+        def copied(made: RenderedStep) -> tuple[Any, ...]:
             images: Any = made.images
             buffer = images[0] if isinstance(images[0], BufferHandle) else None
             if self._buffers is not None and buffer is not None:
@@ -251,14 +252,12 @@ class WorkerBackend(Backend):
                 there = [one.to(device, non_blocking=True) for one in images]
                 values = tuple(values_of(one, options, memory) for one in there)
                 extras = converted(made.extras, lambda one: one.to(device))
-                copied = made._replace(images=values, extras=extras).as_batch()
+                batch = made._replace(images=values, extras=extras).as_batch()
             if self._buffers is not None and buffer is not None:
                 self._buffers.give_back(buffer)
-            if ahead is not None:
-                yield _handed_out(ahead, stream)
-            ahead = copied
-        if ahead is not None:
-            yield _handed_out(ahead, stream)
+            return batch
+
+        yield from copied_ahead(map(copied, self._rendered_steps(loader, device)), stream)
 
     def close(self) -> None:
         """End the processes and free the shared memory."""
@@ -269,7 +268,7 @@ class WorkerBackend(Backend):
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_loader": None, "_buffers": None, "_ending": None}
 
-    def _made(self, loader: EpochLoader, device: torch.device) -> Iterator[RenderedStep]:
+    def _rendered_steps(self, loader: EpochLoader, device: torch.device) -> Iterator[RenderedStep]:
         """Yield what processes make of the rest of the epoch.
 
         They are let go when one has ended, or when anything but a refusal came between: the next
@@ -277,7 +276,7 @@ class WorkerBackend(Backend):
         """
         try:
             with main_left_alone():
-                processes = self._processes(loader, device)
+                processes = self._data_loader(loader, device)
                 if self._buffers is not None:
                     self._buffers.begin()
                 batches = iter(processes)
@@ -290,7 +289,7 @@ class WorkerBackend(Backend):
             raise
         except BaseException as error:
             lost = isinstance(error, ConnectionError | EOFError) or (
-                self._lost() and isinstance(error, RuntimeError | OSError)
+                self._has_lost_one() and isinstance(error, RuntimeError | OSError)
             )
             self.close()
             if lost:
@@ -302,15 +301,15 @@ class WorkerBackend(Backend):
                 ) from error
             raise
 
-    def _lost(self) -> bool:
+    def _has_lost_one(self) -> bool:
         """Return whether one of the processes has ended."""
         iterator: Any = None if self._loader is None else self._loader._iterator
         workers = getattr(iterator, "_workers", ())
         return not all(process.is_alive() for process in workers)
 
-    def _processes(self, loader: EpochLoader, device: torch.device) -> DataLoader[Any]:
+    def _data_loader(self, loader: EpochLoader, device: torch.device) -> DataLoader[Any]:
         """Return the DataLoader, whose processes live from epoch to epoch."""
-        if self._lost():
+        if self._has_lost_one():
             self.close()
         if self._loader is None:
             workers = self.num_workers
@@ -354,6 +353,15 @@ class WorkerBackend(Backend):
             return SharedBufferPool(size, self.num_workers, options.prefetch)
         except RuntimeError:  # of torch: /dev/shm is small, as in containers; `batch_or_error`
             return None
+
+
+def copied_ahead(batches: Iterable[tuple[Any, ...]], stream: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield batches that are copied on a stream of torch's, each once the next one is begun."""
+    ahead: tuple[Any, ...] | None = None
+    for batch in chain(batches, [None]):
+        if ahead is not None:
+            yield _handed_out(ahead, stream)
+        ahead = batch
 
 
 def _handed_out(batch: tuple[Any, ...], stream: Any) -> tuple[Any, ...]:

@@ -108,7 +108,7 @@ class _Loader(yaml.SafeLoader):
     def get_single_node(self) -> yaml.Node | None:
         node = super().get_single_node()
         if node is not None:
-            _count(node, {})
+            _count_values(node, {})
         return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -139,7 +139,7 @@ class _Shipped(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[m
     yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
 
 
-def _count(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
+def _count_values(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
     """Count the values of a text with its aliases followed, each of which is looked at once.
 
     Raises ValueError when a value holds itself, there are too many, or a number is too long;
@@ -149,7 +149,7 @@ def _count(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
         known[node] = 0
         held = node.value if isinstance(node, yaml.CollectionNode) else []
         parts = chain.from_iterable(held) if isinstance(node, yaml.MappingNode) else held
-        known[node] = 1 + sum(_count(part, known) for part in parts)
+        known[node] = 1 + sum(_count_values(part, known) for part in parts)
         if known[node] > _MOST_VALUES:
             raise ValueError(f"more than {_MOST_VALUES:,} values")
         if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
@@ -229,14 +229,14 @@ def validate(model: type[M], values: dict[str, Any], where: str) -> M:
         return model.model_validate(values)
     except ValidationError as error:
         findings = error.errors(include_url=False)
-        key, value, allowed = _facts(findings[0], model)
-        lines = [_line(finding, model, where) for finding in findings[:_MOST_FINDINGS]]
+        key, value, allowed = _finding_facts(findings[0], model)
+        lines = [_finding_line(finding, model, where) for finding in findings[:_MOST_FINDINGS]]
         if len(findings) > _MOST_FINDINGS:
             lines.append(f"{where}: and {len(findings) - _MOST_FINDINGS:,} more like these")
         raise ConfigError("\n".join(lines), key=key, value=value, allowed=allowed) from None
 
 
-def _facts(finding: Any, model: type[BaseModel]) -> tuple[str, Any, Any]:
+def _finding_facts(finding: Any, model: type[BaseModel]) -> tuple[str, Any, Any]:
     """Return key, value, and what is allowed, of one of pydantic's findings."""
     place = [str(part) for part in finding["loc"]]
     own = finding.get("ctx", {}).get("error")
@@ -247,13 +247,13 @@ def _facts(finding: Any, model: type[BaseModel]) -> tuple[str, Any, Any]:
     return ".".join(place), finding.get("input"), finding["msg"].removeprefix("Value error, ")
 
 
-def _line(finding: Any, model: type[BaseModel], where: str) -> str:
+def _finding_line(finding: Any, model: type[BaseModel], where: str) -> str:
     """Write one of pydantic's findings as a line."""
     key = ".".join(visible(str(part)[:80]) for part in finding["loc"])
     given = shorten(finding["input"])
     if finding["type"] == "extra_forbidden":
         known = ", ".join(_fields_at(model, finding["loc"][:-1]))
-        near = _near(model, key)
+        near = _nearest_key(model, key)
         meant = f"; {near} is meant?" if near else ""
         known_here = f"; known here: {known}" if known else ""
         return f"{where}: unknown key {key} = {given}{meant}{known_here}"
@@ -268,12 +268,12 @@ def _line(finding: Any, model: type[BaseModel], where: str) -> str:
     return f"{where}: {key}{shown}: {message}"
 
 
-def _near(model: type[BaseModel], key: str) -> str:
+def _nearest_key(model: type[BaseModel], key: str) -> str:
     """Find the key of a model that somebody who wrote another one may have meant.
 
     It has the same last part, or is spelt nearly so; "" when there is none.
     """
-    paths = list(_paths(model))
+    paths = list(_key_paths(model))
     last = key.rpartition(".")[2]
     same = [path for path in paths if path.rpartition(".")[2] == last]
     found = same[:1] or difflib.get_close_matches(key, paths, 1, 0.8)
@@ -290,10 +290,10 @@ def _fields_of(kind: Any) -> dict[str, Any]:
     return {name: field.annotation for name, field in kind.model_fields.items()}
 
 
-def _paths(kind: Any, prefix: str = "") -> Iterator[str]:
+def _key_paths(kind: Any, prefix: str = "") -> Iterator[str]:
     for name, inner in _fields_of(kind).items():
         yield f"{prefix}{name}"
-        yield from _paths(inner, f"{prefix}{name}.")
+        yield from _key_paths(inner, f"{prefix}{name}.")
 
 
 def _fields_at(model: type[BaseModel], path: tuple[int | str, ...]) -> list[str]:

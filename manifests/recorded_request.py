@@ -117,12 +117,12 @@ class RecordedRequest(RequestBase):
     @model_serializer
     def _as_given(self) -> dict[str, Any]:
         given = ((name, getattr(self, name)) for name in sorted(self.model_fields_set))
-        return {name: _json(value) for name, value in given}
+        return {name: _given_values(value) for name, value in given}
 
 
-def _json(value: Any) -> Any:
+def _given_values(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_json(one) for one in value]
+        return [_given_values(one) for one in value]
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", exclude_unset=True)
     return value

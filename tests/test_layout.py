@@ -257,6 +257,7 @@ UNCHECKED = ("read_bytes", "read_text", "model_construct")
 READS_ITS_OWN = {
     "gloam.loaders.serving.models.preprocess",  # models that gloam wrote for Triton
     "gloam.loaders.serving.models.darken",
+    "gloam.loaders.serving.triton",  # the same
     "gloam.loaders.resident",  # /proc
     "gloam.synth.building.request",  # a file of the package
 }

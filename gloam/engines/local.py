@@ -51,7 +51,7 @@ def abandon_workers() -> None:
     it. Takes no lock: it may be called by a signal's handler, in the middle of anything.
     """
     for pool in list(_pools):
-        _kill(pool)
+        _kill_workers(pool)
     folder = getattr(multiprocessing.current_process(), "_config", {}).get("tempdir")
     if folder:
         shutil.rmtree(folder, ignore_errors=True)
@@ -150,12 +150,8 @@ class _Pool:
     def __init__(self, context: multiprocessing.context.BaseContext, workers: int) -> None:
         try:
             self.states = WorkerStates(context, workers)
-            self.executor = ProcessPoolExecutor(
-                workers,
-                mp_context=context,
-                initializer=_begin_worker,
-                initargs=(self.states, environment()),
-            )
+            begun_with = self.states, environment()
+            self.executor = ProcessPoolExecutor(workers, context, _begin_worker, begun_with)
         except OSError as error:
             raise WorkerLost(
                 f"worker processes cannot be started: {error.strerror or error}; they need a little"
@@ -166,7 +162,7 @@ class _Pool:
     def end(self, finished: bool) -> None:
         """End the workers, in the middle of their jobs unless these are finished."""
         if not finished:
-            for process in _kill(self.executor):
+            for process in _kill_workers(self.executor):
                 process.join()  # none is to write any more; the executor's own wait may never end
         _pools.discard(self.executor)
         self.executor.shutdown(wait=finished, cancel_futures=True)
@@ -199,9 +195,9 @@ def _map_in_processes(
                 with main_left_alone():
                     for each in waiting:
                         each.future = each.future or pool.executor.submit(
-                            _work, function, each.number, each.job
+                            _run_in_worker, function, each.number, each.job
                         )
-                result = _wait(waiting[0].future, tell, pool.executor)  # type: ignore[arg-type]
+                result = _await_result(waiting[0].future, tell, pool.executor)  # type: ignore[arg-type]
             except BrokenProcessPool:
                 pool.end(finished=False)
                 counted = _leave_out_deadly(waiting, pool.states, context)
@@ -243,7 +239,7 @@ def _leave_out_deadly(
     return again
 
 
-def _work(function: Callable[[J], R], number: int, job: J) -> R:
+def _run_in_worker(function: Callable[[J], R], number: int, job: J) -> R:
     """Run a job in a worker."""
     assert _states is not None
     _states.begin_job(number)
@@ -255,7 +251,7 @@ def _work(function: Callable[[J], R], number: int, job: J) -> R:
         _states.begin_part(-1)
 
 
-def _wait(
+def _await_result(
     future: Future[R], tell: Callable[[], object], pool: ProcessPoolExecutor | None = None
 ) -> R:
     manager = getattr(pool, "_executor_manager_thread", None)
@@ -273,7 +269,7 @@ def _wait(
     return result
 
 
-def _kill(pool: ProcessPoolExecutor) -> list[Any]:
+def _kill_workers(pool: ProcessPoolExecutor) -> list[Any]:
     processes = list((pool._processes or {}).values())
     for process in processes:
         process.kill()

@@ -44,7 +44,7 @@ class RayEngine:
 
     def __init__(self, address: str = "") -> None:
         self._ray = _ray()
-        self._own = _connect(self._ray, address)
+        self._own = _connect_to_cluster(self._ray, address)
         self._run = self._ray.remote(max_retries=_RETRIES, num_cpus=1)(_run)
 
     def map(
@@ -60,7 +60,7 @@ class RayEngine:
         total, next_one = 0, 0
         try:
             while True:
-                cores = self.cores
+                cores = max(int(ray.cluster_resources().get("CPU", 1)), 1)  # as it stands
                 held = len(running) + len(done)
                 room = min(_AHEAD * cores - len(running), _HELD * cores - held)
                 for number, job in islice(remaining, max(room, 0)):
@@ -78,9 +78,9 @@ class RayEngine:
                     next_one += 1
         finally:
             if running:
-                self._end(list(running))
+                self._cancel_tasks(list(running))
 
-    def _end(self, running: list[Any]) -> None:
+    def _cancel_tasks(self, running: list[Any]) -> None:
         """End tasks, but none that is over: Ray 2.60 aborts this process at times for that."""
         ray = self._ray
         with suppress(Exception):  # the cluster is gone
@@ -91,11 +91,6 @@ class RayEngine:
 
     def warm(self, module: str) -> None:
         """Do nothing: Ray starts workers when there are tasks."""
-
-    @property
-    def cores(self) -> int:
-        """Number of tasks that can run at once, as the cluster stands."""
-        return max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
 
     def close(self) -> None:
         """Leave the cluster; one of this engine's own ends."""
@@ -130,11 +125,11 @@ def _ray() -> Any:
     return needed("ray", "--engine ray needs Ray", "ray", "engine")
 
 
-def _connect(ray: Any, address: str) -> bool:
+def _connect_to_cluster(ray: Any, address: str) -> bool:
     """Connect to a cluster; returns whether it is one that ends with this process."""
     if ray.is_initialized():
         return False
-    known = address or os.environ.get("RAY_ADDRESS", "") or _known_here()
+    known = address or os.environ.get("RAY_ADDRESS", "") or _last_cluster_here()
     if known:
         try:
             _check_answers(known)
@@ -153,7 +148,7 @@ def _connect(ray: Any, address: str) -> bool:
     return not known
 
 
-def _known_here() -> str:
+def _last_cluster_here() -> str:
     """Return the address of the cluster that was begun last on this machine; "" for none."""
     folder = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray"
     try:

@@ -60,8 +60,8 @@ def exclusive(path: Path, shared: bool = False, wait: bool = False) -> Iterator[
         except OSError as error:
             if error.errno in _HELD and not wait:
                 handle.seek(0)
-                raise _held(path, handle.read()) from None
-            _warn(path, error)
+                raise _held_error(path, handle.read()) from None
+            _warn_of_no_locks(path, error)
             with _file_lock(path, shared, wait):
                 yield
             return
@@ -103,14 +103,14 @@ def _own_name() -> str:
     return f"process {os.getpid()} on {socket.gethostname()}"
 
 
-def _held(path: Path, holder: str, way_out: str = "") -> SetError:
+def _held_error(path: Path, holder: str, way_out: str = "") -> SetError:
     return SetError.at(
         path.parent.parent,
         f"{holder.strip() or 'another process'} is working on it; wait for it or end it{way_out}",
     )
 
 
-def _warn(path: Path, error: OSError) -> None:
+def _warn_of_no_locks(path: Path, error: OSError) -> None:
     warnings.warn(
         f"{path.parent.parent}: this file system has no locks ({error.strerror}); a file stands for"
         " them, so start no second command on it from another machine (Lustre: mount it with -o"
@@ -129,25 +129,25 @@ def _file_lock(path: Path, shared: bool, wait: bool) -> Iterator[None]:
     )
     while True:
         others = [only] if shared else [only, *path.parent.glob(f"{path.name}.held-*")]
-        holder = next((held for held in others if _alive(held)), None)
-        if holder is None and place(own).create(_mark(own)):
+        holder = next((held for held in others if _holder_lives(held)), None)
+        if holder is None and place(own).create(_holder_mark(own)):
             break
         if not wait:
-            known = _read(holder or own)
+            known = _read_holder(holder or own)
             if known is not None:
                 ends = f"its lease ends within {_LEASE:.0f} s"
                 way_out = ends if place(path).remote else f"delete {holder or own}"
-                raise _held(path, known, f" (if it is dead, {way_out})")
+                raise _held_error(path, known, f" (if it is dead, {way_out})")
             continue  # it has just ended
         time.sleep(_POLL)
     try:
-        with _renewed(own):
+        with _renewed_lease(own):
             yield
     finally:
         own.unlink(missing_ok=True)
 
 
-def _read(held: Path) -> str | None:
+def _read_holder(held: Path) -> str | None:
     """Return who holds a lock; None when it has been given back."""
     try:
         return read_regular(held).decode("utf-8", "replace").partition("\n")[0]
@@ -155,13 +155,13 @@ def _read(held: Path) -> str | None:
         return None
 
 
-def _mark(held: Path) -> bytes:
+def _holder_mark(held: Path) -> bytes:
     """Return who holds a lock, in a store with what no other lease holds."""
     return (_own_name() + (f"\n{token_hex(8)}" if place(held).remote else "")).encode()
 
 
 @contextmanager
-def _renewed(held: Path) -> Iterator[None]:
+def _renewed_lease(held: Path) -> Iterator[None]:
     """Renew a lease while the block runs; a file needs it not."""
     if not place(held).remote:
         yield
@@ -171,7 +171,7 @@ def _renewed(held: Path) -> Iterator[None]:
     def renew() -> None:
         while not ended.wait(_LEASE / 6):
             with suppress(OSError):  # the store fails; the build's own requests say so
-                write_bytes(held, _mark(held))
+                write_bytes(held, _holder_mark(held))
 
     thread = threading.Thread(target=renew, daemon=True)
     thread.start()
@@ -182,7 +182,7 @@ def _renewed(held: Path) -> Iterator[None]:
         thread.join()
 
 
-def _alive(path: Path) -> bool:
+def _holder_lives(path: Path) -> bool:
     """Return whether a lock's holder may live; delete files of dead ones, and leases that ended."""
     try:
         match = _HOLDER.match(read_regular(path).decode("utf-8", "replace"))

@@ -41,28 +41,15 @@ pc: Any = _Later("pyarrow.compute")
 pq: Any = _Later("pyarrow.parquet")
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Read a table, or those of some columns that it has.
+def read_table(
+    path: Path, columns: Sequence[str] | None = None, group: int | None = None
+) -> pa.Table:
+    """Read a table, or some columns that it has, or a row group with the file's own metadata.
 
-    Raises OSError, ValueError when the file is missing, or is not Parquet.
+    Raises OSError, ValueError when the file is missing, is not Parquet, or says of few bytes that
+    they are many: no table may take gigabytes by a trick.
     """
-    return _read(path, None if columns is None else list(columns))
-
-
-def read_row_group(path: Path, number: int) -> pa.Table:
-    """Read one row group of a table, with the file's own metadata.
-
-    Raises OSError, ValueError as `read_table`.
-    """
-    return _read(path, group=number)
-
-
-def _read(path: Path, columns: list[str] | None = None, group: int | None = None) -> pa.Table:
-    """Read a table, or a row group of it, once it is known to take no gigabytes by a trick.
-
-    Raises ValueError when it says of few bytes that they are many.
-    """
-    with _opened(path) as file:
+    with _open_for_arrow(path) as file:
         large = group is None and file.size() >= _LARGE
         # Not by pq.read_table: importing Arrow's data sets takes longer than reading a table.
         own = reader = pq.ParquetFile(file, pre_buffer=large)
@@ -81,7 +68,7 @@ def _read(path: Path, columns: list[str] | None = None, group: int | None = None
             reader = pq.ParquetFile(file, metadata=metadata, **how)
         wanted: dict[str, Any] = {"columns": columns, "use_threads": large}
         table = reader.read(**wanted) if group is None else reader.read_row_group(group, **wanted)
-        return _decoded(table, own.schema_arrow, most) if texts else table
+        return _without_dictionaries(table, own.schema_arrow, most) if texts else table
 
 
 def _repeated_texts(
@@ -110,7 +97,7 @@ def _repeated_texts(
             text = column.physical_type.endswith("BYTE_ARRAY")
             if not text and not lists and column.compression in _SMALL_CODECS:
                 continue
-            pages = list(_pages(file, column))
+            pages = list(_page_headers(file, column))
             values = sum(page.values for page in pages if not page.dictionary)
             once = sum(page.bytes for page in pages if page.dictionary)
             size += sum(page.bytes for page in pages)
@@ -134,14 +121,14 @@ class _Page(NamedTuple):
     dictionary: bool
 
 
-def _pages(file: pa.NativeFile, column: ColumnChunkMetaData) -> Iterator[_Page]:
+def _page_headers(file: pa.NativeFile, column: ColumnChunkMetaData) -> Iterator[_Page]:
     """Yield what the headers of a column's pages say (Parquet's parquet.thrift, PageHeader)."""
     at = column.data_page_offset
     if column.has_dictionary_page and 0 < column.dictionary_page_offset < at:
         at = column.dictionary_page_offset
     end = at + column.total_compressed_size
     while at < end:
-        header, size = _thrift(file.read_at(_HEADER, at), 0)
+        header, size = _read_thrift(file.read_at(_HEADER, at), 0)
         own = next((one for one in map(header.get, (5, 7, 8)) if isinstance(one, dict)), {})
         encoding = own.get(4 if 8 in header else 2, 0)
         numbers = own.get(1), header.get(2), encoding, header.get(3)
@@ -151,7 +138,7 @@ def _pages(file: pa.NativeFile, column: ColumnChunkMetaData) -> Iterator[_Page]:
         at += size + header[3]
 
 
-def _thrift(data: bytes, at: int, depth: int = 0) -> tuple[dict[int, Any], int]:
+def _read_thrift(data: bytes, at: int, depth: int = 0) -> tuple[dict[int, Any], int]:
     """Read a struct in Thrift's compact protocol: its numbers and structs by field, and its end.
 
     Raises ValueError when it is damaged, or more than a page's header has.
@@ -171,7 +158,7 @@ def _thrift(data: bytes, at: int, depth: int = 0) -> tuple[dict[int, Any], int]:
                 value, at = _varint(data, at)
                 at += value
             elif kind == 12 and depth < 4:
-                found[field], at = _thrift(data, at, depth + 1)
+                found[field], at = _read_thrift(data, at, depth + 1)
             elif kind not in (1, 2):  # which are truths, without a value
                 raise ValueError("has a damaged page")
     except IndexError:
@@ -188,7 +175,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
-def _decoded(table: pa.Table, schema: pa.Schema, most: int) -> pa.Table:
+def _without_dictionaries(table: pa.Table, schema: pa.Schema, most: int) -> pa.Table:
     """Return a table whose texts are each in its row, not in a dictionary.
 
     schema: the file's. Raises ValueError when they take more than `most` bytes.
@@ -205,11 +192,11 @@ def _decoded(table: pa.Table, schema: pa.Schema, most: int) -> pa.Table:
 
 def read_schema(path: Path) -> pa.Schema:
     """Read a table's columns, with the file's own metadata."""
-    with _opened(path) as file:
+    with _open_for_arrow(path) as file:
         return pq.read_schema(file)
 
 
-def _opened(path: Path) -> pa.NativeFile:
+def _open_for_arrow(path: Path) -> pa.NativeFile:
     at = place(path)
     if at.remote:
         # Of an object its footer and the columns are read; whole, where that is one request.

@@ -116,7 +116,7 @@ def patient(path: PurePath, call: Callable[[], T]) -> T:
         except (errors.AlreadyExistsError, errors.PreconditionError) as error:
             raise FileExistsError(errno.EEXIST, "is there already", str(path)) from error
         except (errors.PermissionDeniedError, errors.UnauthenticatedError) as error:
-            raise _denied(path, error) from error
+            raise _denied_error(path, error) from error
         except errors.InvalidPathError as error:
             what = f"{first_line(error)}; rename such objects, or take a prefix that has none"
             raise StoreError.of(errno.EINVAL, path, what) from error
@@ -131,7 +131,7 @@ def patient(path: PurePath, call: Callable[[], T]) -> T:
                     errno.ENOENT, "there is no such bucket", str(path)
                 ) from error
             if refused:
-                raise _denied(path, error) from error
+                raise _denied_error(path, error) from error
             taken = time.monotonic() - begun
             if taken + pause > patience():
                 said = without_secrets(first_line(error))
@@ -185,6 +185,6 @@ def listed(path: PurePath, pages: Callable[[], Iterable[Sequence[T]]]) -> list[T
     return found
 
 
-def _denied(path: PurePath, error: BaseException) -> StoreError:
+def _denied_error(path: PurePath, error: BaseException) -> StoreError:
     what = f"the store refuses it: {without_secrets(first_line(error))}; {_CHECK}"
     return StoreError.of(errno.EACCES, path, what)

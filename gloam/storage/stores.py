@@ -65,7 +65,7 @@ def open_descriptor(path: Path | str) -> int:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except ValueError as error:  # NUL, or half a surrogate
-        raise OSError(errno.EINVAL, "no file can have such a name", visible(path)) from error
+        raise OSError(errno.EINVAL, "no file can have such a name", str(path)) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "is not a regular file", str(path))
@@ -475,7 +475,7 @@ def as_path(path: str | os.PathLike[str]) -> Place:
         return Place(path)
     scheme, place = match[1].lower(), match[2].strip("/")
     bucket, _, key = place.partition("/")
-    if problem := _problem(bucket, key):
+    if problem := _address_problem(bucket, key):
         shown = visible(without_secrets(f"{scheme}://{place}"))
         raise ConfigError(f"{shown}: {problem}; write {scheme}://BUCKET/NAME", value=shown)
     return StorePath(f"{scheme}:/{place}")
@@ -491,7 +491,7 @@ def _is_name(text: str) -> bool:
     return fits and b"\0" not in data and len(data) < _PATH_MAX
 
 
-def _problem(bucket: str, key: str) -> str:
+def _address_problem(bucket: str, key: str) -> str:
     """Return what is wrong with an address; nothing of a right one."""
     if not bucket:
         return "names no bucket"

@@ -81,20 +81,20 @@ Side = Annotated[int, Field(ge=1, le=1 << 20)]
 """Width or height of an image, pixels."""
 
 
-def _index(value: Any) -> int:
+def _as_index(value: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):  # which is 1, or nearly a number
         raise ValueError("must be a whole number")
     return operator.index(value)
 
 
-Whole = Annotated[int, BeforeValidator(_index)]
+Whole = Annotated[int, BeforeValidator(_as_index)]
 """A whole number that somebody gives as an option: an int or one of NumPy's, never a truth."""
 
 
 def whole(name: str, value: Any, least: int = 0, most: int = (1 << 63) - 1) -> int:
     """Return an option as an int. Raises ConfigError when it is no whole number of these."""
     try:
-        number = _index(value)
+        number = _as_index(value)
     except (TypeError, ValueError):
         number = least - 1
     if not least <= number <= most:
@@ -151,7 +151,7 @@ def inside(root: Path, name: str, where: object = None) -> Path:
             mode = os.lstat(path).st_mode
         except OSError:
             break  # nothing is there, nor below it: whoever opens it says so
-        if stat.S_ISLNK(mode) and not _below(root, path):
+        if stat.S_ISLNK(mode) and not _leads_below(root, path):
             raise SetError(
                 f"{source}{shown(name)} names a file outside the set: {path} is a link to"
                 f" {os.path.realpath(path)}; copy the set with what its links lead to (cp -rL)",
@@ -160,7 +160,7 @@ def inside(root: Path, name: str, where: object = None) -> Path:
     return root / name
 
 
-def _below(root: Path, link: str) -> bool:
+def _leads_below(root: Path, link: str) -> bool:
     """Return whether a link leads to something below a folder."""
     real = os.path.realpath(root)
     return os.path.commonpath([real, os.path.realpath(link)]) == real

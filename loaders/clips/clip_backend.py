@@ -90,7 +90,7 @@ class ClipBackend(DaliBackend):
                 raise DecodingFailed(f"{self._who}: {last_words(error)}") from error
         return self._ready.popleft()
 
-    def _decoder(self, loader: EpochLoader, device_id: int | None) -> Decoder:
+    def _begin_decoder(self, loader: EpochLoader, device_id: int | None) -> Decoder:
         contents = loader.contents
         try:
             if self._groups is not None:
@@ -100,7 +100,7 @@ class ClipBackend(DaliBackend):
             at_once = self._at_once(loader, size * frames, device_id)
             self._most = at_once * size
             steps = loader.steps_ahead(at_once)
-            return self._reader(loader, device_id, steps, self._most * frames)
+            return self._reading_decoder(loader, device_id, steps, self._most * frames)
         except LoaderError as error:
             raise DecodingFailed(str(error), path=loader.name) from error
 

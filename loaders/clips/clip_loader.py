@@ -216,32 +216,33 @@ def choose_decoder(
                 f" {asked} out",
                 key=asked,
             )
-        refused = not_by_dali if wanted == "dali" else not_by_pyav
-        if why_not := refused(contents, options, lows):
+        if why_not := why_not_by(wanted, contents, options, lows):
             raise LoaderError(f"{asked} {wanted!r} {why_not}: leave {asked} out", key=asked)
         return wanted
-    pyav = not not_by_pyav(contents, options, lows)
+    pyav = not why_not_by("pyav", contents, options, lows)
     if (
         options.device != "gpu"
         or not is_installed()
         or (pyav and pyav_is_faster(contents, options))
-        or not_by_dali(contents, options, lows)
+        or why_not_by("dali", contents, options, lows)
     ):
         return "pyav" if pyav else "workers"
     return "dali"
 
 
-def not_by_dali(contents: ClipContents, options: Options, lows: LiveLows | None) -> str:
-    """Return why DALI cannot decode these clips in this process; "" if it can."""
+def why_not_by(
+    decoder: str, contents: ClipContents, options: Options, lows: LiveLows | None
+) -> str:
+    """Return why "dali" or "pyav" cannot decode these clips in this process; "" if it can."""
     on_gpu = options.device == "gpu"
-    return _not_on_gpu(options, lows) or (
-        "" if contents.layout is not None else beyond_dali(contents.clips, on_gpu)
-    )
-
-
-def not_by_pyav(contents: ClipContents, options: Options, lows: LiveLows | None) -> str:
-    """Return why PyAV cannot decode these clips in this process; "" if it can."""
-    return _not_on_gpu(options, lows) or ("" if contents.has_videos else "reads videos alone")
+    if lows is not None and on_gpu:
+        if options.size is None:
+            return "makes live lows of one size: give size="
+        if model_of(lows.recipe) != "camera":
+            return "makes live lows by recipes of the camera model"
+    if decoder == "pyav":
+        return "" if contents.has_videos else "reads videos alone"
+    return "" if contents.layout is not None else beyond_dali(contents.clips, on_gpu)
 
 
 def pyav_is_faster(contents: ClipContents, options: Options) -> bool:
@@ -251,14 +252,3 @@ def pyav_is_faster(contents: ClipContents, options: Options) -> bool:
     except ImageRefused:
         return False
     return height * width <= options.workers * _PIXELS_A_CORE
-
-
-def _not_on_gpu(options: Options, lows: LiveLows | None) -> str:
-    """Return why a GPU cannot make the lows; "" if it can, or if it has none to make."""
-    if lows is None or options.device != "gpu":
-        return ""
-    if options.size is None:
-        return "makes live lows of one size: give size="
-    if model_of(lows.recipe) != "camera":
-        return "makes live lows by recipes of the camera model"
-    return ""

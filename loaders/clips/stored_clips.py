@@ -108,7 +108,7 @@ def clips_of_pairs(pairs: Sequence[Any], split: str, windows: Windows) -> ClipCo
 
     Raises LoaderError when there are none.
     """
-    _check(windows)
+    _check_windows(windows)
     sequences: dict[str, list[tuple[Extent, ...]]] = {}
     for low, normal in contents_of(as_list(pairs), split).given:
         frames = tuple(Extent(os.fspath(path)) for path in (low, normal))
@@ -126,7 +126,7 @@ def clips_of_pairs(pairs: Sequence[Any], split: str, windows: Windows) -> ClipCo
             f"list of pairs: none of its {len(sequences)} folders holds {windows.frames} frames",
             key="frames",
         )
-    return _listed("list of pairs", split, given, windows, live=False)
+    return _list_contents("list of pairs", split, given, windows, live=False)
 
 
 def clips_in(path: str | Path, windows: Windows) -> ClipContents:
@@ -134,7 +134,7 @@ def clips_in(path: str | Path, windows: Windows) -> ClipContents:
 
     Raises LoaderError when there are none.
     """
-    _check(windows)
+    _check_windows(windows)
     passed: Counter[str] = Counter()
     try:
         found = list(list_clips(str(path), windows, passed))
@@ -145,7 +145,7 @@ def clips_in(path: str | Path, windows: Windows) -> ClipContents:
     keys = make_keys(["clips"] * len(found), names, paths)
     given = [StoredSample(key, (), (), one.location) for key, one in zip(keys, found, strict=True)]
     _warn_of_stills(path, given[0])
-    return _listed(str(path), "train", given, windows, live=True)
+    return _list_contents(str(path), "train", given, windows, live=True)
 
 
 def _warn_of_stills(path: str | Path, clip: StoredSample) -> None:
@@ -163,7 +163,7 @@ def _warn_of_stills(path: str | Path, clip: StoredSample) -> None:
             )
 
 
-def _listed(
+def _list_contents(
     name: str, split: str, given: Sequence[StoredSample], windows: Windows, *, live: bool
 ) -> ClipContents:
     digest = hashlib.sha256(
@@ -175,7 +175,7 @@ def _listed(
     )  # fmt: skip
 
 
-def _check(windows: Windows) -> None:
+def _check_windows(windows: Windows) -> None:
     if not 1 <= windows.frames <= 1000 or windows.stride < 1 or windows.step < 0:
         raise LoaderError(
             f"frames = {windows.frames}, stride = {windows.stride}, step = {windows.step}: frames"

@@ -74,15 +74,15 @@ class VideoDecoder:
         """
         step = next(self.steps)
         try:
-            return self._decoded(step, stream)
+            return self._frames_of_step(step, stream)
         except Exception as error:  # RuntimeError of DALI, or whatever a source raised
             words = f"{self.name}: {self.by}: {last_words(error)}"
-            raise self._damage() or DecodingFailed(words, path=self.name) from error
+            raise self._find_damaged_video() or DecodingFailed(words, path=self.name) from error
 
-    def _decoded(self, step: Step, stream: Any) -> DecodedStep:
+    def _frames_of_step(self, step: Step, stream: Any) -> DecodedStep:
         schedule, batch, before = self.runs.of_batch(self._done)
         while self._made < before + schedule.needed(batch):
-            self._decode(stream)
+            self._decode_run(stream)
         places = [schedule.place(clip) for clip in schedule.batches[batch]]
         held = [self._held[before + run] for run, *_ in places]
         parts = [own[number] for own, (_, number, _) in zip(held, places, strict=True)]
@@ -108,7 +108,7 @@ class VideoDecoder:
         if self.end is not None:
             self.end()
 
-    def _damage(self) -> LoaderError | None:
+    def _find_damaged_video(self) -> LoaderError | None:
         """Return what is wrong with a part of a video of the runs that may have been begun."""
         for part in self.runs.recent(RECENT * PIPELINES):
             try:
@@ -119,7 +119,7 @@ class VideoDecoder:
                 return LoaderError(f"{words} over, and ClipLoader reads the set", key=name)
         return None
 
-    def _decode(self, stream: Any) -> None:
+    def _decode_run(self, stream: Any) -> None:
         made = self.decoders[self._made % len(self.decoders)](stream)
         if self.check is not None:
             first = np.asarray(from_dlpack(made[0]).cpu()) if self.on_gpu else made[0]
@@ -163,7 +163,7 @@ def check_against_pyav(part: VideoPart, frames: Sequence[Pixels]) -> None:
         raise LoaderError.at(name, "its frames are not those that PyAV decodes")
 
 
-def _runs_of(loader: EpochLoader, groups: Groups, at_once: int) -> Runs:
+def _schedule_runs(loader: EpochLoader, groups: Groups, at_once: int) -> Runs:
     """Return what a loader wants from its place on, as runs of so many parts each."""
     order, share, contents = loader.order.ahead(), loader.share, loader.contents
     assert isinstance(contents, ClipContents)
@@ -183,7 +183,7 @@ def decode_by_pyav(loader: EpochLoader, groups: Groups, device_id: int | None) -
 
     Raises LoaderError when they cannot be started.
     """
-    runs = _runs_of(loader, groups, groups.at_once)
+    runs = _schedule_runs(loader, groups, groups.at_once)
     parts = PyavParts(runs, groups, loader.options.workers, device_id)
     how: dict[str, Any] = {"name": loader.name, "by": "PyAV", "end": parts.close}
     return VideoDecoder([parts], device_id is not None, runs, loader.steps_ahead(), **how)
@@ -202,7 +202,7 @@ def decode_by_dali(loader: EpochLoader, groups: Groups, device_id: int | None) -
     pool = ThreadPoolExecutor(max(workers, AT_ONCE if loader.contents.remote else 1))
     count = PIPELINES if on_gpu else 1
     at_once = -(-groups.at_once // count)
-    runs = _runs_of(loader, groups, at_once)
+    runs = _schedule_runs(loader, groups, at_once)
     processes = VideoProcesses(workers, 0) if workers else None
     cut = None if processes is None else partial(processes.cut, margins=on_gpu)
     given = partial(bytes_of, segments=segments, cut=cut)
@@ -226,7 +226,7 @@ def decode_by_dali(loader: EpochLoader, groups: Groups, device_id: int | None) -
         **(SIDE_BY_SIDE if on_gpu else {}),
     }
     made = [external_clips(source_of(turn), **common) for turn in range(count)]
-    decoders = [partial(_run, built(one, name)) for one in made]
+    decoders = [partial(_run_pipeline, built(one, name)) for one in made]
 
     def end() -> None:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -253,7 +253,7 @@ def bytes_of(
     return data, np.array(numbers, np.int32), np.array(segment.size, np.int32)
 
 
-def _run(pipeline: Any, stream: Any) -> Sequence[Any]:
+def _run_pipeline(pipeline: Any, stream: Any) -> Sequence[Any]:
     """Return the sequences of a pipeline's next run: arrays, or DALI's list on a GPU."""
     if stream is not None:
         sequences: Sequence[Any] = pipeline.run(stream)[0]
@@ -292,7 +292,7 @@ class PyavParts:
 
     def _begin(self, run: int) -> list[Future[Any]]:
         schedule, own = self._runs.of_run(run)
-        return [self._threads.submit(self._decoded, part) for part in schedule.parts(own)]
+        return [self._threads.submit(self._frames_of_part, part) for part in schedule.parts(own)]
 
     def close(self) -> None:
         """End the threads and processes."""
@@ -300,14 +300,14 @@ class PyavParts:
         if self._processes is not None:
             self._processes.close()
 
-    def _decoded(self, part: VideoPart) -> Any:
+    def _frames_of_part(self, part: VideoPart) -> Any:
         if self._processes is None:
             frames = decode_sequence(part.video, part.times, lambda size: np.empty(size, np.uint8))
         elif self._locked is None:
             frames = self._processes.decode(part)
         else:
             frames = self._processes.decode(part, self._locked.lock)
-        return frames if self._device is None else _on_gpu(frames, self._device)
+        return frames if self._device is None else _copy_to_gpu(frames, self._device)
 
 
 def runs_ahead(groups: Groups, workers: int) -> int:
@@ -328,7 +328,7 @@ class _Locked:
         self._held: dict[int, Memory] = {}
         self._lock = threading.Lock()
         # A process that ends gives them back anyway, and has no CUDA then to ask.
-        weakref.finalize(self, _unlock, self._held).atexit = False
+        weakref.finalize(self, _unlock_pages, self._held).atexit = False
 
     def lock(self, number: int, memory: Memory) -> None:
         """Lock a buffer's pages at its first use; if CUDA refuses, copies are slower."""
@@ -344,7 +344,7 @@ class _Locked:
             self._held[number] = memory[:0]
 
 
-def _unlock(held: dict[int, Memory]) -> None:
+def _unlock_pages(held: dict[int, Memory]) -> None:
     import torch
 
     for memory in held.values():
@@ -352,7 +352,7 @@ def _unlock(held: dict[int, Memory]) -> None:
             torch.cuda.cudart().cudaHostUnregister(memory.ctypes.data)
 
 
-def _on_gpu(frames: npt.NDArray[np.uint8], device_id: int) -> Any:
+def _copy_to_gpu(frames: npt.NDArray[np.uint8], device_id: int) -> Any:
     import torch
 
     own = torch.cuda.Stream(device_id)

@@ -211,15 +211,15 @@ class Runs:
     def of_run(self, run: int) -> tuple[Schedule, int]:
         """Return the schedule that a run belongs to, and its number there."""
         self._last = max(self._last, run)
-        found = self._find(run, lambda one: one.runs)
+        found = self._find_schedule(run, lambda one: one.runs)
         return found.schedule, run - found.runs
 
     def of_batch(self, batch: int) -> tuple[Schedule, int, int]:
         """Return the schedule that a batch belongs to, its number there, and the runs before."""
-        found = self._find(batch, lambda one: one.batches)
+        found = self._find_schedule(batch, lambda one: one.batches)
         return found.schedule, batch - found.batches, found.runs
 
-    def _find(self, number: int, before: Callable[[_Begun], int]) -> _Begun:
+    def _find_schedule(self, number: int, before: Callable[[_Begun], int]) -> _Begun:
         with self._lock:
             while True:
                 runs, batches, schedule = self._begun[-1]

@@ -57,12 +57,8 @@ class VideoProcesses:
         self._lock = threading.Lock()
         start = prepare_workers([__name__, "av"], count + 1)
         try:
-            self._pool = ProcessPoolExecutor(
-                count,
-                mp_context=multiprocessing.get_context(start),
-                initializer=_begin,
-                initargs=(self._buffers, environment()),
-            )
+            context, begun_with = multiprocessing.get_context(start), (self._buffers, environment())
+            self._pool = ProcessPoolExecutor(count, context, _begin_decoding, begun_with)
         except OSError as error:
             raise LoaderError(
                 f"processes that decode videos cannot be started: {error.strerror or error}; they"
@@ -80,7 +76,7 @@ class VideoProcesses:
         try:
             if lock is not None:
                 lock(number, self._buffers.pin(number))
-            made = self._result(_decode, part, number)
+            made = self._result(_decode_in_worker, part, number)
         except BaseException:
             self._buffers.give(number)
             raise
@@ -95,7 +91,7 @@ class VideoProcesses:
         Raises ImageRefused when a frame is not there, or the video is damaged; LoaderError when the
         process ended.
         """
-        return self._result(_cut, video, times, margins)
+        return self._result(_cut_in_worker, video, times, margins)
 
     def close(self) -> None:
         """End the processes after their current tasks."""
@@ -116,13 +112,13 @@ class VideoProcesses:
 _filled: SharedMemoryArena | None = None
 
 
-def _begin(buffers: SharedMemoryArena, variables: dict[str, str]) -> None:
+def _begin_decoding(buffers: SharedMemoryArena, variables: dict[str, str]) -> None:
     global _filled
     begin_worker(variables)
     _filled = buffers
 
 
-def _decode(part: VideoPart, number: int) -> tuple[int, ...] | Memory:
+def _decode_in_worker(part: VideoPart, number: int) -> tuple[int, ...] | Memory:
     """Decode a part into a buffer; return the frames' shape, or the frames if they do not fit."""
     assert _filled is not None
     memory = _filled.memory(number)
@@ -138,7 +134,7 @@ def _decode(part: VideoPart, number: int) -> tuple[int, ...] | Memory:
     return frames.shape if fits else frames
 
 
-def _cut(video: Location, times: Sequence[int], margins: bool) -> VideoSegment:
+def _cut_in_worker(video: Location, times: Sequence[int], margins: bool) -> VideoSegment:
     return _segments.setdefault(margins, Segments(margins)).cut(video, times)
 
 
@@ -154,8 +150,8 @@ class SharedMemoryArena:
     """
 
     def __init__(self, size: int, handle: int | None = None) -> None:
-        self.size = _pages(size)
-        self._handle = _nameless() if handle is None else handle
+        self.size = -(-max(size, 1) // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
+        self._handle = _open_unnamed_file() if handle is None else handle
         self._end = weakref.finalize(self, os.close, self._handle)
         self._maps: dict[int, mmap.mmap] = {}
         self._used: list[int] = []  # bytes of each buffer that were filled
@@ -164,12 +160,12 @@ class SharedMemoryArena:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _received, (self.size, reduction.DupFd(self._handle))
+        return _receive_arena, (self.size, reduction.DupFd(self._handle))
 
     def take(self) -> int:
         """Return the number of a free buffer."""
         with self._lock:
-            self._trim()
+            self._empty_free_buffers()
             try:
                 return self._free.pop()
             except IndexError:
@@ -183,7 +179,7 @@ class SharedMemoryArena:
 
     def memory(self, number: int) -> Memory:
         """Return a buffer's memory."""
-        return np.frombuffer(self._map(number), np.uint8)
+        return np.frombuffer(self._map_buffer(number), np.uint8)
 
     def pin(self, number: int) -> Memory:
         """Return a buffer's memory and never empty it: a GPU has its pages locked."""
@@ -193,11 +189,11 @@ class SharedMemoryArena:
     def view(self, number: int, size: int) -> Memory:
         """Return the first bytes of a buffer; it is free once no array refers to them."""
         self._used[number] = max(self._used[number], size)
-        memory = np.frombuffer(self._map(number), np.uint8, size)
+        memory = np.frombuffer(self._map_buffer(number), np.uint8, size)
         weakref.finalize(memory, self.give, number).atexit = False
         return memory
 
-    def _trim(self) -> None:
+    def _empty_free_buffers(self) -> None:
         """Empty free buffers if all together take too much memory."""
         # Otherwise a buffer would keep the memory of the longest part of a video that it had.
         if sum(self._used) <= _MOST or not hasattr(mmap, "MADV_REMOVE"):
@@ -206,24 +202,20 @@ class SharedMemoryArena:
         for number in sorted(free, key=self._used.__getitem__, reverse=True):
             if sum(self._used) <= _MOST:
                 return
-            self._map(number).madvise(mmap.MADV_REMOVE)
+            self._map_buffer(number).madvise(mmap.MADV_REMOVE)
             self._used[number] = 0
 
-    def _map(self, number: int) -> mmap.mmap:
+    def _map_buffer(self, number: int) -> mmap.mmap:
         if number not in self._maps:
             self._maps[number] = mmap.mmap(self._handle, self.size, offset=number * self.size)
         return self._maps[number]
 
 
-def _received(size: int, handle: Any) -> SharedMemoryArena:
+def _receive_arena(size: int, handle: Any) -> SharedMemoryArena:
     return SharedMemoryArena(size, handle.detach())
 
 
-def _pages(size: int) -> int:
-    return -(-max(size, 1) // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
-
-
-def _nameless() -> int:
+def _open_unnamed_file() -> int:
     """Open an unnamed file, in memory if the system has memfd_create."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("gloam")

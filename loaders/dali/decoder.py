@@ -21,7 +21,7 @@ from ..options import Options
 from ..read import Source
 from ..steps import DecodedStep
 from .failures import explained, last_words
-from .pipelines import DECODERS_ALONE, SIDE_BY_SIDE, encoded_images, resized_windows
+from .pipelines import DECODERS_ALONE, SIDE_BY_SIDE, encoded_images, pipeline_size, resized_windows
 
 _built: weakref.WeakSet[Any] = weakref.WeakSet()  # pipelines
 
@@ -53,18 +53,9 @@ class DaliDecoder:
         self._source, self._device = source, device_id
         self._what = name, options, components
         alone = DECODERS_ALONE if side is None else SIDE_BY_SIDE
-        pipeline = encoded_images(
-            source,
-            options,
-            side,
-            batch_size=images,
-            num_threads=max(options.workers, 1),
-            device_id=device_id,
-            prefetch_queue_depth=options.prefetch,
-            enable_conditionals=device_id is not None,
-            **(alone if device_id is not None else {}),
-        )
-        self._pipeline = built(pipeline, name)
+        how = pipeline_size(options, images, device_id, options.prefetch)
+        how |= {"enable_conditionals": False} if device_id is None else alone
+        self._pipeline = built(encoded_images(source, options, side, **how), name)
 
     def next(self, stream: Any = None) -> DecodedStep:
         """Return the next step; on a GPU, for a stream of torch.
@@ -101,13 +92,7 @@ class DaliResizer:
     """Resizes windows of stored pairs on the CPU as DALI does: see `pipelines.resized_windows`."""
 
     def __init__(self, options: Options, images: int) -> None:
-        self._pipeline = resized_windows(
-            options,
-            batch_size=images,
-            num_threads=max(options.workers, 1),
-            device_id=None,
-            prefetch_queue_depth=1,
-        )
+        self._pipeline = resized_windows(options, **pipeline_size(options, images, None))
         self._pipeline.build()
 
     def __call__(self, windows: Sequence[Pixels]) -> Sequence[Pixels]:
@@ -125,10 +110,10 @@ def survive_forks() -> None:
     collected before a fork, and the child never frees what is in use.
     """
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=gc.collect, after_in_child=_leave_to_parent)
+        os.register_at_fork(before=gc.collect, after_in_child=_leave_pipelines_to_parent)
 
 
-def _leave_to_parent() -> None:
+def _leave_pipelines_to_parent() -> None:
     for pipeline in _built:
         running = getattr(pipeline, "_pipe", None)  # a name of DALI's own
         if running is not None:

@@ -39,18 +39,18 @@ def explained(
     name: of what is loaded.
     steps: those that DALI was at.
     """
-    suspects, words = _suspects_of(components, steps), f"DALI: {last_words(error)}"
+    suspects, words = _samples_of_steps(components, steps), f"DALI: {last_words(error)}"
     with ThreadPoolExecutor(max(options.workers, 1)) as pool:
         # Unnamed, so that those behind the first that is found are not looked at.
-        found = next(filter(None, pool.map(_damage, suspects)), None)
+        found = next(filter(None, pool.map(_decoding_error, suspects)), None)
     if components[0].contents.of_clips:
         return found or DecodingFailed.at(name, words)
-    found = found or _first_unknown(options, suspects)
+    found = found or _first_refused_by_dali(options, suspects)
     # As where the machine has no memory left: what DALI says is all there is.
     return LoaderError.at(name, str(found) if found else words)
 
 
-def _suspects_of(components: Sequence[OpenComponent], steps: Sequence[Step]) -> list[Suspect]:
+def _samples_of_steps(components: Sequence[OpenComponent], steps: Sequence[Step]) -> list[Suspect]:
     """Return the samples of steps, each once."""
     found = dict[tuple[int, bool, int], Suspect]()
     for one in (one for step in steps for one in step.positions):
@@ -62,7 +62,7 @@ def _suspects_of(components: Sequence[OpenComponent], steps: Sequence[Step]) -> 
     return list(found.values())
 
 
-def _damage(suspect: Suspect) -> LoaderError | None:
+def _decoding_error(suspect: Suspect) -> LoaderError | None:
     contents, number = suspect
     try:
         contents.images_of(contents.pair(number), "pillow")
@@ -71,7 +71,7 @@ def _damage(suspect: Suspect) -> LoaderError | None:
     return None
 
 
-def _first_unknown(options: Options, suspects: Sequence[Suspect]) -> LoaderError | None:
+def _first_refused_by_dali(options: Options, suspects: Sequence[Suspect]) -> LoaderError | None:
     """Return which of the pairs, all of which gloam decodes, DALI does not, one by one."""
     from .pipelines import one_by_one
 

@@ -89,6 +89,14 @@ def resized_windows(options: Options) -> Any:
     return fn.resize(window, size=options.size, antialias=True)
 
 
+def pipeline_size(
+    options: Options, images: int, device_id: int | None, ahead: int = 1
+) -> dict[str, Any]:
+    """Return a pipeline's arguments for batches of at most so many images, some made ahead."""
+    size = {"batch_size": images, "num_threads": max(options.workers, 1)}
+    return size | {"device_id": device_id, "prefetch_queue_depth": ahead}
+
+
 def one_by_one(images: Iterable[bytes], options: Options) -> Any:
     """Return a pipeline, built, that decodes one encoded image a run, and none ahead."""
     arrays = ([np.frombuffer(data, np.uint8)] for data in images)
@@ -259,7 +267,7 @@ class TransformPipeline:
         stream: CUDA stream of torch; inputs are made on it, and outputs are for it.
         """
         if not self._pipelines:
-            self._pipelines = [self._built() for _ in range(AHEAD)]
+            self._pipelines = [self._build_pipeline() for _ in range(AHEAD)]
         if len(self._within) == len(self._pipelines):
             self.finish(self._within[0][0], stream)
         self._pipelines.append(self._pipelines.pop(0))
@@ -287,13 +295,8 @@ class TransformPipeline:
                 check_one_size(images.shape())
                 raise
 
-    def _built(self) -> Any:
-        pipeline = transformed_images(
-            self._options,
-            batch_size=self._count,
-            num_threads=max(self._options.workers, 1),
-            device_id=self._device_id,
-            prefetch_queue_depth=1,
-        )
+    def _build_pipeline(self) -> Any:
+        size = pipeline_size(self._options, self._count, self._device_id)
+        pipeline = transformed_images(self._options, **size)
         pipeline.build()
         return pipeline

@@ -27,7 +27,6 @@ from ...storage.untrusted import read_regular
 from ...synth.measures.columns import ADDED, ALL_LABELS, Statistic
 from ...synth.measures.wrong_pairs import brightness, mismatch, mismatch_line, refuse_swapped
 from . import metrics
-from .perceptual import ABOUT, perceptual_measures
 from .results import BLIND, ENCODED, IDENTITY, Board, Judged
 
 COLUMNS = ("PSNR", "SSIM", "PSNR, one gain*", "SSIM, one gain*", "PSNR, GT-mean*", "SSIM, GT-mean*")
@@ -101,10 +100,10 @@ def judge(
     >>> list(found.values)
     ['the low as it is', 'blind gain']
     """
-    folders, shown = _folders(outputs), progress or Silent()
+    folders, shown = _named_folders(outputs), progress or Silent()
     given = (on,) if isinstance(on, str) else tuple(on or ())
     judged = partial(
-        _judged, perceptual=perceptual, brighter_lows=brighter_lows, workers=workers, shown=shown
+        _judge_set, perceptual=perceptual, brighter_lows=brighter_lows, workers=workers, shown=shown
     )
     if len(given) < 2 or not isinstance(given[0], str):
         one = given[0] if given and isinstance(given[0], str) else on
@@ -122,7 +121,7 @@ def judge(
     return Board(sets, list(folders))
 
 
-def _judged(
+def _judge_set(
     name: str,
     pairs: Sequence[tuple[str, str]],
     folders: Mapping[str, Path],
@@ -139,7 +138,7 @@ def _judged(
     own_rows = (IDENTITY, BLIND, ENCODED) if encoded else (IDENTITY, BLIND)
     notes = [ABOUT_BLIND, ABOUT_ENCODED][: len(own_rows) - 1]
     for method, folder in folders.items():
-        found, unused = _outputs(folder, pairs, keys)
+        found, unused = _outputs_of_pairs(folder, pairs, keys)
         for own, path in zip(files, found, strict=True):
             own[method] = path
         if unused:
@@ -147,7 +146,7 @@ def _judged(
     shown.stage("comparing", len(files))
     engine = local_engine(workers)
     threads = max(1, engine.workers // len(files))
-    made = list(engine.map(partial(_judge, dict(ADDED), encoded, threads), files, shown.at))
+    made = list(engine.map(partial(_judge_pair, dict(ADDED), encoded, threads), files, shown.at))
     if not brighter_lows:
         refuse_swapped(name, [one.means for one in made], [one["low"] for one in files])
     for number, method in enumerate((IDENTITY, *folders)):
@@ -155,13 +154,13 @@ def _judged(
         others = {key: what for key, one in both if (what := one.mismatches[number])}
         said = "" if method == IDENTITY else f"{method} as low: "
         notes += [said + mismatch_line(others, len(keys))] if others else []
-    measures, lacking = perceptual_measures() if perceptual else ({}, [])
+    measures, lacking = metrics.perceptual_measures() if perceptual else ({}, [])
     notes += [f"{name}: {ALL_LABELS[name]}" for name in ADDED]
-    notes += [*lacking, *(ABOUT[name] for name in measures)]
+    notes += [*lacking, *(metrics.ABOUT[name] for name in measures)]
     values = np.array([one.values for one in made])
     if measures:
         more = [
-            [[m(*two) for m in measures.values()] for _, *two in _images(own, encoded)]
+            [[m(*two) for m in measures.values()] for _, *two in _images_of_rows(own, encoded)]
             for own in files
         ]
         values = np.concatenate([values, np.array(more)], axis=2)
@@ -170,7 +169,7 @@ def _judged(
         (*COLUMNS, *ADDED, *measures),
         {method: values[:, i] for i, method in enumerate((*own_rows, *folders))},
         keys,
-        _scenes(pairs, made),
+        _scenes_of_pairs(pairs, made),
         files,
         tuple(notes),
     )
@@ -189,7 +188,7 @@ class _Made(NamedTuple):
     look: Look
 
 
-def _judge(
+def _judge_pair(
     added: Mapping[str, Statistic], encoded: bool, threads: int, own: dict[str, Path]
 ) -> _Made:
     """Judge a pair, by so many threads.
@@ -198,14 +197,14 @@ def _judge(
     """
     values, mismatches = [], list[str]()
     known: list[tuple[metrics.Values | None, tuple[float, float]]] = []  # of the low's levels
-    for name, image, normal in _images(own, encoded, threads):
+    for name, image, normal in _images_of_rows(own, encoded, threads):
         gains = metrics.one_gain, metrics.gt_mean
         each = (image, *(gain(image, normal, threads) for gain in gains))
         if name not in (BLIND, ENCODED):
             known, levels = [], int(image.samples.max()) + 1
         # Brightening that cuts nothing leaves the low's best gain what it was.
         kept = [
-            next((had for table, had in known if _alike(one.table, table, levels)), None)
+            next((had for table, had in known if _equal_tables(one.table, table, levels)), None)
             for one in each
         ]
         new = [one for one, had in zip(each, kept, strict=True) if had is None]
@@ -226,14 +225,14 @@ def _judge(
     return _Made(values, means, mismatches, look)
 
 
-def _alike(one: metrics.Values | None, other: metrics.Values | None, levels: int) -> bool:
+def _equal_tables(one: metrics.Values | None, other: metrics.Values | None, levels: int) -> bool:
     """Return whether two tables have the same values of so many levels, but for rounding."""
     if one is None or other is None:
         return False
     return bool(np.abs(one[:levels] - other[:levels]).max() < 1e-9)
 
 
-def _images(
+def _images_of_rows(
     own: dict[str, Path], encoded: bool, threads: int = 1
 ) -> Iterator[tuple[str, metrics.Image, metrics.Image]]:
     """Yield each method, what it makes of a low, one after the other, and the normal."""
@@ -306,7 +305,7 @@ def pairs_judged_on(
     return f"{pairs.name}, {pairs.split}" if isinstance(pairs, RealSet) else "list of pairs", pairs
 
 
-def _folders(
+def _named_folders(
     outputs: str | Path | Sequence[str | Path] | Mapping[str, str | Path],
 ) -> dict[str, Path]:
     if isinstance(outputs, Mapping):
@@ -352,7 +351,7 @@ def _keys(paths: Sequence[str], least: int = 1) -> list[str]:
     raise SourceError(f"{paths[0]}: two lows have the same path but for the suffix")
 
 
-def _outputs(
+def _outputs_of_pairs(
     folder: Path, pairs: Sequence[tuple[str, str]], keys: Sequence[str]
 ) -> tuple[list[Path], int]:
     """Find the output of each pair, and how many other images there are.
@@ -375,7 +374,7 @@ def _outputs(
     )
 
 
-def _scenes(pairs: Sequence[tuple[str, str]], made: list[_Made]) -> npt.NDArray[np.int64]:
+def _scenes_of_pairs(pairs: Sequence[tuple[str, str]], made: list[_Made]) -> npt.NDArray[np.int64]:
     """Return the numbers of the scenes: the set's own, of which those with twins are one."""
     alike = number_scenes([one.look for one in made])
     said = pairs.scenes if isinstance(pairs, RealSet) else [normal for _, normal in pairs]

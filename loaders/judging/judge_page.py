@@ -24,7 +24,7 @@ _EACH = 3
 def render_page(found: Judged | Board) -> str:
     """Return the page: one HTML file without scripts or links to other files."""
     figures = "".join(
-        table((head, *columns), "".join(_row(*one) for one in rows), len(columns))
+        table((head, *columns), "".join(_figures_row(*one) for one in rows), len(columns))
         for head, columns, rows in found.tables()
     )
     means = "".join(f"<li>{escape(line)}</li>" for line in (*CONVENTIONS, *found.notes))
@@ -33,12 +33,12 @@ def render_page(found: Judged | Board) -> str:
         f"<header>\n<h1>{escape(found.name)}</h1>\n<p>{escape(found.about)}</p>\n</header>\n"
         + section("Figures", figures)
         + section("What they mean", f"<ul>{means}</ul>")
-        + "".join(_pictures(title, one) for title, one in sets.items())
+        + "".join(_pictures_section(title, one) for title, one in sets.items())
     )
     return document(f"{found.name}, judged", body, broad=True)
 
 
-def _row(name: str, said: list[str]) -> str:
+def _figures_row(name: str, said: list[str]) -> str:
     cells = "".join(
         f'<td class="number">{value}<br><small>{bounds}</small></td>'
         for value, _, bounds in (cell.partition(" ") for cell in said)
@@ -46,7 +46,7 @@ def _row(name: str, said: list[str]) -> str:
     return f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'
 
 
-def _chosen(found: Judged, methods: list[str]) -> dict[int, str]:
+def _choose(found: Judged, methods: list[str]) -> dict[int, str]:
     """Choose pictures by PSNR, with the reasons: the worst, each method's own, typical ones."""
     psnr = np.stack([found.values[method][:, 0] for method in methods])
     order = np.argsort(psnr.mean(axis=0), kind="stable").tolist()
@@ -60,7 +60,7 @@ def _chosen(found: Judged, methods: list[str]) -> dict[int, str]:
     return reasons | {place: why for place, why in typical.items() if place not in reasons}
 
 
-def _pictures(title: str, found: Judged) -> str:
+def _pictures_section(title: str, found: Judged) -> str:
     """Show pictures, one row each: the low, every method, the normal."""
     methods = found.outputs
     if not methods:
@@ -68,7 +68,7 @@ def _pictures(title: str, found: Judged) -> str:
     shown = ["low", *methods, "normal"]
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in shown)
     rows = "".join(
-        _picture(found, shown, place, why) for place, why in _chosen(found, methods).items()
+        _picture_rows(found, shown, place, why) for place, why in _choose(found, methods).items()
     )
     return section(
         title,
@@ -80,13 +80,13 @@ def _pictures(title: str, found: Judged) -> str:
     )
 
 
-def _picture(found: Judged, shown: list[str], place: int, why: str) -> str:
+def _picture_rows(found: Judged, shown: list[str], place: int, why: str) -> str:
     """Return the rows of a picture: what it is, all of it, and its most detailed part."""
     own, key = found.files[place], escape(found.pictures[place])
-    part = _detailed(_levels(own["normal"]))
+    part = _most_detailed_part(_read_levels(own["normal"]))
     whole, close = [], []
     for name in shown:  # one after the other: they may be large
-        image, said = _levels(own[name]), escape(name)
+        image, said = _read_levels(own[name]), escape(name)
         near = np.ascontiguousarray(image[part])
         if name == "low":
             near = brighten(near, brightening_gain(image))
@@ -108,11 +108,11 @@ def _picture(found: Judged, shown: list[str], place: int, why: str) -> str:
     )
 
 
-def _levels(path: Path) -> Pixels:
+def _read_levels(path: Path) -> Pixels:
     return read_image(path).levels()
 
 
-def _detailed(image: Pixels) -> tuple[slice, slice]:
+def _most_detailed_part(image: Pixels) -> tuple[slice, slice]:
     """Return the square of an image that holds the most detail, as a small copy of it shows."""
     size = size_within(image, _SEARCHED)
     share = max(image.shape[:2]) / max(size)

@@ -1,20 +1,25 @@
 """Measures of outputs: PSNR and SSIM, as they are and once their brightness is set right.
 
 They go through images in parts, so that one of 50 million pixels takes little more memory than its
-levels.
+levels. LPIPS and NIQE are measured by libraries that keep them well, where those and their weights
+are there.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
+from ...errors import SourceError, first_line
 from ...manifests.images.opening import to_8_bit
 from ...synth.kernels.arrays import Pixels
 from ...synth.kernels.curves import LUMA, linear_to_srgb, srgb_to_linear
@@ -62,7 +67,7 @@ class Image(NamedTuple):
         if self.table is None:
             return self.samples.ravel(), np.ones(self.samples.size, np.int64)
         counts = np.zeros(len(self.table), np.int64)
-        for rows in _rows(self):
+        for rows in _row_ranges(self):
             counts += np.bincount(self.samples[rows].ravel(), minlength=len(counts))
         return self.table, counts
 
@@ -95,24 +100,24 @@ def measure(made: Sequence[Image], normal: Image, threads: int = 1) -> list[tupl
 
     def measured(tile: _Tile) -> list[float]:
         wanted = normal.part(*tile.seen)
-        mean, square = _smooth(wanted), _smooth(wanted * wanted)
+        mean, square = _window_means(wanted), _window_means(wanted * wanted)
         mean_square = mean * mean
         sums = [float(mean.size)]
         for one in made:
             values = one.part(*tile.seen)
             off = values[tile.own] - wanted[tile.own]
-            own = _smooth(values)
+            own = _window_means(values)
             both = own * mean
-            covariance = _smooth(values * wanted) - both
+            covariance = _window_means(values * wanted) - both
             means = own * own + mean_square
-            variances = _smooth(values * values) + square - means
+            variances = _window_means(values * values) + square - means
             found = (2 * both + _FIRST) * (2 * covariance + _SECOND)
             found /= (means + _FIRST) * (variances + _SECOND)
             sums += float((off * off).sum()), float(found.sum())
         return sums
 
     with ThreadPoolExecutor(threads) as pool:
-        parts = (map if threads == 1 else pool.map)(measured, _tiles(normal))
+        parts = (map if threads == 1 else pool.map)(measured, _image_tiles(normal))
         count, *sums = np.sum(list(parts), axis=0).tolist()
     errors = [error / normal.samples.size for error in sums[::2]]
     return [
@@ -121,13 +126,13 @@ def measure(made: Sequence[Image], normal: Image, threads: int = 1) -> list[tupl
     ]
 
 
-def _smooth(values: Values) -> Values:
+def _window_means(values: Values) -> Values:
     """Return the window's means, where it lies within."""
     smooth = cv2.GaussianBlur(values, (SMALLEST, SMALLEST), _SIGMA)
     return np.asarray(smooth[5:-5, 5:-5], np.float64)
 
 
-def _rows(image: Image) -> Iterator[slice]:
+def _row_ranges(image: Image) -> Iterator[slice]:
     height, width = image.samples.shape[:2]
     many = max(1, _TILE[0] * _TILE[1] // width)
     return (slice(top, top + many) for top in range(0, height, many))
@@ -140,7 +145,7 @@ class _Tile(NamedTuple):
     own: tuple[slice, slice]
 
 
-def _tiles(image: Image) -> Iterator[_Tile]:
+def _image_tiles(image: Image) -> Iterator[_Tile]:
     """Return parts whose inner pixels, 5 from their borders, are all's once."""
     (height, width), (high, wide) = image.samples.shape[:2], _TILE
     lap = SMALLEST - 1
@@ -151,15 +156,15 @@ def _tiles(image: Image) -> Iterator[_Tile]:
             yield _Tile((slice(top, low), slice(left, right)), own)
 
 
-def _over_rows(sum_of: Callable[[slice], float], image: Image, threads: int) -> float:
+def _sum_over_rows(sum_of: Callable[[slice], float], image: Image, threads: int) -> float:
     with ThreadPoolExecutor(threads) as pool:
-        return sum((map if threads == 1 else pool.map)(sum_of, _rows(image)))
+        return sum((map if threads == 1 else pool.map)(sum_of, _row_ranges(image)))
 
 
 def one_gain(made: Image, normal: Image, threads: int = 1) -> Image:
     """Return an output times the gain in linear light that brings it nearest to the normal."""
     light, wanted = made.through(srgb_to_linear), normal.through(srgb_to_linear)
-    both = _over_rows(
+    both = _sum_over_rows(
         lambda rows: float((light.part(rows) * wanted.part(rows)).sum()), normal, threads
     )
     values, counts = light.distinct()
@@ -172,8 +177,8 @@ def gt_mean(made: Image, normal: Image, threads: int = 1) -> Image:
 
     LLFlow's and HVI-CIDNet's measures have it so; grey is ITU-R BT.601's.
     """
-    wanted = _over_rows(lambda rows: float((normal.part(rows) @ LUMA).sum()), normal, threads)
-    have = _over_rows(lambda rows: float((made.part(rows) @ LUMA).sum()), made, threads)
+    wanted = _sum_over_rows(lambda rows: float((normal.part(rows) @ LUMA).sum()), normal, threads)
+    have = _sum_over_rows(lambda rows: float((made.part(rows) @ LUMA).sum()), made, threads)
     gain = wanted / max(have, 1e-12 * normal.samples.size / 3)
     return made.through(lambda values: np.clip(values * gain, 0, 1))
 
@@ -196,3 +201,93 @@ def blind_gain(low: Image, encoded: bool = False) -> Image:
         bright = float((brightened(values, gain) * counts).sum()) > GREY * low.samples.size
         least, most = (least, gain) if bright else (gain, most)
     return light.through(lambda light: brightened(light, most))
+
+
+Measure = Callable[[Image, Image], float]
+
+ABOUT = {
+    "LPIPS": "LPIPS (AlexNet, version 0.1, images scaled to -1 to 1) of `lpips`: lower is better.",
+    "NIQE": "NIQE of `pyiqa`, its defaults; it knows no normal: lower is better.",
+}
+"""How those of libraries are measured, by name."""
+
+
+def perceptual_measures() -> tuple[dict[str, Measure], list[str]]:
+    """Return what can be measured on this machine by name, and why the rest cannot.
+
+    Nothing is fetched: weights that are not at hand are asked for, in a line.
+    """
+    found: dict[str, Measure] = {}
+    lacking = []
+    for name, make, package in (("LPIPS", _lpips, "'gloam[judge]'"), ("NIQE", _niqe, "pyiqa")):
+        try:
+            found[name] = _named_measure(name, make())
+        except ImportError as error:
+            why = f"pip install {package} ({first_line(error)})"
+        except Exception as error:  # weights that are none, a package that is half there
+            why = first_line(error)
+        if name not in found:
+            lacking.append(f"{name} is not measured: {why}")
+    return found, lacking
+
+
+def _lpips() -> Measure:
+    import lpips
+    from torchvision.models import AlexNet_Weights
+
+    url = AlexNet_Weights.IMAGENET1K_V1.url
+    with _weights_at_hand(url, "checkpoints", url.rpartition("/")[2]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of torchvision, at the words by which lpips asks for them
+        network = lpips.LPIPS(net="alex", verbose=False)
+    return lambda made, normal: float(network(_tensor(made), _tensor(normal), normalize=True))
+
+
+def _niqe() -> Measure:
+    import pyiqa
+    from pyiqa.archs.niqe_arch import default_model_urls
+
+    with _weights_at_hand(default_model_urls["niqe"], "pyiqa", "niqe_modelparameters.mat"):
+        network = pyiqa.create_metric("niqe", device="cpu")
+    return lambda made, _: float(network(_tensor(made)))
+
+
+@contextmanager
+def _weights_at_hand(url: str, *parts: str) -> Iterator[None]:
+    """Read weights within, and name their file where they are not read.
+
+    Raises FileNotFoundError where they are not there: libraries would fetch them unasked.
+    """
+    import torch
+
+    path = Path(torch.hub.get_dir(), *parts)
+    if not path.is_file():
+        raise FileNotFoundError(f"its weights are not at hand: save {url} as {path}")
+    try:
+        yield
+    except ImportError:
+        raise
+    except Exception as error:  # each library has its own
+        raise ValueError(f"{path}: {first_line(error)}; save {url} anew") from error
+
+
+def _named_measure(name: str, network: Measure) -> Measure:
+    import torch
+
+    def measure(made: Image, normal: Image) -> float:
+        with torch.inference_mode():
+            try:
+                return network(made, normal)
+            except (RuntimeError, AssertionError) as error:  # of images that are too small for it
+                height, width = made.samples.shape[:2]
+                raise SourceError(
+                    f"{name} cannot be measured of {width} x {height} pixels: {first_line(error)};"
+                    " --no-perceptual leaves it out"
+                ) from error
+
+    return measure
+
+
+def _tensor(image: Image) -> Any:
+    import torch
+
+    return torch.from_numpy(image.part().transpose(2, 0, 1)[None]).float().contiguous()

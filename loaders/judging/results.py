@@ -143,8 +143,8 @@ class Judged(Tables):
             "set": self.name,
             "scenes": len(set(self.scenes.tolist())),
             "columns": list(self.columns),
-            "methods": {name: _as_json(*rest) for name, *rest in self.rows()},
-            "differences": {name: _as_json(*rest) for name, *rest in self.differences()},
+            "methods": {name: _bounds_as_json(*rest) for name, *rest in self.rows()},
+            "differences": {name: _bounds_as_json(*rest) for name, *rest in self.differences()},
             "pictures": {
                 picture: {name: values[i].tolist() for name, values in self.values.items()}
                 for i, picture in enumerate(self.pictures)
@@ -184,7 +184,7 @@ class Judged(Tables):
 
     def csv(self) -> str:
         """Return a line for each picture and method; names that begin as formulas do get a '."""
-        return _csv(["picture", "scene", "method", *self.columns], self.csv_rows())
+        return _csv_text(["picture", "scene", "method", *self.columns], self.csv_rows())
 
     def csv_rows(self) -> Iterator[list[Any]]:
         """Yield the cells of those lines."""
@@ -309,10 +309,10 @@ class Board(Tables):
         """Return a line for each set, picture and method."""
         columns = next(iter(self.sets.values())).columns
         rows = ([_cell(name), *row] for name, one in self.sets.items() for row in one.csv_rows())
-        return _csv(["set", "picture", "scene", "method", *columns], rows)
+        return _csv_text(["set", "picture", "scene", "method", *columns], rows)
 
 
-def _csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def _csv_text(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([head, *rows])
     return text.getvalue()
@@ -331,7 +331,7 @@ def _cell(name: str) -> str:
     return ";".join(made)
 
 
-def _as_json(mean: Floats, lower: Floats, upper: Floats) -> dict[str, list[float | None]]:
+def _bounds_as_json(mean: Floats, lower: Floats, upper: Floats) -> dict[str, list[float | None]]:
     sides = {"mean": mean, "lower": lower, "upper": upper}
     return {
         name: [float(v) if np.isfinite(v) else None for v in values]

@@ -120,7 +120,7 @@ class CudaRenderer:
         while len(self._begun) <= AHEAD:
             self._begun.append(self._begin(stream))
         first = self._begun.popleft()
-        step, images = first.decoded.step, self._joint(first, stream)
+        step, images = first.decoded.step, self._join_images(first, stream)
         self._held.keep((first.decoded.images, first.decoded.held, first.rest), stream)
         keys = at(self._sizes, step.number).keys
         named = groups_of(step, self._components) if keys else None
@@ -138,7 +138,7 @@ class CudaRenderer:
         self._next = self._decoding.submit(self._decoder.next, stream)
         options, step = at(self._sizes, decoded.step.number), decoded.step
         groups = groups_of(step)
-        random = joint_numbers(groups, lambda own: self._random(own, step.number, options))
+        random = joint_numbers(groups, lambda own: self._random_of(own, step.number, options))
         low_crops, crops = draw_crops_of(decoded, random, self._components, options)
         begun = _Started(decoded)
         labels = self._components[0].labels_of(step)
@@ -152,14 +152,14 @@ class CudaRenderer:
             if live is None:
                 rest += rows
                 continue
-            camera = self._camera(group.component, live, options)
+            camera = self._lows_maker(group.component, live, options)
             if camera is not None and options.size is not None:
-                there = self._there(decoded, group)
+                there = self._device_images(decoded, group)
                 made = camera.pairs(there, group.epoch, crops[every], decoded.frames)
                 begun.made.append((every, made))
                 continue
             rest += rows
-            own = self._lows(camera, live, decoded, group)
+            own = self._whole_lows(camera, live, decoded, group)
             lows |= dict(zip(rows, own, strict=True))
         begun.extras = self._extras(decoded, crops, options)  # of the same light
         if rest:
@@ -189,9 +189,9 @@ class CudaRenderer:
             images = [lows[row] if row in lows else image(i) for row, i in of_low]
             images += normals
             changes = np.concatenate([crops[0][rows], crops[1][rows]])
-        self._transform(options).begin(begun.rest, images, changes, stream)
+        self._transformer(options).begin(begun.rest, images, changes, stream)
 
-    def _there(self, decoded: DecodedStep, group: Group) -> DeviceImages:
+    def _device_images(self, decoded: DecodedStep, group: Group) -> DeviceImages:
         """Return the normals of a group, where they lie."""
         which = decoded.normal[group.frames(decoded.frames)]
         if decoded.at is not None:
@@ -200,14 +200,14 @@ class CudaRenderer:
             at = addresses([decoded.images[i] for i in which.tolist()])
         return DeviceImages(group.numbers - self._first, decoded.sizes[which], at)
 
-    def _lows(
+    def _whole_lows(
         self, camera: CudaLows | None, live: LiveLows, decoded: DecodedStep, group: Group
     ) -> list[torch.Tensor]:
         """Return whole lows; those of a recipe that no kernel draws are made on the CPU."""
         normals = [from_dlpack(decoded.images[int(i)]) for i in decoded.normal[group.rows]]
         if camera is not None:
             lows = [torch.empty_like(normal) for normal in normals]
-            camera.whole(self._there(decoded, group), group.epoch, lows)
+            camera.whole(self._device_images(decoded, group), group.epoch, lows)
             return lows
         maker = live.maker(self._keys_of(group), group.epoch)
         arrays = [normal.cpu().numpy() for normal in normals]
@@ -226,11 +226,11 @@ class CudaRenderer:
             (group,) = groups
             component = self._components[group.component]
             drawn = component.lows(step) or component.drawn
-            camera = None if drawn is None else self._camera(group.component, drawn, options)
+            camera = None if drawn is None else self._lows_maker(group.component, drawn, options)
             if camera is not None:
-                made = camera.maps(self._there(decoded, group), group.epoch, crops, options)
+                made = camera.maps(self._device_images(decoded, group), group.epoch, crops, options)
             else:
-                image = partial(_on_host, decoded.images if drawn is not None else None)
+                image = partial(_image_on_host, decoded.images if drawn is not None else None)
                 maps = self._pool.map(
                     lambda one, image, crop: one(image, crop),
                     map_functions(options, drawn, group.keys, group.epoch),
@@ -241,12 +241,12 @@ class CudaRenderer:
         made = drawing.result().extras(options, made, device)
         return dict(converted(made, lambda one: one.to(device)))
 
-    def _joint(self, begun: _Started, stream: Any) -> tuple[torch.Tensor, ...]:
+    def _join_images(self, begun: _Started, stream: Any) -> tuple[torch.Tensor, ...]:
         """Return the images of a batch, in order."""
         made = begun.made
         if begun.rest is not None:
             options = at(self._sizes, begun.decoded.step.number)
-            self._transform(options).finish(begun.rest, stream)
+            self._transformer(options).finish(begun.rest, stream)
             images = begun.rest.images
             single = self._components[0].single
             made.append((begun.rest.rows, (images,) if single else images.chunk(2)))
@@ -270,7 +270,7 @@ class CudaRenderer:
             self._keys[component] = contents.keys_of(range(self._first, last))
         return self._keys[component]
 
-    def _random(self, group: Group, step: int, options: Options) -> Floats:
+    def _random_of(self, group: Group, step: int, options: Options) -> Floats:
         """Return the random numbers that a group's crops are drawn by.
 
         Those of all pairs in an epoch are drawn ahead, but where nothing else reads all keys.
@@ -287,7 +287,7 @@ class CudaRenderer:
         drawn: Floats = self._drawn[which].of(group.epoch).result()
         return drawn[group.numbers - self._first]
 
-    def _camera(self, component: int, live: LiveLows, options: Options) -> CudaLows | None:
+    def _lows_maker(self, component: int, live: LiveLows, options: Options) -> CudaLows | None:
         """Return what makes a component's lows; None where its recipe is not the camera's."""
         if model_of(live.recipe) != "camera":
             return None
@@ -296,7 +296,7 @@ class CudaRenderer:
             self._cameras[which] = CudaLows(live, options, self._all_keys(component))
         return self._cameras[which]
 
-    def _transform(self, options: Options) -> TransformPipeline:
+    def _transformer(self, options: Options) -> TransformPipeline:
         if options.size not in self._transforms:
             (one, *_) = self._components
             count = self._most * one.contents.frames * (2 - one.single)
@@ -304,7 +304,7 @@ class CudaRenderer:
         return self._transforms[options.size]
 
 
-def _on_host(images: Any, number: int) -> Any:
+def _image_on_host(images: Any, number: int) -> Any:
     """Return an image of a GPU in host memory, once torch's current stream has come to it.
 
     None where nobody knows anything of it, as of a list's.

@@ -184,7 +184,7 @@ class CudaLows:
     def whole(self, normals: DeviceImages, epoch: int, lows: Sequence[Any]) -> None:
         """Fill whole lows."""
         at = normals.at, addresses(lows)
-        self._ready(epoch).launch(normals.sizes, *at, numbers=normals.places)
+        self._with_draws(epoch).launch(normals.sizes, *at, numbers=normals.places)
 
     def pairs(
         self, normals: DeviceImages, epoch: int, crops: Whole, frames: int = 1
@@ -194,8 +194,8 @@ class CudaLows:
         frames: of each sample, which has one draw, and the light of its first frame.
         """
         if frames == 1:
-            return transformed_pairs(self._ready(epoch), normals, crops, self._options)
-        camera = self._of_stream()
+            return transformed_pairs(self._with_draws(epoch), normals, crops, self._options)
+        camera = self._own_camera()
         camera.load(frame_table(self.draws.table(epoch).take(normals.places), frames))
         self._loaded = None
         firsts = np.repeat(normals.at[::frames], frames)
@@ -213,7 +213,7 @@ class CudaLows:
             turned = crops[:, 6:] > 0
             room = tuple(np.where(turned, crops[:, 3:1:-1], crops[:, 2:4]).max(axis=0).tolist())
         spec = MapSpec(options.maps, room, size, *options.levels_to_values)
-        into = self._ready(epoch).maps(normals.sizes, normals.at, spec, normals.places, crops)
+        into = self._with_draws(epoch).maps(normals.sizes, normals.at, spec, normals.places, crops)
         shape = len(crops), len(spec.kinds), *room
         planes = torch.as_tensor(into, device="cuda")[: math.prod(shape)].view(shape)
         made, parts = {}, planes.split([len(MAPS[name]) for name in options.maps], 1)
@@ -227,15 +227,15 @@ class CudaLows:
         """End the threads that draw."""
         self.draws.close()
 
-    def _ready(self, epoch: int) -> Any:
+    def _with_draws(self, epoch: int) -> Any:
         """Return the camera, with an epoch's draws loaded."""
-        camera, table = self._of_stream(), self.draws.table(epoch)
+        camera, table = self._own_camera(), self.draws.table(epoch)
         if table is not self._loaded:
             camera.load(table)
             self._loaded = table
         return camera
 
-    def _of_stream(self) -> Any:
+    def _own_camera(self) -> Any:
         if self._camera is None:
             self._camera = new_camera()
         return self._camera
@@ -257,7 +257,7 @@ class EpochDraws:
         self._same: DrawTable | None = None
         self._thread = ThreadPoolExecutor(1)
         # An epoch's draws are made while the one before is gone through.
-        self._epochs = BegunAhead(lambda epoch: self._thread.submit(self._drawn, epoch), 1)
+        self._epochs = BegunAhead(lambda epoch: self._thread.submit(self._draw_epoch, epoch), 1)
 
     def table(self, epoch: int) -> DrawTable:
         """Return the draws of an epoch; the same object where epochs do not differ."""
@@ -270,7 +270,7 @@ class EpochDraws:
         waits = isinstance(self._pool, ProcessPoolExecutor)
         self._pool.shutdown(wait=waits, cancel_futures=True)
 
-    def _drawn(self, epoch: int) -> DrawTable:
+    def _draw_epoch(self, epoch: int) -> DrawTable:
         if self._same is not None:
             return self._same
         recipe, seed = self._live.recipe, self._live.seed_of(epoch)

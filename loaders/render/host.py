@@ -110,7 +110,8 @@ class StepMaker:
         if i not in self.lows:
             return fitted(0), fitted(1)
         made = self.lows[i](images[1], crops[1].window, first if self._frames > 1 else None)
-        return self._fit(made, crops[1].within(), self._options), fitted(1)
+        within = crops[1]._replace(top=0, left=0)  # it is the window already
+        return self._fit(made, within, self._options), fitted(1)
 
     def maps(self, i: int, normal: Pixels, crop: CropFlip) -> SampleMaps | None:
         """Return the maps of a sample, where they are asked for."""
@@ -277,7 +278,7 @@ class BatchTensors:
         if buffers is not None and self._buffer is not None:
             self._made = buffers.open(self._buffer)
         else:
-            self._made = (memory.empty if memory else _memory)(wanted, kind)
+            self._made = (memory.empty if memory else _batch_memory)(wanted, kind)
         if padded:  # what lies beyond an image is level 0
             self._made.fill_(float(-self._shift * self._scale) if blank is None else blank)
         self._into = self._made.numpy().reshape(members, len(shapes), -1)
@@ -312,7 +313,7 @@ def values_of(images: torch.Tensor, options: Options, memory: ReusedMemory) -> t
     return values.half() if options.dtype == "float16" else values
 
 
-def _memory(shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:
+def _batch_memory(shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:
     """Return an empty tensor; in a DataLoader's process it is shared with who takes the batch.
 
     It is not where there is no shared memory left.

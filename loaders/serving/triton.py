@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...synth.recipes.load import Recipe
 
 Backend = Literal["python", "dali"]
-BACKENDS: tuple[Backend, ...] = ("python", "dali")
+Files = dict[str, str | bytes]
 _MODELS = Path(__file__).parent / "models"
 _LARGEST = 16384
 _DALI = "What gloam's loaders do to an image, by DALI's backend: model.dali, or dali.py."
@@ -88,25 +88,16 @@ def export_triton(
         raise ConfigError(f"export-triton {root}: write it to a folder, then copy it to the store")
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise SetError.at(root, "exists and is not empty; choose another folder")
-    recipe = None
-    if live_recipe is not None:
-        from ...synth.recipes.load import load_recipe  # later than help is there
-
-        recipe = load_recipe(live_recipe)
+    files = _repository_files(options, live_recipe, seed, ensemble)
     root = root.resolve()  # it may be the user's own link to an empty folder
     root.parent.mkdir(parents=True, exist_ok=True)
     made = temporary_beside(root)
     made.mkdir()
     try:
-        if recipe is None:
-            models = _preprocessing(made, options)
-            begins = PYTHON if ensemble == "python" else PREPROCESS
-        else:
-            models, begins = _darkening(made, options, recipe, seed), DARKEN
-        outputs = _outputs(options, recipe is not None)
-        _write_network(made, options, outputs[0])
-        text = ensemble_config(options, begins, outputs)
-        _write(made / ENSEMBLE / "config.pbtxt", text)
+        for name, content in files.items():
+            path = made / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
         (made / ENSEMBLE / "1").mkdir()
         if root.is_dir():
             root.rmdir()
@@ -114,57 +105,46 @@ def export_triton(
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise
-    return [*models, NETWORK, ENSEMBLE]
+    return list(dict.fromkeys(name.partition("/")[0] for name in files))
 
 
-def _outputs(options: Options, lows: bool) -> list[Tensor]:
-    names = ("LOW", "NORMAL") if lows else ("TENSOR",)
-    return [image_tensor(name, options) for name in names]
+def _repository_files(
+    options: Options, live_recipe: Recipe | str | None, seed: int, ensemble: Backend
+) -> Files:
+    """Return the contents of the repository's files, by their paths in it."""
+    models: dict[str, tuple[str, str, Files]]  # what runs each, why it is there, its own files
+    if live_recipe is None:
+        inputs, outputs = [ENCODED], [image_tensor("TENSOR", options)]
+        begins = PYTHON if ensemble == "python" else PREPROCESS
+        pipeline = serialize_pipeline(options)
+        models = {
+            PREPROCESS: ("dali", _DALI, {"model.dali": pipeline, "dali.py": source(options)}),
+            PYTHON: ("preprocess", _BY_PYTHON, {"model.dali": pipeline}),
+        }
+    else:
+        from ...synth.recipes.load import load_recipe, recipe_yaml  # later than help is there
 
-
-def _preprocessing(root: Path, options: Options) -> list[str]:
-    """Write the model of DALI's backend, and that of the Python backend."""
-    pipeline, outputs = serialize_pipeline(options), _outputs(options, lows=False)
-    for name, backend, why in ((PREPROCESS, "dali", _DALI), (PYTHON, "python", _BY_PYTHON)):
-        text = model_config(name, backend, options, [ENCODED], outputs, why=why)
-        _write(root / name / "config.pbtxt", text)
-        _write(root / name / "1" / "model.dali", pipeline)
-    _write(root / PREPROCESS / "1" / "dali.py", source(options))
-    _copy("preprocess", root / PYTHON)
-    return [PREPROCESS, PYTHON]
-
-
-def _darkening(root: Path, options: Options, recipe: Recipe, seed: int) -> list[str]:
-    """Write the model that makes lows."""
-    from ...synth.recipes.load import recipe_yaml
-
-    outputs = _outputs(options, lows=True)
-    text = model_config(DARKEN, "python", options, [ENCODED, KEY], outputs, why=_LOWS)
-    _write(root / DARKEN / "config.pbtxt", text)
-    made: dict[str, Any] = {"options": options.model_dump(mode="json"), "seed": seed}
-    _write(root / DARKEN / "1" / "made.json", canonical_json(made))
-    _write(root / DARKEN / "1" / "recipe.yaml", recipe_yaml(recipe))
-    _copy("darken", root / DARKEN)
-    return [DARKEN]
-
-
-def _write_network(root: Path, options: Options, given: Tensor) -> None:
-    """Write what stands in the place of a network."""
+        inputs, outputs = [ENCODED, KEY], [image_tensor(one, options) for one in ("LOW", "NORMAL")]
+        said = canonical_json({"options": options.model_dump(mode="json"), "seed": seed})
+        own: Files = {"made.json": said, "recipe.yaml": recipe_yaml(load_recipe(live_recipe))}
+        begins, models = DARKEN, {DARKEN: ("darken", _LOWS, own)}
+    files: Files = {}
+    for name, (program, why, held) in models.items():
+        backend = "dali" if program == "dali" else "python"
+        config = model_config(name, backend, options, inputs, outputs, why=why)
+        files |= _model_files(name, config, program, held)
     on_cpu = options.model_copy(update={"device": "cpu"})
-    tensors = [given._replace(name="INPUT")], [given._replace(name="OUTPUT")]
-    text = model_config(NETWORK, "python", on_cpu, *tensors, why=_PLACE)
-    _write(root / NETWORK / "config.pbtxt", text)
-    _copy("network", root / NETWORK)
+    through = [outputs[0]._replace(name="INPUT")], [outputs[0]._replace(name="OUTPUT")]
+    config = model_config(NETWORK, "python", on_cpu, *through, why=_PLACE)
+    files |= _model_files(NETWORK, config, "network", {})
+    return files | {f"{ENSEMBLE}/config.pbtxt": ensemble_config(options, begins, outputs)}
 
 
-def _copy(name: str, folder: Path) -> None:
-    (folder / "1").mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(_MODELS / f"{name}.py", folder / "1" / "model.py")
-
-
-def _write(path: Path, content: str | bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
+def _model_files(name: str, config: str, program: str, own: Files) -> Files:
+    """Return a model's files: its configuration, its own ones, and the program of Python's."""
+    if program != "dali":
+        own = own | {"model.py": (_MODELS / f"{program}.py").read_bytes()}
+    return {f"{name}/config.pbtxt": config} | {f"{name}/1/{file}": own[file] for file in own}
 
 
 class Tensor(NamedTuple):
@@ -210,7 +190,7 @@ def model_config(
         f'name: "{name}"\n'
         f'backend: "{backend}"\n'
         f"max_batch_size: {options.batch_size}\n"
-        f"{_tensors('input', inputs)}{_tensors('output', outputs)}"
+        f"{_tensor_list('input', inputs)}{_tensor_list('output', outputs)}"
         "# Requests of equal shapes are answered together.\n"
         "dynamic_batching {}\n"
         f"instance_group [ {{ count: 1 kind: {kind} }} ]\n"
@@ -227,20 +207,20 @@ def ensemble_config(options: Options, first: str, made: Sequence[Tensor]) -> str
     given, *others = made
     outputs = [given._replace(name="OUTPUT"), *others]
     steps = [
-        _step(first, inputs, made, {given.name: "made"}, ","),
-        _step(NETWORK, [given._replace(name="INPUT")], outputs[:1], {"INPUT": "made"}),
+        _ensemble_step(first, inputs, made, {given.name: "made"}, ","),
+        _ensemble_step(NETWORK, [given._replace(name="INPUT")], outputs[:1], {"INPUT": "made"}),
     ]
     return (
         f"# Encoded images to a network's output: {first}, then {NETWORK}.\n"
         f'name: "{ENSEMBLE}"\n'
         'platform: "ensemble"\n'
         f"max_batch_size: {options.batch_size}\n"
-        f"{_tensors('input', inputs)}{_tensors('output', outputs)}"
+        f"{_tensor_list('input', inputs)}{_tensor_list('output', outputs)}"
         f"ensemble_scheduling {{\n  step [\n{''.join(steps)}  ]\n}}\n"
     )
 
 
-def _step(
+def _ensemble_step(
     model: str,
     inputs: Sequence[Tensor],
     outputs: Sequence[Tensor],
@@ -256,7 +236,7 @@ def _step(
     return f'    {{\n      model_name: "{model}"\n      model_version: -1\n{maps}    }}{end}\n'
 
 
-def _tensors(way: str, tensors: Sequence[Tensor]) -> str:
+def _tensor_list(way: str, tensors: Sequence[Tensor]) -> str:
     lines = [
         f'  {{ name: "{tensor.name}" data_type: {tensor.kind}'
         f" dims: [ {', '.join(map(str, tensor.dims))} ]{' optional: true' * tensor.optional} }}"

@@ -67,8 +67,8 @@ def list_clips(
         elif kind := unread_kind(entry.name):
             passed[kind] += 1
     found = False
-    of_videos = _of_videos(videos, windows, passed, max_pixels)
-    for listed in chain(_of_folders(folders, windows, passed), of_videos):
+    of_videos = _clips_in_videos(videos, windows, passed, max_pixels)
+    for listed in chain(_clips_in_folders(folders, windows, passed), of_videos):
         found = True
         yield listed
     if not found:
@@ -80,11 +80,11 @@ def list_clips(
         )
 
 
-def _of_folders(
+def _clips_in_folders(
     folders: dict[str, list[Entry]], windows: Windows, passed: Counter[str]
 ) -> Iterator[Listed]:
-    for folder in sorted(folders, key=_natural):
-        entries = sorted(folders[folder], key=lambda entry: _natural(entry.name))
+    for folder in sorted(folders, key=_by_numbers):
+        entries = sorted(folders[folder], key=lambda entry: _by_numbers(entry.name))
         starts = windows.starts(len(entries))
         if not starts:
             passed["sequences that are too short"] += 1
@@ -93,14 +93,14 @@ def _of_folders(
             yield Listed(clip_path(folder, first), f"{folder}-{first}", _clip_location(locations))
 
 
-def _of_videos(
+def _clips_in_videos(
     videos: list[Entry], windows: Windows, passed: Counter[str], max_pixels: int | None
 ) -> Iterator[Listed]:
-    for entry in sorted(videos, key=lambda entry: _natural(entry.name)):
+    for entry in sorted(videos, key=lambda entry: _by_numbers(entry.name)):
         try:
             times = frame_times(entry.location, max_pixels)
         except ImageRefused as refusal:
-            passed[_why_passed(refusal)] += 1
+            passed[_passed_as(refusal)] += 1
             continue
         starts = windows.starts(len(times))
         if not starts:
@@ -118,7 +118,7 @@ def warn_of_videos(path: str | Path, passed: Counter[str]) -> None:
         warnings.warn(f"{path}: passed over: {format_counts(refused)}", GloamWarning, stacklevel=4)
 
 
-def _why_passed(refusal: ImageRefused) -> str:
+def _passed_as(refusal: ImageRefused) -> str:
     known = {
         Reason.NOT_AN_IMAGE: "files that are no videos, for all their names",
         Reason.UNSUPPORTED: f"{_REFUSED}{refusal.detail}",
@@ -127,7 +127,7 @@ def _why_passed(refusal: ImageRefused) -> str:
     return known.get(refusal.reason, "videos that are damaged")
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def _by_numbers(name: str) -> list[tuple[int, str]]:
     """Return what orders names by the numbers in them."""
     return [
         (int(part), "") if part.isdigit() and part.isascii() else (-1, part)

@@ -86,20 +86,20 @@ def is_cut(before: Pixels, after: Pixels) -> bool:
 
     before, after: uint8 arrays (H, W, 3).
     """
-    one, other = _thinned(before), _thinned(after)
+    one, other = _thinned_pixels(before), _thinned_pixels(after)
     if one.shape != other.shape:
         return True
     pixels = one.shape[0] * one.shape[1]
-    moved = int(np.abs(_colours(one) - _colours(other)).sum())
+    moved = int(np.abs(_colour_histogram(one) - _colour_histogram(other)).sum())
     if moved > 2 * _OTHER * pixels:
         return True
-    cells = _cells(one), _cells(other)
+    cells = _cell_means(one), _cell_means(other)
     if int(np.abs(cells[0] - cells[1]).sum()) >= _STEP * cells[0].size:
         return True
-    return moved > 2 * _SOME * pixels and not _alike(*cells)
+    return moved > 2 * _SOME * pixels and not _cells_correlate(*cells)
 
 
-def _alike(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> bool:
+def _cells_correlate(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> bool:
     """Return whether cells correlate, each channel about its own mean: in exact whole numbers."""
     count = one.shape[0] * one.shape[1]
     a, b = (cells * count - cells.sum(axis=(0, 1)) for cells in (one, other))
@@ -117,18 +117,18 @@ def refuse_cut(frames: Sequence[Pixels]) -> None:
             raise ImageRefused(Reason.SCENE_CHANGE, f"at frame {number} of the clip")
 
 
-def _thinned(frame: Pixels) -> Pixels:
+def _thinned_pixels(frame: Pixels) -> Pixels:
     step = max(1, max(frame.shape[:2]) // _SIDE)
     return frame[::step, ::step]
 
 
-def _colours(frame: Pixels) -> npt.NDArray[np.int64]:
+def _colour_histogram(frame: Pixels) -> npt.NDArray[np.int64]:
     level = (frame >> 6).astype(np.int64)
     cells = (level[..., 0] * _LEVELS + level[..., 1]) * _LEVELS + level[..., 2]
     return np.bincount(cells.ravel(), minlength=_LEVELS**3)
 
 
-def _cells(frame: Pixels) -> npt.NDArray[np.int64]:
+def _cell_means(frame: Pixels) -> npt.NDArray[np.int64]:
     edges = [np.unique(np.arange(_CELLS + 1) * length // _CELLS) for length in frame.shape[:2]]
     rows = np.add.reduceat(frame, edges[0][:-1], axis=0, dtype=np.int64)
     sums = np.add.reduceat(rows, edges[1][:-1], axis=1)

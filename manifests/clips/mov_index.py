@@ -44,14 +44,14 @@ def check_index(file: BinaryIO) -> None:
     file: of any container; of others than these a few bytes are read.
     """
     size = file.seek(0, io.SEEK_END)
-    tracks = _tracks(file, size)
+    tracks = _read_tracks(file, size)
     file.seek(0)
     most = min(max(size // _SMALLEST, _FEWEST_SAMPLES), _MOST_SAMPLES)
     if sum(track.listed for track in tracks) > most:
         raise ImageRefused(Reason.DAMAGED, f"an index of more than {most:,} samples")
 
 
-def _tracks(file: BinaryIO, size: int, compressed: bool = False) -> list[_Track]:
+def _read_tracks(file: BinaryIO, size: int, compressed: bool = False) -> list[_Track]:
     """Return the tracks of all boxes, at any depth; fragments are one, as is what has no track."""
     tracks, boxes = [_Track()], 0
     rest = [(0, size, tracks[0])]
@@ -60,9 +60,9 @@ def _tracks(file: BinaryIO, size: int, compressed: bool = False) -> list[_Track]
         while at + 8 <= end:
             file.seek(at)
             head = file.read(32)
-            length, kind, begin = _number(head), head[4:8], 8
+            length, kind, begin = _big_endian(head), head[4:8], 8
             if length == 1:
-                length, begin = _number(head[8:], 8), 16
+                length, begin = _big_endian(head[8:], 8), 16
             length = length or end - at  # 0 is all that is left
             boxes += 1
             if boxes > _MOST_BOXES:
@@ -71,13 +71,13 @@ def _tracks(file: BinaryIO, size: int, compressed: bool = False) -> list[_Track]
                 break
             body, stop = head[begin:], min(at + length, end)
             if kind in (b"stsz", b"stz2"):
-                track.samples += _number(body[8:])
+                track.samples += _big_endian(body[8:])
             elif kind == b"trun":
-                track.samples += _number(body[4:])
+                track.samples += _big_endian(body[4:])
             elif kind == b"elst":
-                track.edits = max(track.edits, _number(body[4:]))
+                track.edits = max(track.edits, _big_endian(body[4:]))
             elif kind == b"stts":
-                own = (_number(body[4:]), _number(body[12:])) == (1, 1)
+                own = (_big_endian(body[4:]), _big_endian(body[12:])) == (1, 1)
                 track.of_one = track.of_one is not False and own
             elif kind == b"hdlr":
                 # QuickTime's tracks have another, of where their data are.
@@ -86,9 +86,9 @@ def _tracks(file: BinaryIO, size: int, compressed: bool = False) -> list[_Track]
             elif kind == b"cmvd":
                 file.seek(at + begin + 4)
                 header = inflated(file.read(min(stop - at, _MOST_HEADER)), _MOST_HEADER + 1)
-                if compressed or max(_number(body), len(header)) > _MOST_HEADER:
+                if compressed or max(_big_endian(body), len(header)) > _MOST_HEADER:
                     raise ImageRefused(Reason.DAMAGED, "a compressed header of a film's size")
-                tracks += _tracks(io.BytesIO(header), len(header), compressed=True)
+                tracks += _read_tracks(io.BytesIO(header), len(header), compressed=True)
             elif kind != b"mdat" and kind.isalnum():
                 inner = _Track() if kind == b"trak" else track
                 tracks += [inner] * (inner is not track)
@@ -97,5 +97,5 @@ def _tracks(file: BinaryIO, size: int, compressed: bool = False) -> list[_Track]
     return tracks
 
 
-def _number(data: bytes, size: int = 4) -> int:
+def _big_endian(data: bytes, size: int = 4) -> int:
     return int.from_bytes(data[:size], "big")

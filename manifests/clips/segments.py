@@ -171,13 +171,13 @@ def cut_segment(
         for back in (0, 1, 4, 16, None):  # files seek by times of decoding, which are earlier
             target = 0 if back is None else max(times[0] - back * second, 0)
             container.seek(target, stream=stream, backward=True)
-            packets = _packets(container, stream, times)
+            packets = _packets_around(container, stream, times)
             if set(times) <= {packet.pts for packet in packets}:
-                return _written(stream, packets, coded)
+                return _segment_of(stream, packets, coded)
     raise ImageRefused(Reason.DAMAGED, f"{len(times)} frames are not there as packets")
 
 
-def _packets(container: Any, stream: Any, times: Sequence[int]) -> list[Any]:
+def _packets_around(container: Any, stream: Any, times: Sequence[int]) -> list[Any]:
     """Return packets from the last key frame before a clip to the first one after it.
 
     Frames shown before the key frame, which may need one further back, are left out.
@@ -198,7 +198,7 @@ def _packets(container: Any, stream: Any, times: Sequence[int]) -> list[Any]:
     return packets
 
 
-def _written(stream: Any, packets: Sequence[Any], coded: tuple[int, int] | None) -> VideoSegment:
+def _segment_of(stream: Any, packets: Sequence[Any], coded: tuple[int, int] | None) -> VideoSegment:
     import av
 
     times = sorted(packet.pts for packet in packets)

@@ -75,7 +75,7 @@ def frame_times(location: Location, max_pixels: int | None = None) -> list[int]:
         return _decoded_times(location, max_pixels)
     times.sort()
     with open_video(location, max_pixels) as (container, stream):
-        first = _time_of(first_frame(container, stream)[0]) or 0
+        first = _frame_time(first_frame(container, stream)[0]) or 0
     if first not in times:
         return _decoded_times(location, max_pixels)
     return [time for time in times if time >= first]
@@ -120,7 +120,7 @@ def convert_frames(
 
     location, times, max_pixels, and what is raised: as of `decode_frames`.
     """
-    found = {time: made(pixels) for time, pixels in _decoded(location, times, max_pixels)}
+    found = {time: made(pixels) for time, pixels in _decode_wanted(location, times, max_pixels)}
     return [found[time] for time in times]
 
 
@@ -136,7 +136,7 @@ def decode_sequence(
     """
     number = {time: i for i, time in enumerate(times)}
     made: Pixels | None = None
-    for time, pixels in _decoded(location, times):
+    for time, pixels in _decode_wanted(location, times):
         if made is None:
             made = allocate((len(times), *pixels.shape))
         if pixels.shape != made.shape[1:]:
@@ -146,7 +146,7 @@ def decode_sequence(
     return made
 
 
-def _decoded(
+def _decode_wanted(
     location: Location, times: Sequence[int], max_pixels: int | None = None
 ) -> Iterator[tuple[int, Pixels]]:
     """Yield the time and the pixels of each frame that is wanted; they last until the next one."""
@@ -157,12 +157,12 @@ def _decoded(
         for start in (int(times[0]), 0):  # from the beginning where an index leads astray
             container.seek(start, stream=stream, backward=True)
             for frame in container.decode(stream):
-                time = _time_of(frame)
+                time = _frame_time(frame)
                 if time in wanted:
                     wanted.discard(time)
                     check_pixels(frame.width, frame.height, max_pixels)
                     check_clip(frame.height, frame.width, len(times), max_pixels)
-                    yield time, _upright(frame, told.with_frame(frame), reformatter)
+                    yield time, _upright_pixels(frame, told.with_frame(frame), reformatter)
                 if time is not None and time >= times[-1]:
                     break
             if not wanted:
@@ -187,7 +187,7 @@ def _decoded_times(location: Location, max_pixels: int | None) -> list[int]:
         for frame in islice(container.decode(stream), _MOST_FRAMES):
             if not times:
                 told.with_frame(frame)
-            time = _time_of(frame)
+            time = _frame_time(frame)
             times.append(len(times) if time is None else time)
     return times
 
@@ -204,7 +204,7 @@ def first_frame(container: Any, stream: Any) -> tuple[Any, _Signal]:
     return frame, told.with_frame(frame)
 
 
-def _time_of(frame: Any) -> int | None:
+def _frame_time(frame: Any) -> int | None:
     return None if frame.pts is None else int(frame.pts)
 
 
@@ -272,7 +272,7 @@ def _high_range_data() -> frozenset[Any]:
     return frozenset(getattr(kinds, name) for name in names.split())
 
 
-def _upright(frame: Any, signal: _Signal, reformatter: Any) -> Pixels:
+def _upright_pixels(frame: Any, signal: _Signal, reformatter: Any) -> Pixels:
     """Return a frame's pixels in sRGB where FFmpeg put them, turned as its metadata says."""
     matrix = None if signal.matrix in _UNSAID else signal.matrix
     shown = reformatter.reformat(
@@ -283,11 +283,11 @@ def _upright(frame: Any, signal: _Signal, reformatter: Any) -> Pixels:
     pixels = rows[: shown.height, : 3 * shown.width].reshape(shown.height, shown.width, 3)
     if signal.profile:
         pixels = np.asarray(to_srgb(Image.fromarray(pixels), signal.profile))
-    across, flips = _orientation(frame)
+    across, flips = _display_turns(frame)
     return (pixels.transpose(1, 0, 2) if across else pixels)[flips]
 
 
-def _orientation(frame: Any) -> tuple[bool, tuple[slice, slice]]:
+def _display_turns(frame: Any) -> tuple[bool, tuple[slice, slice]]:
     """Return how a frame is to be shown, by its display matrix, to the next quarter of a turn.
 
     FFmpeg's libavutil/display.h: what is coded at (x, y) is shown at (a x + c y, b x + d y), for
@@ -303,10 +303,10 @@ def _orientation(frame: Any) -> tuple[bool, tuple[slice, slice]]:
     a, b, _, c, d = (int(value) for value in np.frombuffer(matrix, np.int32)[:5])
     across = abs(b) + abs(c) > abs(a) + abs(d)
     rows, columns = (b, c) if across else (d, a)
-    return across, (_way(rows), _way(columns))
+    return across, (_slice_towards(rows), _slice_towards(columns))
 
 
-def _way(sign: int) -> slice:
+def _slice_towards(sign: int) -> slice:
     return slice(None, None, -1 if sign < 0 else None)
 
 
@@ -338,7 +338,7 @@ def probe_video(location: Location) -> VideoFacts:
     """
     with open_video(location) as (container, stream):
         frame, signal = first_frame(container, stream)
-        upright = _orientation(frame) == (False, (slice(None), slice(None)))
+        upright = _display_turns(frame) == (False, (slice(None), slice(None)))
         codec, size = stream.codec_context.codec.canonical_name, (frame.height, frame.width)
         bt601, srgb = signal.matrix in (*_UNSAID, *_BT601), not signal.profile
         return VideoFacts(codec, frame.format.name, size, upright, bt601, srgb)
@@ -376,7 +376,7 @@ def open_video(
             raise ImageRefused(Reason.UNSUPPORTED, INTERLACED)
         stream.thread_type = "SLICE"  # workers are the parallelism
         codec.thread_count = 1
-        codec.options = {"max_pixels": _coded(max_pixels)}
+        codec.options = {"max_pixels": _ffmpeg_pixel_limit(max_pixels)}
         try:
             yield container, stream
         except errors() as error:
@@ -413,7 +413,7 @@ def opened(file: BinaryIO, max_pixels: int | None = None, indexed: bool = False)
     try:
         return pyav().open(
             file,
-            options=_OPTIONS | {"max_pixels": _coded(max_pixels)},
+            options=_OPTIONS | {"max_pixels": _ffmpeg_pixel_limit(max_pixels)},
             metadata_errors="replace",
             buffer_size=_PIECE,
         )
@@ -421,7 +421,7 @@ def opened(file: BinaryIO, max_pixels: int | None = None, indexed: bool = False)
         raise ImageRefused(Reason.NOT_AN_IMAGE, first_line(error)) from error
 
 
-def _coded(max_pixels: int | None) -> str:
+def _ffmpeg_pixel_limit(max_pixels: int | None) -> str:
     """Return the limit of FFmpeg's decoders, which count what is coded beyond the margins, too."""
     most = pixel_limit() if max_pixels is None else max_pixels
     return str(2 * most + (1 << 20))

@@ -48,9 +48,9 @@ def to_srgb(image: Image.Image, profile: bytes) -> Image.Image:
     A profile that cannot be read, or is of other channels than the image, says nothing; without
     one, samples are taken for sRGB.
     """
-    if image.mode == "L" and _space(profile) == "RGB":
+    if image.mode == "L" and _mode_of(profile) == "RGB":
         image = image.convert("RGB")
-    transform = _transform(profile, image.mode) if _space(profile) == image.mode else None
+    transform = _transform(profile, image.mode) if _mode_of(profile) == image.mode else None
     if transform is None:
         return image if image.mode == "RGB" else image.convert("RGB")
     return ImageCms.applyTransform(image, transform) or image
@@ -58,7 +58,7 @@ def to_srgb(image: Image.Image, profile: bytes) -> Image.Image:
 
 def is_srgb(profile: bytes) -> bool:
     """Return whether RGB pixels with a profile are shown as they are without it."""
-    return _space(profile) != "RGB" or _transform(profile, "RGB") is None
+    return _mode_of(profile) != "RGB" or _transform(profile, "RGB") is None
 
 
 def cicp_profile(primaries: int, transfer: int) -> bytes:
@@ -95,7 +95,7 @@ def profile_of(image: Image.Image, data: bytes) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def _space(profile: bytes) -> str:
+def _mode_of(profile: bytes) -> str:
     """Return the mode of the images that a profile is of, "" where it cannot be read."""
     return _SPACES.get(profile[16:20].decode("latin-1"), "")
 
@@ -124,9 +124,9 @@ def _matrix_profile(
 
     The curve is a power, or sRGB's.
     """
-    to_xyz = np.array([_xyz(corner) for corner in corners]).T
-    to_xyz = to_xyz * np.linalg.solve(to_xyz, _xyz(white))
-    cones = np.diag((_BRADFORD @ _xyz(_D50)) / (_BRADFORD @ _xyz(white)))
+    to_xyz = np.array([_xyz_of(corner) for corner in corners]).T
+    to_xyz = to_xyz * np.linalg.solve(to_xyz, _xyz_of(white))
+    cones = np.diag((_BRADFORD @ _xyz_of(_D50)) / (_BRADFORD @ _xyz_of(white)))
     to_xyz = np.linalg.inv(_BRADFORD) @ cones @ _BRADFORD @ to_xyz
     x = np.linspace(0, 1, 4096)
     if power is None:
@@ -137,7 +137,7 @@ def _matrix_profile(
     tags = {
         b"desc": b"desc\0\0\0\0" + struct.pack(">I", 1) + bytes(79),
         b"cprt": b"text\0\0\0\0\0\0\0\0",
-        b"wtpt": _xyz_tag(_xyz(_D50)),
+        b"wtpt": _xyz_tag(_xyz_of(_D50)),
     }
     for number, channel in enumerate(b"rgb"):
         tags[bytes([channel]) + b"XYZ"] = _xyz_tag(to_xyz[:, number])
@@ -148,11 +148,11 @@ def _matrix_profile(
         body += tag + bytes(-len(tag) % 4)
     size = 128 + len(table) + len(body)
     head = struct.pack(">I4xI", size, 0x02400000) + b"mntrRGB XYZ " + bytes(12) + b"acsp"
-    head = head.ljust(68, b"\0") + _xyz_tag(_xyz(_D50))[8:]
+    head = head.ljust(68, b"\0") + _xyz_tag(_xyz_of(_D50))[8:]
     return head.ljust(128, b"\0") + table + body
 
 
-def _xyz(xy: tuple[float, float]) -> npt.NDArray[np.float64]:
+def _xyz_of(xy: tuple[float, float]) -> npt.NDArray[np.float64]:
     x, y = xy
     return np.array([x / y, 1.0, (1 - x - y) / y])
 

@@ -47,7 +47,7 @@ def decode(data: bytes, suffix: str, max_pixels: int | None = None) -> Pixels:
     if not data.startswith(jpeg_file.BEGINNING if suffix == "jpg" else png.SIGNATURE):
         raise ImageRefused(Reason.DAMAGED, f"no {suffix} image")
     with _refusing():
-        return _decoded(data, False, max_pixels)[0]
+        return _decode_any(data, False, max_pixels)[0]
 
 
 def decode_small(data: bytes, header: Header, side: int) -> Pixels:
@@ -59,7 +59,7 @@ def decode_small(data: bytes, header: Header, side: int) -> Pixels:
     if header.format == "JPEG":
         with _refusing():
             found = jpeg_file.read_jpeg(data)
-            return _in_srgb(jpeg_file.decode_jpeg(data, found, side), found.profile)
+            return _jpeg_in_srgb(jpeg_file.decode_jpeg(data, found, side), found.profile)
     return decode_as_rgb(data, max_pixels=header.width * header.height)
 
 
@@ -76,7 +76,7 @@ def decode_as_rgb(data: bytes, colours: bool = True, max_pixels: int | None = No
     Raises ImageRefused "damaged", "unsupported" or "too large".
     """
     with _refusing():
-        return upright(*_decoded(data, colours, max_pixels))
+        return upright(*_decode_any(data, colours, max_pixels))
 
 
 def is_deep(data: bytes) -> bool:
@@ -143,13 +143,13 @@ def _deep_over_white(samples: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
     return made
 
 
-def _decoded(data: bytes, colours: bool, max_pixels: int | None) -> tuple[Pixels, int]:
+def _decode_any(data: bytes, colours: bool, max_pixels: int | None) -> tuple[Pixels, int]:
     """Decode an image; return its pixels, and by which EXIF orientation they are to be turned."""
     if data.startswith(jpeg_file.BEGINNING):
         found = jpeg_file.read_jpeg(data)
         check_pixels(found.width, found.height, max_pixels)
         pixels = jpeg_file.decode_jpeg(data, found)
-        return _in_srgb(pixels, found.profile if colours else b""), found.orientation
+        return _jpeg_in_srgb(pixels, found.profile if colours else b""), found.orientation
     if data.startswith(png.SIGNATURE):
         chunks = png.read_png(data)
         check_pixels(chunks.width, chunks.height, max_pixels)
@@ -216,7 +216,7 @@ def find_reader_mismatch(data: bytes, pixels: Pixels) -> str:
     data: the encoded image.
     pixels: uint8 array (H, W, 3); the result of `decode`.
     """
-    for name, reader in (("OpenCV", _by_opencv), ("Pillow", _by_pillow)):
+    for name, reader in (("OpenCV", _read_by_opencv), ("Pillow", _read_by_pillow)):
         try:
             with _refusing():
                 theirs = reader(data)
@@ -230,14 +230,14 @@ def find_reader_mismatch(data: bytes, pixels: Pixels) -> str:
     return ""
 
 
-def _by_opencv(data: bytes) -> Pixels:
+def _read_by_opencv(data: bytes) -> Pixels:
     pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB)
     if pixels is None:
         raise ImageRefused(Reason.DAMAGED, "no image")
     return np.asarray(pixels, np.uint8)
 
 
-def _by_pillow(data: bytes) -> Pixels:
+def _read_by_pillow(data: bytes) -> Pixels:
     with warnings.catch_warnings(), open_lazily(data) as image:
         warnings.simplefilter("ignore")
         ImageOps.exif_transpose(image, in_place=True)
@@ -259,7 +259,7 @@ def _refusing() -> Iterator[None]:
         raise ImageRefused(reason, first_line(error)) from error
 
 
-def _in_srgb(pixels: Pixels, profile: bytes) -> Pixels:
+def _jpeg_in_srgb(pixels: Pixels, profile: bytes) -> Pixels:
     """Bring the pixels of a JPEG, RGB or CMYK, to sRGB."""
     if not profile and pixels.shape[2] == 3:
         return pixels

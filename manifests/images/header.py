@@ -64,7 +64,7 @@ def read_header(data: bytes, max_pixels: int | None = None) -> Header:
     Raises ImageRefused: "empty", "not an image", "too large" or "damaged".
     """
     try:
-        return _describe(data, max_pixels)
+        return _header_of(data, max_pixels)
     except GloamError:
         raise
     except Exception as error:  # Pillow raises many kinds on damaged headers
@@ -93,11 +93,11 @@ def check_size(data: bytes | memoryview) -> bool:
     return size is not None
 
 
-def _describe(data: bytes, max_pixels: int | None) -> Header:
+def _header_of(data: bytes, max_pixels: int | None) -> Header:
     if data.startswith(jpeg_file.BEGINNING):
-        header = _of_jpeg(jpeg_file.read_jpeg(data))
+        header = _jpeg_header(jpeg_file.read_jpeg(data))
     elif data.startswith(png.SIGNATURE):
-        header = _of_png(png.read_png(data))
+        header = _png_header(png.read_png(data))
     elif data.startswith(tiff.MARKS):
         found = tiff.read_tiff(data)
         header = Header("TIFF", found.width, found.height, found.convert, found.orientation)
@@ -114,7 +114,7 @@ def _describe(data: bytes, max_pixels: int | None) -> Header:
     return header
 
 
-def _of_jpeg(found: jpeg_file.JpegHeader) -> Header:
+def _jpeg_header(found: jpeg_file.JpegHeader) -> Header:
     convert = {1: "greyscale", 4: "cmyk"}.get(found.components, "")
     if not convert and found.orientation != 1:
         convert = "rotated"
@@ -125,7 +125,7 @@ def _of_jpeg(found: jpeg_file.JpegHeader) -> Header:
     return Header("JPEG", found.width, found.height, convert, found.orientation)
 
 
-def _of_png(found: png.PngHeader) -> Header:
+def _png_header(found: png.PngHeader) -> Header:
     if found.depth == 16:
         convert = "16 bit"
     elif found.colour == png.PALETTE:

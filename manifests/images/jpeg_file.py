@@ -117,7 +117,7 @@ def read_jpeg(data: bytes) -> JpegHeader:
         turns[0][0] if turns else 1,
         certain and len(set(turns)) < 2 and all(plain for _, plain in turns),
         b"".join(piece for _, piece in sorted(profile.items())),
-        _edited(data, edits) if edits else data,
+        _apply_edits(data, edits) if edits else data,
     )
 
 
@@ -188,15 +188,15 @@ def decode_jpeg(data: bytes, header: JpegHeader, side: int | None = None) -> Pix
         pixels = simplejpeg.decode_jpeg(header.mended, **how, strict=True)
     except ValueError as error:
         if _ODD in str(error):
-            return _by_pillow(header, least)
-        if not _is_whole(data, str(error)):
+            return _decode_by_pillow(header, least)
+        if not _has_all_pixels(data, str(error)):
             raise
         pixels = simplejpeg.decode_jpeg(header.mended, **how, strict=False)
     # As Adobe's programs store CMYK, and every reader expects it: inverted.
     return np.subtract(255, pixels) if space == "CMYK" else pixels
 
 
-def _by_pillow(header: JpegHeader, least: tuple[int, int]) -> Pixels:
+def _decode_by_pillow(header: JpegHeader, least: tuple[int, int]) -> Pixels:
     """Decode a JPEG of sampling factors that TurboJPEG has no name for; see `decode_jpeg`.
 
     Pillow's libjpeg-turbo decodes those by the same transform, and says of damage only that the
@@ -221,16 +221,16 @@ def _codes_are_whole(data: bytes) -> bool:
     for marker, _, begin, finish in _segments(data):
         content = data[begin:finish]
         if marker == _DHT:
-            tables |= _code_tables(content)
+            tables |= _huffman_tables(content)
         elif marker == _DRI:
             interval = int.from_bytes(content[:2], "big")
         elif marker in _FRAMES:
             if marker not in _HUFFMAN:
                 return True
             height, width = (int.from_bytes(content[i : i + 2], "big") for i in (1, 3))
-            factors = {own: (both >> 4, both & 15) for own, both, _ in _by(3, content[6:])}
+            factors = {own: (both >> 4, both & 15) for own, both, _ in _groups_of(3, content[6:])}
         elif marker == _SOS:
-            parts = [(factors[own], both) for own, both in _by(2, content[1:-3])]
+            parts = [(factors[own], both) for own, both in _groups_of(2, content[1:-3])]
             wide, high = (max(one[i] for one in factors.values()) for i in (0, 1))
             if len(parts) == 1:  # its own blocks in rows, whatever the factors are
                 (h, v), both = parts[0]
@@ -255,7 +255,7 @@ def _codes_are_whole(data: bytes) -> bool:
     return True
 
 
-def _by(count: int, content: bytes) -> Iterator[bytes]:
+def _groups_of(count: int, content: bytes) -> Iterator[bytes]:
     return (content[i : i + count] for i in range(0, len(content) - count + 1, count))
 
 
@@ -280,10 +280,10 @@ def _run_is_whole(run: bytes, plan: list[tuple[Any, Any]], count: int) -> bool:
                     break
             if at > 64 or place > end:
                 return False
-    return not any(run[-(-place // 8) :])  # zeros may fill a scan up; see `_is_whole`
+    return not any(run[-(-place // 8) :])  # zeros may fill a scan up; see `_has_all_pixels`
 
 
-def _code_tables(content: bytes) -> dict[int, list[tuple[int, int]]]:
+def _huffman_tables(content: bytes) -> dict[int, list[tuple[int, int]]]:
     """Return the tables of a segment by class and number (T.81, B.2.4.2 and annex C).
 
     Each has, for all 16 bits that may follow, those of the code with its value, 0 of none, and how
@@ -329,7 +329,7 @@ def _segments(data: bytes | memoryview) -> Iterator[tuple[int, int, int, int]]:
         pattern, offset = _MARKER_IN_SCAN if marker == _SOS else _MARKER, end
 
 
-def _edited(data: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
+def _apply_edits(data: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
     pieces, offset = [], 0
     for begin, end, new in edits:
         pieces += [data[offset:begin], new]
@@ -337,7 +337,7 @@ def _edited(data: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
     return b"".join([*pieces, data[offset:]])
 
 
-def _is_whole(data: bytes, warning: str) -> bool:
+def _has_all_pixels(data: bytes, warning: str) -> bool:
     """Return whether a JPEG of which libjpeg warns has all of its pixels.
 
     It has where firmware left a few bytes behind a restart interval: the interval was decoded

@@ -70,14 +70,10 @@ def load_normal(
             decode_small(data, header, 1)
             return Normal(data, suffix, size, "", np.empty((0, 0, 3), np.uint8))
         return Normal(data, suffix, size, "", decode(data, suffix, max_pixels))
-    if jpeg and not header.convert:
-        pixels = decode(data, "jpg", max_pixels)
-    else:
-        pixels = decode_as_rgb(data, max_pixels=max_pixels)
-    reason = header.convert or "resized"
+    pixels, reason = decode_as_rgb(data, max_pixels=max_pixels), header.convert or "resized"
     if jpeg:
         return encode_normal(pixels, max_side, reason)
-    pixels = _shrink(pixels, max_side)
+    pixels = _shrink_pixels(pixels, max_side)
     return Normal(encode(pixels, "png"), "png", pixels.shape[:2], reason, pixels)
 
 
@@ -88,13 +84,13 @@ def encode_normal(pixels: Pixels, max_side: int | None, reason: str) -> Normal:
     max_side: see `load_normal`.
     reason: why it is encoded anew.
     """
-    encoded = encode(_shrink(pixels, max_side), "jpg", NORMAL_QUALITY, "444")
+    encoded = encode(_shrink_pixels(pixels, max_side), "jpg", NORMAL_QUALITY, "444")
     # The low is made from the stored normal as decoded, which JPEG has changed a little.
     decoded = decode(encoded, "jpg", pixels.size)
     return Normal(encoded, "jpg", decoded.shape[:2], reason, decoded)
 
 
-def _shrink(pixels: Pixels, max_side: int | None) -> Pixels:
+def _shrink_pixels(pixels: Pixels, max_side: int | None) -> Pixels:
     height, width = pixels.shape[:2]
     if max_side is None or max(height, width) <= max_side:
         return pixels

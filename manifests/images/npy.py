@@ -30,12 +30,12 @@ def read_npy(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:
 
     Raises ImageRefused when it is damaged, too large, or no such image.
     """
-    array = _stored(data)
+    array = _array_in_file(data)
     if array.ndim == 2:
         array = np.broadcast_to(array[..., None], (*array.shape, 3))
     if array.dtype.kind == "f":
         if not (array.min() >= 0 and array.max() <= 1):
-            raise _unread(array.dtype)
+            raise _unread_type(array.dtype)
         made = np.empty(array.shape, np.uint16)
         for row, values in zip(made, array, strict=True):  # in float64, which is large
             row[:] = np.rint(values.astype(np.float64) * 65535)
@@ -43,7 +43,7 @@ def read_npy(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:
     return np.array(array[..., ::-1], array.dtype.newbyteorder("="), order="C")
 
 
-def _stored(data: bytes) -> npt.NDArray[Any]:
+def _array_in_file(data: bytes) -> npt.NDArray[Any]:
     """Return the array of a file where it lies, (H, W, 3) or (H, W), once its header is checked."""
     file = io.BytesIO(data)
     try:
@@ -63,7 +63,7 @@ def _stored(data: bytes) -> npt.NDArray[Any]:
     ):
         raise ImageRefused(Reason.UNSUPPORTED, f"an array {str(shape)[:60]}, not (H, W, 3)")
     if kind.kind != "f" and kind not in _KINDS:
-        raise _unread(kind)
+        raise _unread_type(kind)
     check_pixels(shape[1], shape[0])
     count, begin = math.prod(shape), file.tell()
     if begin + count * kind.itemsize > len(data):
@@ -72,7 +72,7 @@ def _stored(data: bytes) -> npt.NDArray[Any]:
     return array.reshape(shape[::-1]).T if by_columns else array.reshape(shape)
 
 
-def _unread(kind: np.dtype[Any]) -> ImageRefused:
+def _unread_type(kind: np.dtype[Any]) -> ImageRefused:
     """Return the refusal of numbers of another type or range."""
     return ImageRefused(
         Reason.UNSUPPORTED, f"{str(kind)[:60]}: uint8, uint16, or floats from 0 to 1 are read"

@@ -46,7 +46,7 @@ def open_lazily(data: bytes) -> Image.Image:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of metadata that do not concern the pixels
-            return _identified(data)
+            return _open_by_pillow(data)
     except UnidentifiedImageError:
         raise ImageRefused(
             Reason.NOT_AN_IMAGE, "no JPEG, PNG, TIFF, BMP, WebP, AVIF or HEIC header"
@@ -55,11 +55,11 @@ def open_lazily(data: bytes) -> Image.Image:
         raise ImageRefused(Reason.TOO_LARGE, first_line(error)) from None
 
 
-def _identified(data: bytes) -> Image.Image:
+def _open_by_pillow(data: bytes) -> Image.Image:
     """Open an image as `Image.open` does, but for its limit of pixels: gloam has one of its own."""
     Image.preinit()
     if data[4:8] == b"ftyp" and data[8:12] in _HEIF_BRANDS and b"avif" not in data[8:32]:
-        return _heif(data)
+        return _open_heif(data)
     for name in FORMATS:
         if name not in Image.OPEN:
             Image.init()
@@ -98,7 +98,7 @@ def size_by_pillow(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _heif(data: bytes) -> Image.Image:
+def _open_heif(data: bytes) -> Image.Image:
     """Open HEIC, as telephones write it, where pillow-heif is installed."""
     try:
         from pillow_heif import HeifImageFile

@@ -106,7 +106,7 @@ def read_png(data: bytes) -> PngHeader:
             cicp = content[:2]
     if len(header) != 13:
         raise ImageRefused(Reason.DAMAGED, "a PNG without a header")
-    if text > _MOST_TEXT or (not odd and not _opens(data)):
+    if text > _MOST_TEXT or (not odd and not _opens_in_pillow(data)):
         odd.add("metadata")
     return PngHeader(
         int.from_bytes(header[:4], "big"),
@@ -142,9 +142,9 @@ def decode_png(data: bytes, header: PngHeader) -> Image.Image:
     deep = decode_deep_png(data, header)
     if deep is not None:
         return Image.fromarray(to_8_bit(deep[:, :, 0] if deep.shape[2] == 1 else deep))
-    with open_lazily(_plain(data, header)) as image:
+    with open_lazily(_pixel_chunks(data, header)) as image:
         image.load()
-    if not _masks(header):
+    if not _has_transparent_value(header):
         return image
     samples = np.array(image.convert("L" if header.colour == GREY else "RGB"))
     mask = _transparent(samples, header)
@@ -160,21 +160,21 @@ def decode_deep_png(data: bytes, header: PngHeader) -> npt.NDArray[np.uint16] | 
     """
     if header.depth != 16:
         return None
-    samples = decode_deep(_plain(data, header))
-    mask = _transparent(samples, header) if _masks(header) else None
+    samples = decode_deep(_pixel_chunks(data, header))
+    mask = _transparent(samples, header) if _has_transparent_value(header) else None
     if mask is not None:
         samples[mask] = 65535
     return samples if samples.ndim == 3 else samples[:, :, None]
 
 
-def _masks(header: PngHeader) -> bool:
+def _has_transparent_value(header: PngHeader) -> bool:
     """Return whether one value of grey or RGB is transparent, which is left to be found here."""
     return header.colour in (GREY, RGB) and bool(header.transparent)
 
 
-def _plain(data: bytes, header: PngHeader) -> bytes:
+def _pixel_chunks(data: bytes, header: PngHeader) -> bytes:
     """Return a PNG of the chunks alone that its pixels are decoded from, their sums compared."""
-    kinds = _PIXELS if _masks(header) else (*_PIXELS, b"tRNS")
+    kinds = _PIXELS if _has_transparent_value(header) else (*_PIXELS, b"tRNS")
     held, pieces = memoryview(data), [memoryview(SIGNATURE)]
     for kind, begin, end in _chunks(data):
         if kind in kinds:
@@ -223,7 +223,7 @@ def inflated(data: bytes, most: int = 16 << 20) -> bytes:
         return b""
 
 
-def _opens(data: bytes) -> bool:
+def _opens_in_pillow(data: bytes) -> bool:
     """Return whether Pillow, which many read with, opens a PNG with all its metadata."""
     try:
         open_lazily(data).close()

@@ -76,10 +76,10 @@ def decode_tiff(data: bytes, header: TiffHeader) -> Image.Image:
 
     Raises ImageRefused: "unsupported" or "damaged".
     """
-    found = _decoded(data, header)
+    found = _decode_upright(data, header)
     if isinstance(found, Image.Image):
         return found
-    mode, samples = _kept(found, header.page)
+    mode, samples = _mode_and_samples(found, header.page)
     shown = to_8_bit(samples) if samples.dtype == np.uint16 else samples
     return Image.frombytes(mode, samples.shape[1::-1], shown.tobytes())
 
@@ -90,10 +90,10 @@ def decode_deep_tiff(data: bytes, header: TiffHeader) -> npt.NDArray[np.uint16] 
     C is 1 to 4: grey or RGB, and what is opaque of those where it says so. None of one of which no
     decoder here has more than 8 bits. Raises as `decode_tiff`.
     """
-    found = None if header.page.bitspersample == 8 else _decoded(data, header)
+    found = None if header.page.bitspersample == 8 else _decode_upright(data, header)
     if found is None or isinstance(found, Image.Image) or found.dtype != np.uint16:
         return None
-    mode, samples = _kept(found, header.page)
+    mode, samples = _mode_and_samples(found, header.page)
     if mode.endswith("a"):  # alpha is multiplied in: what is left of white is added
         for own in samples:
             own[:, :-1] = np.minimum(own[:, :-1] + (np.uint32(65535) - own[:, -1:]), 65535)
@@ -101,7 +101,7 @@ def decode_deep_tiff(data: bytes, header: TiffHeader) -> npt.NDArray[np.uint16] 
     return samples
 
 
-def _decoded(data: bytes, header: TiffHeader) -> Image.Image | npt.NDArray[Any]:
+def _decode_upright(data: bytes, header: TiffHeader) -> Image.Image | npt.NDArray[Any]:
     """Return what a TIFF shows upright: Pillow's image of 8 bits, or samples (H, W, C)."""
     page = header.page
     if page.sampleformat == _FLOAT or page.sampleformat in _COMPLEX:
@@ -114,7 +114,7 @@ def _decoded(data: bytes, header: TiffHeader) -> Image.Image | npt.NDArray[Any]:
         most = 8 * max(header.width, 4096) * max(header.height, 4096)
         if page.compression in _DEFLATE:  # where a sum is wrong, libtiff shows garbage
             for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
-                _inflate(data[offset : offset + size], most)
+                _check_deflated(data[offset : offset + size], most)
         opened: Image.Image | None = None
         separate = page.planarconfig == _SEPARATE
         if not separate or page.photometric not in (_WHITE_IS_ZERO, _BLACK_IS_ZERO):
@@ -124,16 +124,16 @@ def _decoded(data: bytes, header: TiffHeader) -> Image.Image | npt.NDArray[Any]:
         deep = page.bitspersample == 16 and page.photometric == _RGB
         if opened is not None and not deep:
             opened.load()  # which turns it, too
-            return _from_grey(opened, page) if grey else opened
+            return _deep_grey_samples(opened, page) if grey else opened
         samples: npt.NDArray[Any] | None = None
         if page.compression in _BY_OPENCV and not separate and deep:
             samples = decode_deep(data)
         elif page.compression in _BY_TIFFFILE:
             with tifffile.TiffFile(io.BytesIO(data)) as file:
-                samples = upright(_samples(file.pages.first), header.orientation)
+                samples = upright(_tifffile_samples(file.pages.first), header.orientation)
         if samples is not None:
             other = separate or _ASSOCIATED in page.extrasamples  # which Pillow shows otherwise
-            return samples if other else _compared(samples, opened)
+            return samples if other else _checked_by_pillow(samples, opened)
         if opened is not None:
             opened.load()  # the upper bytes of its samples
             return opened
@@ -145,7 +145,7 @@ def _decoded(data: bytes, header: TiffHeader) -> Image.Image | npt.NDArray[Any]:
     raise _not_read(page)
 
 
-def _inflate(piece: bytes, most: int) -> None:
+def _check_deflated(piece: bytes, most: int) -> None:
     """Look whether a strip or tile is whole, and has no more than so many bytes.
 
     Raises ImageRefused, zlib.error.
@@ -158,7 +158,7 @@ def _inflate(piece: bytes, most: int) -> None:
             raise ImageRefused(Reason.DAMAGED, "a TIFF whose strips have another size")
 
 
-def _compared(samples: npt.NDArray[Any], opened: Image.Image | None) -> npt.NDArray[Any]:
+def _checked_by_pillow(samples: npt.NDArray[Any], opened: Image.Image | None) -> npt.NDArray[Any]:
     """Return samples (H, W, C), or refuse them where Pillow, if it opens the file, has others."""
     if opened is not None:
         opened.load()
@@ -194,7 +194,7 @@ def _why_converted(page: Any) -> str:
     return "cmyk" if page.photometric == _CMYK else "tiff file"
 
 
-def _samples(page: Any) -> npt.NDArray[Any]:
+def _tifffile_samples(page: Any) -> npt.NDArray[Any]:
     """Return the samples as stored (H, W, C), where tifffile reads them."""
     if (
         page.photometric not in (_WHITE_IS_ZERO, _BLACK_IS_ZERO, _RGB)
@@ -210,7 +210,7 @@ def _samples(page: Any) -> npt.NDArray[Any]:
     return np.moveaxis(samples, 0, 2) if page.planarconfig == _SEPARATE else samples
 
 
-def _kept(samples: npt.NDArray[Any], page: Any) -> tuple[str, npt.NDArray[Any]]:
+def _mode_and_samples(samples: npt.NDArray[Any], page: Any) -> tuple[str, npt.NDArray[Any]]:
     """Return Pillow's mode of what is shown of samples (H, W, C), and those where 0 is black."""
     if page.photometric == _WHITE_IS_ZERO:
         samples[:, :, 0] = np.iinfo(samples.dtype).max - samples[:, :, 0]
@@ -222,7 +222,7 @@ def _kept(samples: npt.NDArray[Any], page: Any) -> tuple[str, npt.NDArray[Any]]:
     return mode, samples[:, :, :colours]
 
 
-def _from_grey(image: Image.Image, page: Any) -> npt.NDArray[np.uint16]:
+def _deep_grey_samples(image: Image.Image, page: Any) -> npt.NDArray[np.uint16]:
     """Return samples (H, W, 1) of 16 bits of one of more than 8, in grey."""
     values = np.asarray(image)
     bits = min(16, page.bitspersample)

@@ -81,7 +81,7 @@ class Annotations:
         for name, text in texts:
             what = f"{name} is not a COCO annotation file: "
             with naming(path, ValueError, RecursionError, what=what, kind=SourceError):
-                self._take(encodable(name), _parsed(text), names)
+                self._take(encodable(name), _parse_json_file(text), names)
         order = sorted(names, key=lambda key: (isinstance(key, str), key))
         self.classes = list(dict.fromkeys(names[number] for number in order))
         paths = {normalize_name(one): one for one in photographs}
@@ -137,23 +137,24 @@ class Annotations:
         listed = _list_of(value, "categories") if value.get("categories") else []
         for number, one in enumerate(listed):
             try:
-                key, name = _id(one), one_line(_get(one, "name"))
+                key, name = _id_of(one), one_line(_field_of(one, "name"))
                 if not name or own.setdefault(key, name) != name:
                     raise _Odd("category", one)
             except _Odd as odd:
                 self.left_out.append(LeftOut(odd.kind, f"{file}: category no. {number}: {odd}"))
         for key, name in own.items():
             if names.setdefault(key, name) != name:
+                other = _shown(names[key])
                 raise ValueError(
-                    f"its category {key} is {_shown(name)}, another file's {_shown(names[key])};"
-                    " name the file that is meant: coco=PATH@NAME"
+                    f"its category {key} is {_shown(name)}, another file's {other}; name the"
+                    " file that is meant: coco=PATH@NAME"
                 )
         for number, one in enumerate(_list_of(value, "annotations")):
             given = one.get("id") if isinstance(one, dict) else None
             origin = f"{file}: annotation {f'no. {number}' if given is None else _shown(given)}"
             into = None
             try:
-                key = _id(one, "image_id")
+                key = _id_of(one, "image_id")
                 into = images.get(key)
                 if into is None:
                     raise _Odd("image that is not listed" if key not in images else "image", key)
@@ -172,8 +173,8 @@ class Annotations:
         for number, one in enumerate(listed):
             key: int | str | None = None
             try:
-                key = _id(one)
-                given = _get(one, "file_name")
+                key = _id_of(one)
+                given = _field_of(one, "file_name")
                 name = normalize_name(encodable(given)) if isinstance(given, str) else ""
                 if not name:
                     raise _Odd("file_name", given)
@@ -204,7 +205,7 @@ def _annotate(image: _Image, one: Any, names: dict[int | str, str], origin: str)
             raise _Odd("caption", caption)
         image.captions.append(encodable(caption).strip())
         return
-    category, crowd = _id(one, "category_id"), one.get("iscrowd") or 0
+    category, crowd = _id_of(one, "category_id"), one.get("iscrowd") or 0
     if category not in names:
         raise _Odd("unknown category", category)
     if crowd not in (0, 1):
@@ -218,12 +219,12 @@ def _annotate(image: _Image, one: Any, names: dict[int | str, str], origin: str)
     runs: tuple[int, ...] = ()
     runs_of = 0, 0
     if isinstance(outline, dict):
-        runs, runs_of = _runs(outline, image.size)
+        runs, runs_of = _runs_of_mask(outline, image.size)
     else:
         if not isinstance(outline, list | tuple):
             raise _Odd("segmentation", outline)
         # A list of an empty list says as much as none.
-        polygons = tuple(_polygon(part) for part in outline if part != [])
+        polygons = tuple(_polygon_points(part) for part in outline if part != [])
     image.marked.append(
         Marked(
             names[category],
@@ -237,23 +238,23 @@ def _annotate(image: _Image, one: Any, names: dict[int | str, str], origin: str)
     )
 
 
-def _polygon(part: Any) -> tuple[float, ...]:
+def _polygon_points(part: Any) -> tuple[float, ...]:
     points = _numbers(part, "segmentation")
     if len(points) % 2 or len(points) < 6:
         raise _Odd("segmentation", part)
     return points
 
 
-def _runs(
+def _runs_of_mask(
     outline: dict[str, Any], size: tuple[int, int]
 ) -> tuple[tuple[int, ...], tuple[int, int]]:
     """Return the runs of a mask, and the (width, height) they are of: the image's, if told."""
     counts, sides = outline.get("counts"), outline.get("size")
     try:
-        runs = runs_in(counts) if isinstance(counts, str) else _whole(counts)
+        runs = runs_in(counts) if isinstance(counts, str) else _whole_numbers(counts)
     except ValueError as error:
         raise _Odd("mask", counts) from error
-    found = size[::-1] if sides is None else _whole(sides)
+    found = size[::-1] if sides is None else _whole_numbers(sides)
     if sides is not None and (len(found) != 2 or min(found) < 1):
         raise _Odd("mask", sides)
     height, width = found
@@ -264,7 +265,7 @@ def _runs(
     return runs, (width, height)
 
 
-def _parsed(text: str) -> Any:
+def _parse_json_file(text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -280,15 +281,15 @@ def _list_of(value: Any, name: str) -> list[Any]:
     return found
 
 
-def _get(one: Any, name: str) -> Any:
+def _field_of(one: Any, name: str) -> Any:
     if not isinstance(one, dict):
         raise _Odd("not an object", one)
     return one.get(name)
 
 
-def _id(one: Any, name: str = "id") -> int | str:
+def _id_of(one: Any, name: str = "id") -> int | str:
     """Return an id: numbers and texts are kept apart, as COCO's own tools do."""
-    value = _get(one, name)
+    value = _field_of(one, name)
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int | str):
@@ -306,7 +307,7 @@ def _numbers(values: Any, name: str) -> tuple[float, ...]:
     raise _Odd(name, values)
 
 
-def _whole(values: Any) -> tuple[int, ...]:
+def _whole_numbers(values: Any) -> tuple[int, ...]:
     numbers = _numbers(values, "mask")
     if not all(number.is_integer() for number in numbers):
         raise _Odd("mask", values)
@@ -349,13 +350,13 @@ def write_annotations(
         handle.write(b'{"images":[')
         for index, (row, name, record) in enumerate(records):
             sides = {side: record[side] for side in ("width", "height")}
-            _write(handle, [{"id": row, "file_name": name, **sides}], index)
+            _write_members(handle, [{"id": row, "file_name": name, **sides}], index)
             labels = labels_of(record)
             captions = [{"caption": caption} for caption in labels["captions"]]
-            of_kind = captions if kind == "captions" else _instances(record["key"], labels)
+            of_kind = captions if kind == "captions" else _instances_of(record["key"], labels)
             numbered = enumerate(of_kind, made + 1)
             some = [{"id": number, "image_id": row, **own} for number, own in numbered]
-            _write(rest, some, made)
+            _write_members(rest, some, made)
             made += len(some)
         handle.write(b'],"annotations":[')
         rest.seek(0)
@@ -363,22 +364,22 @@ def write_annotations(
         handle.write(b"]")
         if kind == "instances":
             named = [{"id": FIRST + i, "name": name} for i, name in enumerate(classes)]
-            handle.write(b',"categories":' + _json(named))
+            handle.write(b',"categories":' + _compact_json(named))
         handle.write(b"}\n")
     return path
 
 
-def _write(handle: IO[bytes], some: list[Any], before: int) -> None:
+def _write_members(handle: IO[bytes], some: list[Any], before: int) -> None:
     """Write members of a list that has `before` ones already; at once, as encoders begin slowly."""
     handle.write(b"," if before and some else b"")
-    handle.write(_json(some)[1:-1])
+    handle.write(_compact_json(some)[1:-1])
 
 
-def _json(value: Any) -> bytes:
+def _compact_json(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")
 
 
-def _instances(key: str, labels: dict[str, Any]) -> Iterable[dict[str, Any]]:
+def _instances_of(key: str, labels: dict[str, Any]) -> Iterable[dict[str, Any]]:
     columns = ("classes", "boxes", "crowd", "difficult", "segmentation")
     for number, box, crowd, difficult, outline in zip(
         *(labels[name] for name in columns), strict=True
@@ -387,7 +388,7 @@ def _instances(key: str, labels: dict[str, Any]) -> Iterable[dict[str, Any]]:
         area = (right - left) * (bottom - top)
         try:
             shape = parse_json(outline) if outline else []
-            area = _area(shape, area)
+            area = _outline_area(shape, area)
         except (ValueError, TypeError, LookupError) as error:
             raise SetError(f"{key}: its record has an invalid outline: {error}") from error
         yield {
@@ -400,7 +401,7 @@ def _instances(key: str, labels: dict[str, Any]) -> Iterable[dict[str, Any]]:
         }
 
 
-def _area(shape: Any, box: float) -> float:
+def _outline_area(shape: Any, box: float) -> float:
     """Return the pixels of an outline: of a mask, of polygons (Gauss), or else of the box."""
     if isinstance(shape, dict):
         return float(sum(shape["counts"][1::2]))

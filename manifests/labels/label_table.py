@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from ...errors import ConfigError, SetError, SourceError
-from ...storage.parquet import pq, read_row_group, read_schema, read_table
+from ...storage.parquet import pq, read_schema, read_table
 from ...storage.untrusted import inside, naming, parse_json, shown
 from ..images.opening import encode_by_opencv
 from ..sources import Source
@@ -74,7 +74,7 @@ def read_source_labels(
             f"--labels: none of the sources has labels; {', '.join(LABELLED_KINDS)} have"
             " (classes=DIR for a folder of class folders)"
         )
-    known = {source.name: _known(source, plan, listed) for source in sources}
+    known = {source.name: _labels_of_source(source, plan, listed) for source in sources}
     classes = list(dict.fromkeys(name for one in known.values() for name in one.classes))
     masks = any(labels.mask for one in known.values() for labels in one.labels.values())
     roles = [CLASS] * any(kind in ("classes", "imagenet") for kind in kinds)
@@ -102,12 +102,12 @@ def read_source_labels(
     return buffer.getvalue(), "".join(f"{name}\n" for name in classes).encode()
 
 
-def _known(source: Source, plan: pa.Table, listed: pa.Table) -> _Known:
+def _labels_of_source(source: Source, plan: pa.Table, listed: pa.Table) -> _Known:
     if source.kind not in LABELLED_KINDS:
         return _Known({}, [], [])
-    paths, every = _paths(plan, source), _paths(listed, source)
+    paths, every = _paths_of_source(plan, source), _paths_of_source(listed, source)
     if source.kind in ("coco", "voc"):
-        known = _annotated(source, paths, every)
+        known = _read_annotations(source, paths, every)
     else:
         given = classes_in(every) if source.kind == "classes" else map(synset_of, every)
         names = (name if name.isprintable() else one_line(name) for name in given)
@@ -144,7 +144,7 @@ def classes_in(paths: Sequence[str]) -> list[str]:
     return [one[level] for one in parts]
 
 
-def _annotated(source: Source, paths: list[str], every: list[str]) -> _Known:
+def _read_annotations(source: Source, paths: list[str], every: list[str]) -> _Known:
     """Read the annotations of a source that has boxes."""
     if source.kind == "coco":
         annotations = Annotations(source.path, every, source.listing)
@@ -159,7 +159,7 @@ def _annotated(source: Source, paths: list[str], every: list[str]) -> _Known:
     return _Known({path: labels for path, (labels, _) in read.items()}, classes, left_out)
 
 
-def _paths(table: pa.Table, source: Source) -> list[str]:
+def _paths_of_source(table: pa.Table, source: Source) -> list[str]:
     rows = zip(table["source"].to_pylist(), table["path"].to_pylist(), strict=True)
     return [path for name, path in rows if name == source.name]
 
@@ -214,7 +214,7 @@ class UnitLabels:
 
 def read_unit(root: Path, number: int) -> UnitLabels:
     """Read the labels of unit number `number` of a plan."""
-    table, about = _read(root, partial(read_row_group, number=number))
+    table, about = _read(root, partial(read_table, group=number))
     columns = (table[name].to_pylist() for name in _SCHEMA.names)
     rows = {key: (labels, mask) for key, labels, mask in zip(*columns, strict=True)}
     numbers = {name: i for i, name in enumerate(about["classes"])}
@@ -239,7 +239,7 @@ def read_left_out(root: Path) -> list[dict[str, str]]:
         return []
     if not number.isdigit():
         raise SetError.at(root / LABELS, "cannot be read: its row group is not a number")
-    found = _read(root, partial(read_row_group, number=int(number)))[0]["labels"].to_pylist()
+    found = _read(root, partial(read_table, group=int(number)))[0]["labels"].to_pylist()
     with naming(root / LABELS, ValueError, what="cannot be read: "):
         return _LEFT_OUT.validate_python(list(map(parse_json, found)))
 

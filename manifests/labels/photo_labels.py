@@ -106,7 +106,7 @@ class Labels:
         left_out: list[LeftOut] = []
         for one in self.marked:
             try:
-                kept.append(_placed(one, placement))
+                kept.append(_place_object(one, placement))
             except ValueError as error:
                 left_out.append(LeftOut("box or mask", f"{one.origin}: {error}"))
         return replace(self, marked=tuple(kept), size=placement.stored), left_out
@@ -125,8 +125,8 @@ def from_json(text: str, mask: bytes = b"") -> Labels:
     return _LABELS.validate_python({**parse_json(text), "mask": mask})
 
 
-def _placed(one: Marked, placement: Placement) -> Marked:
-    box = _rounded(placement.box(one.box))
+def _place_object(one: Marked, placement: Placement) -> Marked:
+    box = _rounded_pixels(placement.box(one.box))
     if box[2] <= box[0] or box[3] <= box[1]:
         raise ValueError(f"nothing of its box lies inside the image of {placement.shown}")
     if one.runs and one.runs_of not in ((0, 0), placement.given):
@@ -135,13 +135,13 @@ def _placed(one: Marked, placement: Placement) -> Marked:
     return replace(
         one,
         box=box,
-        polygons=tuple(_rounded(placement.points(part)) for part in one.polygons),
+        polygons=tuple(_rounded_pixels(placement.points(part)) for part in one.polygons),
         runs=placement.runs(one.runs) if one.runs else (),
         runs_of=placement.stored if one.runs else (0, 0),
     )
 
 
-def _rounded(values: Iterable[float]) -> Any:
+def _rounded_pixels(values: Iterable[float]) -> Any:
     return tuple(round(float(value), _DIGITS) for value in values)
 
 
@@ -172,12 +172,12 @@ def record_of(labels: Labels, classes: Mapping[str, int]) -> dict[str, Any]:
         "boxes": [list(one.box) for one in marked],
         "difficult": [one.difficult for one in marked],
         "crowd": [one.crowd for one in marked],
-        "segmentation": [_segmentation(one, labels.size) for one in marked],
+        "segmentation": [_segmentation_json(one, labels.size) for one in marked],
         "captions": list(labels.captions),
     }
 
 
-def _segmentation(one: Marked, size: tuple[int, int]) -> str:
+def _segmentation_json(one: Marked, size: tuple[int, int]) -> str:
     if one.runs:
         value: Any = {"counts": list(one.runs), "size": [size[1], size[0]]}
     elif one.polygons:

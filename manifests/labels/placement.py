@@ -120,14 +120,14 @@ def placement_of(data: bytes, stored: tuple[int, int], said: tuple[int, int]) ->
     if said == (0, 0):
         return Placement(size, turn, stored)
     shapes = [(size, turn), (size[::-1], 1)] if turn >= 5 else [(size, turn)]
-    for fits in (operator.eq, _copy_of):
+    for fits in (operator.eq, _is_resized_copy):
         for shape, left in shapes:
             if fits(said, shape):
                 return Placement(said, left, stored)
     raise ValueError(f"annotated as {said[0]} x {said[1]}, the photograph is {size[0]} x {size[1]}")
 
 
-def _copy_of(said: tuple[int, int], size: tuple[int, int]) -> bool:
+def _is_resized_copy(said: tuple[int, int], size: tuple[int, int]) -> bool:
     """Return whether an image can be another, resized: in the same shape, but for rounding."""
     difference = abs(said[0] * size[1] - said[1] * size[0])
     return 2 * difference <= sum(size) and 50 * difference <= size[0] * said[1]

@@ -44,7 +44,7 @@ def read_voc_labels(
         left_out: list[LeftOut] = []
         if found is not None:
             several = sharing[strip_suffix(str(named))] > 1
-            labels, left_out = _read(path, found, named.name if several else "")
+            labels, left_out = _read_annotation(path, found, named.name if several else "")
         mask = entries.get(str(above / "SegmentationClass" / f"{stem}.png"))
         data = b"" if mask is None else read_entry(path, mask)
         yield (
@@ -53,7 +53,7 @@ def read_voc_labels(
         )
 
 
-def _read(path: str, entry: Entry, name: str) -> tuple[Labels, list[LeftOut]]:
+def _read_annotation(path: str, entry: Entry, name: str) -> tuple[Labels, list[LeftOut]]:
     """Read an XML file; `name` is the photograph's where another one has the same stem."""
     try:
         tree = ElementTree.fromstring(read_entry(path, entry))
@@ -68,7 +68,7 @@ def _read(path: str, entry: Entry, name: str) -> tuple[Labels, list[LeftOut]]:
     for number, one in enumerate(tree.findall("object"), 1):
         origin = f"{entry.name}: object {number}"
         try:
-            marked.append(_marked(one, origin))
+            marked.append(_read_object(one, origin))
         except ValueError as error:
             left_out.append(LeftOut("object", f"{origin}: {error}"))
     size = side_of(tree.findtext("size/width")), side_of(tree.findtext("size/height"))
@@ -79,7 +79,7 @@ def _left_out(reason: str, entry: Entry, why: str) -> LeftOut:
     return LeftOut(reason, f"{entry.name}: {one_line(why)}")
 
 
-def _marked(one: ElementTree.Element, origin: str) -> Marked:
+def _read_object(one: ElementTree.Element, origin: str) -> Marked:
     """Read an object. Raises ValueError when it has no name, or no box of numbers."""
     name, box = one_line(one.findtext("name") or ""), one.find("bndbox")
     if not name:

@@ -78,7 +78,7 @@ class _Tree:
         """Return the values of a list, plain; a file of the set is read once."""
         if name not in self._read:
             values = self._in_file(listed) if isinstance(listed, Listing) else listed
-            self._read[name] = list(dict.fromkeys(map(_plain, values)))
+            self._read[name] = list(dict.fromkeys(map(_comparable_name, values)))
         return self._read[name]
 
     def _in_file(self, listed: Listing) -> Iterator[str]:
@@ -86,7 +86,7 @@ class _Tree:
         at = next((path for name, path in self.path.items() if template.match(name)), None)
         if at is None:
             raise SourceError(f"{self.root}: no {template.shown}, which says the splits")
-        for number, line in enumerate(_lines(as_path(at)), start=1):
+        for number, line in enumerate(_lines_of_file(as_path(at)), start=1):
             found = pattern.fullmatch(line.strip())
             if found is None and re.search(r"\d", line):
                 raise SourceError(
@@ -98,7 +98,7 @@ class _Tree:
                 yield found[1]
 
 
-def _plain(value: str) -> str:
+def _comparable_name(value: str) -> str:
     """Return a name as names are compared: letters composed, and small."""
     return normalize_name(value).lower()
 
@@ -165,24 +165,26 @@ def real(name: str, folder: str | Path, split: str | None = None) -> RealSet:
         raise SourceError(f"{folder}: not a folder", path=folder)
     files = [path for path, _ in files_below(root)]
     misfits = []
-    for tree in _trees(root, files):
+    for tree in _candidate_trees(root, files):
         for layout in rules.layouts:
             if chosen in layout:
                 said: list[str] = []
                 try:
                     found = [
-                        one for rule in layout[chosen] for one in _of_rule(rules, rule, tree, said)
+                        one for rule in layout[chosen] for one in _by_rule(rules, rule, tree, said)
                     ]
                 except _Misfit as misfit:
                     misfits.append(misfit)
                     continue
                 samples = _filled(rules, found, tree, name, chosen)
                 if rules.labels is not None:
-                    samples.boxes = _labels(rules.labels, found, tree, said)
+                    samples.boxes = _read_labels(rules.labels, found, tree, said)
                 for line in said:
                     warnings.warn(f"{folder}: {line}", GloamWarning, stacklevel=2)
                 return samples
-    raise SourceError(f"{folder}: not {name}: {_told(rules, chosen, misfits, files)}", path=folder)
+    raise SourceError(
+        f"{folder}: not {name}: {_expected(rules, chosen, misfits, files)}", path=folder
+    )
 
 
 def real_named(text: str, split: str | None = None, preferred: str = "") -> RealSet:
@@ -222,7 +224,7 @@ def sets() -> list[dict[str, Any]]:
     return found
 
 
-def _trees(root: Path, files: list[str]) -> Iterator[_Tree]:
+def _candidate_trees(root: Path, files: list[str]) -> Iterator[_Tree]:
     """Yield a folder as it is, as what lies in a folder of its name, and each folder in it."""
     path: dict[str, str] = {}
     for name in files:
@@ -236,7 +238,7 @@ def _trees(root: Path, files: list[str]) -> Iterator[_Tree]:
         yield _Tree(root, at)
 
 
-def _of_rule(rules: SetRules, rule: Rule, tree: _Tree, said: list[str]) -> list[_Found]:
+def _by_rule(rules: SetRules, rule: Rule, tree: _Tree, said: list[str]) -> list[_Found]:
     """Find the files of a rule, and pair them.
 
     said: gets how many files are lacking that a list names.
@@ -251,7 +253,7 @@ def _of_rule(rules: SetRules, rule: Rule, tree: _Tree, said: list[str]) -> list[
     kept, lacking = matches[0], []
     for key, name in rule.only.items():
         listed = tree.values(name, rules.lists[name])
-        found = _listed(kept, key, listed)
+        found = _match_listed(kept, key, listed)
         alone = [value for value in listed if value not in found.found]
         if alone:
             lacking.append(
@@ -259,11 +261,11 @@ def _of_rule(rules: SetRules, rule: Rule, tree: _Tree, said: list[str]) -> list[
                 f" such as {alone[0]}"
             )
         values = set(found.found.values())
-        kept = [one for one in kept if _plain(one[key]) in values]
+        kept = [one for one in kept if _comparable_name(one[key]) in values]
     for key, lists in rule.but.items():
         others = dict.fromkeys(one for at in lists for one in tree.values(at, rules.lists[at]))
-        values = set(_listed(kept, key, list(others)).found.values())
-        kept = [one for one in kept if _plain(one[key]) not in values]
+        values = set(_match_listed(kept, key, list(others)).found.values())
+        kept = [one for one in kept if _comparable_name(one[key]) not in values]
     if not kept:
         parts = [f"{key} in list {name}" for key, name in rule.only.items()]
         parts += [f"{key} not in list {' or '.join(names)}" for key, names in rule.but.items()]
@@ -292,12 +294,12 @@ def _of_rule(rules: SetRules, rule: Rule, tree: _Tree, said: list[str]) -> list[
     return [(one, partners[captured_fields(one, names)]) for one in kept]
 
 
-def _listed(files: list[re.Match[str]], key: str, listed: list[str]) -> Matches:
+def _match_listed(files: list[re.Match[str]], key: str, listed: list[str]) -> Matches:
     """Find the values of a field that a list means, whatever the suffix if no other one fits."""
-    return match(listed, list(dict.fromkeys(_plain(one[key]) for one in files)))
+    return match(listed, list(dict.fromkeys(_comparable_name(one[key]) for one in files)))
 
 
-def _lines(path: Path) -> list[str]:
+def _lines_of_file(path: Path) -> list[str]:
     return re.split("\r\n?|\n", read_beside(path))
 
 
@@ -310,11 +312,11 @@ def _filled(rules: SetRules, found: list[_Found], tree: _Tree, name: str, split:
         fields = one[0].groupdict()
         samples.scenes.append(fields[rules.scene] if rules.scene in fields else paths[-1])
         samples.classes.append(fields.get("class") or "")
-        samples.ratios.append(_ratio(one))
+        samples.ratios.append(_exposure_ratio(one))
     return samples
 
 
-def _ratio(one: _Found) -> float | None:
+def _exposure_ratio(one: _Found) -> float | None:
     times = [match.groupdict().get(SECONDS) for match in one]
     if len(times) < 2 or None in times:
         return None
@@ -324,7 +326,7 @@ def _ratio(one: _Found) -> float | None:
         return None
 
 
-def _labels(
+def _read_labels(
     labels: LabelRule, found: list[_Found], tree: _Tree, said: list[str]
 ) -> list[tuple[Marked, ...]]:
     """Read what is marked on each image; nothing where it has no file of labels.
@@ -333,7 +335,7 @@ def _labels(
 
     Raises SourceError when no image has labels, or no line of any is read.
     """
-    file_of = _file_of(labels, tree)
+    file_of = _label_file_finder(labels, tree)
     boxes: list[tuple[Marked, ...]] = []
     without: list[str] = []
     odd: list[str] = []
@@ -341,7 +343,7 @@ def _labels(
         path = file_of(one[0].groupdict())
         if path is None:
             without.append(tree.path[one[0].string])
-        boxes.append(() if path is None else tuple(_boxes(labels, path, odd)))
+        boxes.append(() if path is None else tuple(_boxes_in_file(labels, path, odd)))
     if len(without) == len(boxes):
         shown = " or ".join(Template(one).shown for one in labels.file)
         raise SourceError(
@@ -358,7 +360,7 @@ def _labels(
     return boxes
 
 
-def _file_of(labels: LabelRule, tree: _Tree) -> Callable[[Mapping[str, str]], str | None]:
+def _label_file_finder(labels: LabelRule, tree: _Tree) -> Callable[[Mapping[str, str]], str | None]:
     """Return what finds the file of labels for an image's fields.
 
     It may be named after the image with another suffix, unless two are.
@@ -370,7 +372,7 @@ def _file_of(labels: LabelRule, tree: _Tree) -> Callable[[Mapping[str, str]], st
         shared = sorted(template.pattern.groupindex.keys() - {"folder"})
         of_template: dict[Fields, str | None] = {}
         for one in filter(None, map(template.match, tree.path)):
-            fields = tuple(_plain(one[name]) for name in shared)
+            fields = tuple(_comparable_name(one[name]) for name in shared)
             path = tree.path[one.string]
             exact.setdefault(fields, path)
             stems = tuple(map(strip_suffix, fields))
@@ -378,15 +380,15 @@ def _file_of(labels: LabelRule, tree: _Tree) -> Callable[[Mapping[str, str]], st
         others = of_template | others
 
     def file_of(fields: Mapping[str, str]) -> str | None:
-        wanted = tuple(_plain(fields[name]) for name in shared)
+        wanted = tuple(_comparable_name(fields[name]) for name in shared)
         return exact.get(wanted) or others.get(tuple(map(strip_suffix, wanted)))
 
     return file_of
 
 
-def _boxes(labels: LabelRule, path: str, odd: list[str]) -> Iterator[Marked]:
+def _boxes_in_file(labels: LabelRule, path: str, odd: list[str]) -> Iterator[Marked]:
     """Yield what the lines of a file mark; `odd` gets those that are not read."""
-    for number, line in enumerate(_lines(as_path(path)), start=1):
+    for number, line in enumerate(_lines_of_file(as_path(path)), start=1):
         origin = f"{path}:{number}"
         found = labels.match(line)
         sides = found.groupdict() if found else {}
@@ -400,7 +402,7 @@ def _boxes(labels: LabelRule, path: str, odd: list[str]) -> Iterator[Marked]:
             odd.append(f"{origin}: {line[:80]!r}")
 
 
-def _told(rules: SetRules, split: str, misfits: list[_Misfit], files: list[str]) -> str:
+def _expected(rules: SetRules, split: str, misfits: list[_Misfit], files: list[str]) -> str:
     """Say what was expected and what was found."""
     best = max(misfits, key=lambda one: one.found)
     if best.found:

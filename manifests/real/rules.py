@@ -44,15 +44,15 @@ class Template(str):
     @property
     def pattern(self) -> re.Pattern[str]:
         """The regular expression that it stands for."""
-        return _pattern(str(self))
+        return _template_pattern(str(self))
 
     @property
     def shown(self) -> str:
         """The template as people read it, without regular expressions."""
-        return _FIELD.sub(_shown, self)
+        return _FIELD.sub(_field_shown, self)
 
 
-def _shown(field: re.Match[str]) -> str:
+def _field_shown(field: re.Match[str]) -> str:
     if field[3]:
         return "*"
     regex = field[2] or ""
@@ -63,7 +63,7 @@ def _shown(field: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _pattern(template: str) -> re.Pattern[str]:
+def _template_pattern(template: str) -> re.Pattern[str]:
     made, at, seen = "", 0, set()
     for field in _FIELD.finditer(template):
         made += re.escape(template[at : field.start()])
@@ -248,13 +248,13 @@ def match_files(
     names = shared_names(low, normal)
     by_fields: dict[Fields, str] = {}
     for name in normals:
-        fields = _found(normal, name, names)
+        fields = _fields_in_name(normal, name, names)
         if fields in by_fields:
             raise SourceError(f"{name}, {by_fields[fields]}: {normal.pattern} captures the same")
         by_fields[fields] = name
     pairs, used = [], set()
     for name, path in lows.items():
-        partner = by_fields.get(_found(low, name, names))
+        partner = by_fields.get(_fields_in_name(low, name, names))
         if partner is None:
             raise SourceError(f"{name}: no normal in which {normal.pattern} captures the same")
         used.add(partner)
@@ -265,7 +265,7 @@ def match_files(
     return pairs
 
 
-def _found(pattern: re.Pattern[str], name: str, names: list[str]) -> Fields:
+def _fields_in_name(pattern: re.Pattern[str], name: str, names: list[str]) -> Fields:
     found = pattern.search(name)
     if found is None:
         raise SourceError(f"{name}: {pattern.pattern} is not found in it")

@@ -130,7 +130,7 @@ def measure_candidates(
     at: called with the number of candidates measured so far, those from the cache included.
     """
     cache.mkdir(parents=True, exist_ok=True)
-    identity = _identities(listed, max_pixels)
+    identity = _measurement_identities(listed, max_pixels)
     parts = map(read_table, sorted(cache.glob("part-*.parquet")))
     known = pa.concat_tables([_CACHE_SCHEMA.empty_table(), *parts])
     todo = np.flatnonzero(~np.isin(identity, known.column("identity").to_numpy()))
@@ -141,17 +141,17 @@ def measure_candidates(
     rows: list[tuple[float | int | str, ...]] = []
     identities: list[int] = []
     jobs = (
-        _MeasureJob(tuple(locations(listed.take(part))), max_pixels) for part in _parts(todo, _JOB)
+        _MeasureJob(tuple(locations(listed.take(part))), max_pixels) for part in _chunks(todo, _JOB)
     )
-    results = engine.map(_measure, jobs, lambda counted: at(done + counted))
-    for part, result in zip(_parts(todo, _JOB), results, strict=True):
+    results = engine.map(_measure_located, jobs, lambda counted: at(done + counted))
+    for part, result in zip(_chunks(todo, _JOB), results, strict=True):
         rows += result
         identities += identity[part].tolist()
         if len(rows) >= _PART:
-            fresh.append(_store(cache, rows, identities))
+            fresh.append(_store_measurements(cache, rows, identities))
             rows, identities = [], []
     if rows:
-        fresh.append(_store(cache, rows, identities))
+        fresh.append(_store_measurements(cache, rows, identities))
 
     measured = pa.concat_tables([known, *fresh]).combine_chunks()
     stored = measured.column("identity").to_numpy()
@@ -170,11 +170,11 @@ def leave_unmeasured(listed: pa.Table) -> pa.Table:
     return listed
 
 
-def _parts(indices: npt.NDArray[np.int64], size: int) -> Iterable[npt.NDArray[np.int64]]:
+def _chunks(indices: npt.NDArray[np.int64], size: int) -> Iterable[npt.NDArray[np.int64]]:
     return (indices[start : start + size] for start in range(0, len(indices), size))
 
 
-def _identities(listed: pa.Table, max_pixels: int) -> npt.NDArray[np.uint64]:
+def _measurement_identities(listed: pa.Table, max_pixels: int) -> npt.NDArray[np.uint64]:
     texts = (
         f"measuring-{MEASURES}|{max_pixels}|{p.container}|{p.member}|{p.offset}|{p.size}|{p.stamp}"
         for p in locations(listed)
@@ -183,7 +183,7 @@ def _identities(listed: pa.Table, max_pixels: int) -> npt.NDArray[np.uint64]:
     return np.frombuffer(digests, dtype="<u8")
 
 
-def _store(
+def _store_measurements(
     cache: Path, rows: list[tuple[float | int | str, ...]], identities: list[int]
 ) -> pa.Table:
     columns: list[list[float | int | str]] = [list(column) for column in zip(*rows, strict=True)]
@@ -195,7 +195,7 @@ def _store(
     return table
 
 
-def _measure(job: _MeasureJob) -> list[tuple[float | int | str, ...]]:
+def _measure_located(job: _MeasureJob) -> list[tuple[float | int | str, ...]]:
     rows: list[tuple[float | int | str, ...]] = []
     for part in range(len(job.located)):
         begin_part(part)

@@ -180,10 +180,10 @@ class _View(NamedTuple):
 
 def thumbnail(pixels: Pixels) -> Thumbnail:
     """Return fourth roots of the mean luma of 16 x 16 cells of a picture, in parts of 256."""
-    return _roots(mean_cells(luma_of(pixels), _CELLS, _CELLS))
+    return _fourth_roots(mean_cells(luma_of(pixels), _CELLS, _CELLS))
 
 
-def _roots(cells: npt.NDArray[np.float64]) -> Thumbnail:
+def _fourth_roots(cells: npt.NDArray[np.float64]) -> Thumbnail:
     # IEEE 754 rounds a square root in one way.
     return np.rint(256 * np.sqrt(np.sqrt(cells + 1.0))).astype(np.int64).ravel()
 
@@ -196,7 +196,7 @@ def look_at(pixels: Pixels, size: tuple[int, int] | None = None) -> Look:
     return Look(
         blake2b(pixels.tobytes(), key=str(size or pixels.shape).encode(), digest_size=16).digest(),
         perceptual_hash(luma),
-        _roots(mean_cells(luma, _CELLS, _CELLS)).astype(np.int16),
+        _fourth_roots(mean_cells(luma, _CELLS, _CELLS)).astype(np.int16),
         np.rint(mean_cells(luma, down, across)).astype(np.uint8),
     )
 
@@ -238,7 +238,7 @@ def find_twins(
     found = []
     for place, own in enumerate(second):
         near = np.zeros(every.shape[1], bool)
-        for number, value in enumerate(_hashes(own)):
+        for number, value in enumerate(_hashes_of_look(own)):
             known = every if windows and number < 2 else every[:2]
             near |= (np.bitwise_count(known ^ np.uint64(value)) <= _BITS).any(axis=0)
         for other in np.flatnonzero(near).tolist():
@@ -251,12 +251,12 @@ def find_twins(
 
 def hashes_of(looks: Sequence[Look]) -> list[npt.NDArray[np.uint64]]:
     """Return the hashes of pictures: whole, within their borders, and of parts."""
-    rows = np.array(list(map(_hashes, looks)), np.uint64)
+    rows = np.array(list(map(_hashes_of_look, looks)), np.uint64)
     return list(rows.reshape(len(looks), 3 + len(_WINDOWS)).T)
 
 
-def _hashes(look: Look) -> list[int]:
-    return [look.hash, _content(look).hash, *map(perceptual_hash, _parts(look))]
+def _hashes_of_look(look: Look) -> list[int]:
+    return [look.hash, _inside(look).hash, *map(perceptual_hash, _windows(look))]
 
 
 def number_scenes(looks: Sequence[Look]) -> list[int]:
@@ -272,33 +272,33 @@ def _bits_apart(first: Look, second: Look) -> int | None:
     """Return by how many bits two pictures differ that are twins, None of others."""
     if first.digest == second.digest:
         return 0
-    boxes = _box(first.small), _box(second.small)
+    boxes = _box_in_borders(first.small), _box_in_borders(second.small)
     pairs: list[tuple[_View, _View]] = []
     if boxes[0] is None or boxes[1] is None:
-        pairs.append((_whole(first), _whole(second)))
+        pairs.append((_view_of_whole(first), _view_of_whole(second)))
     else:  # what both have as a border is cut: both are seen through one window
         outer = tuple(side(a, b) for side, a, b in zip(_OUTER, boxes[0], boxes[1], strict=True))
-        pairs.append((_view(_cut(first.small, outer)), _view(_cut(second.small, outer))))
-    views = _content(first), _content(second)
+        pairs.append((_view(_crop(first.small, outer)), _view(_crop(second.small, outer))))
+    views = _inside(first), _inside(second)
     if boxes != (None, None):
         pairs.append(views)
     for one, other in pairs:
         bits = (one.hash ^ other.hash).bit_count()
         least = _ALIKE if bits > _NEAR else _NEARLY
-        if bits <= _BITS and _agree(one, other, least):
+        if bits <= _BITS and _views_agree(one, other, least):
             return bits
     parts = [
-        *((_view(one), views[1]) for one in _parts(first)),
-        *((views[0], _view(one)) for one in _parts(second)[1:]),
+        *((_view(one), views[1]) for one in _windows(first)),
+        *((views[0], _view(one)) for one in _windows(second)[1:]),
     ]
     for one, other in parts:
         bits = (one.hash ^ other.hash).bit_count()
-        if bits <= _BITS_OF_PART and _agree(one, other, _ALIKE_IN_PART):
+        if bits <= _BITS_OF_PART and _views_agree(one, other, _ALIKE_IN_PART):
             return bits
     return None
 
 
-def _agree(first: _View, second: _View, least: tuple[int, int]) -> bool:
+def _views_agree(first: _View, second: _View, least: tuple[int, int]) -> bool:
     """Return whether thumbnails that show something correlate.
 
     Details must, too, where few cells would decide.
@@ -311,7 +311,7 @@ def _agree(first: _View, second: _View, least: tuple[int, int]) -> bool:
     )
 
 
-def _squares(thumb: Thumbnail) -> Thumbnail:
+def _squared_differences(thumb: Thumbnail) -> Thumbnail:
     """Return the squares of the differences from the mean."""
     apart = thumb - int(thumb.sum()) // len(thumb)
     return apart * apart
@@ -322,11 +322,11 @@ def _is_smooth(thumb: Thumbnail) -> bool:
     cells = thumb.reshape(_CELLS, _CELLS)
     around = cells[:-2, 1:-1] + cells[2:, 1:-1] + cells[1:-1, :-2] + cells[1:-1, 2:]
     rough = (4 * cells[1:-1, 1:-1] - around).ravel()
-    return _SMOOTH * int(rough @ rough) < int(_squares(thumb).sum())
+    return _SMOOTH * int(rough @ rough) < int(_squared_differences(thumb).sum())
 
 
 def _lies_in_few_cells(thumb: Thumbnail) -> bool:
-    squares = _squares(thumb)
+    squares = _squared_differences(thumb)
     return int(squares.sum()) ** 2 < _FEW * int(squares @ squares)
 
 
@@ -335,7 +335,7 @@ def _details_agree(first: Pixels, second: Pixels) -> bool:
 
     Cells count as their neighbours' mean differs, none as brighter than the brightest fifth.
     """
-    one, other = _details(first), _details(second)
+    one, other = _local_details(first), _local_details(second)
     inner, edge = _FINE - _SHIFTS + 1, _SHIFTS // 2
     fixed = one[edge : edge + inner, edge : edge + inner].ravel()
     return any(
@@ -345,36 +345,36 @@ def _details_agree(first: Pixels, second: Pixels) -> bool:
     )
 
 
-def _details(luma: Pixels) -> npt.NDArray[np.int64]:
-    cells = _roots(mean_cells(luma, _FINE, _FINE))
+def _local_details(luma: Pixels) -> npt.NDArray[np.int64]:
+    cells = _fourth_roots(mean_cells(luma, _FINE, _FINE))
     cells = np.minimum(cells, np.sort(cells)[len(cells) * 4 // 5]).reshape(_FINE, _FINE)
     padded = np.pad(cells, 2, mode="edge")
     around = np.lib.stride_tricks.sliding_window_view(padded, (5, 5)).sum(axis=(2, 3))
     return 25 * cells - around
 
 
-def _whole(look: Look) -> _View:
+def _view_of_whole(look: Look) -> _View:
     return _View(look.hash, look.thumbnail.astype(np.int64), look.small)
 
 
 def _view(luma: Pixels) -> _View:
-    return _View(perceptual_hash(luma), _roots(mean_cells(luma, _CELLS, _CELLS)), luma)
+    return _View(perceptual_hash(luma), _fourth_roots(mean_cells(luma, _CELLS, _CELLS)), luma)
 
 
-def _content(look: Look) -> _View:
+def _inside(look: Look) -> _View:
     """Return what is within a picture's borders: all of it where it has none."""
-    box = _box(look.small)
-    return _whole(look) if box is None else _view(_cut(look.small, box))
+    box = _box_in_borders(look.small)
+    return _view_of_whole(look) if box is None else _view(_crop(look.small, box))
 
 
-def _parts(look: Look) -> list[Pixels]:
+def _windows(look: Look) -> list[Pixels]:
     """Return what is within a picture's borders mirrored, then windows of it."""
-    luma = _content(look).luma
+    luma = _inside(look).luma
     windows = (tuple(side / 20 for side in window) for window in _WINDOWS)
-    return [luma[:, ::-1], *(_cut(luma, window) for window in windows)]
+    return [luma[:, ::-1], *(_crop(luma, window) for window in windows)]
 
 
-def _cut(luma: Pixels, box: tuple[float, ...]) -> Pixels:
+def _crop(luma: Pixels, box: tuple[float, ...]) -> Pixels:
     height, width = luma.shape
     top, bottom, left, right = box
     rows = slice(round(height * top), max(round(height * bottom), round(height * top) + 1))
@@ -385,13 +385,13 @@ def _cut(luma: Pixels, box: tuple[float, ...]) -> Pixels:
 _OUTER = (min, max, min, max)
 
 
-def _box(luma: Pixels) -> _Box | None:
+def _box_in_borders(luma: Pixels) -> _Box | None:
     """Return what lies within flat borders, one in another too; None of a picture without them."""
     height, width = luma.shape
     top, bottom, left, right = 0, height, 0, width
     while True:
-        first, last = _within(luma[top:bottom, left:right])
-        begin, end = _within(luma[top + first : top + last, left:right].T)
+        first, last = _rows_in_borders(luma[top:bottom, left:right])
+        begin, end = _rows_in_borders(luma[top + first : top + last, left:right].T)
         if last - first < min(_LEAST, height) or end - begin < min(_LEAST, width):
             break
         if (first, last, begin, end) == (0, bottom - top, 0, right - left):
@@ -402,7 +402,7 @@ def _box(luma: Pixels) -> _Box | None:
     return top / height, bottom / height, left / width, right / width
 
 
-def _within(luma: Pixels) -> tuple[int, int]:
+def _rows_in_borders(luma: Pixels) -> tuple[int, int]:
     """Return where rows begin and end that are no flat border; all of a flat picture.
 
     Their ends do not count: a border around a border is mixed with it there.

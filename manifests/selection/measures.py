@@ -104,13 +104,13 @@ def _three(count: int) -> list[int]:
 
 def luma_of(pixels: Pixels) -> Pixels:
     """Return the luma of the copy that is measured, uint8 (H, W), of a picture, uint8 RGB."""
-    return _luma(_reduce(pixels))
+    return _luma_of_channels(_reduced_channels(pixels))
 
 
 def mean_cells(luma: Pixels, rows: int, columns: int) -> npt.NDArray[np.float64]:
     """Return the means of rows x columns equal parts of luma, uint8 (H, W)."""
-    down = _overlaps(luma.shape[0], rows).astype(np.float64)
-    across = _overlaps(luma.shape[1], columns).astype(np.float64)
+    down = _cell_overlaps(luma.shape[0], rows).astype(np.float64)
+    across = _cell_overlaps(luma.shape[1], columns).astype(np.float64)
     return np.rint(down @ luma.astype(np.float64) @ across.T) / luma.size  # sums are whole numbers
 
 
@@ -120,8 +120,8 @@ def measure_pixels(pixels: Pixels, size: tuple[int, int] | None = None) -> Measu
     size: (width, height) of the photograph, where the picture is a small copy of it.
     """
     width, height = size or (pixels.shape[1], pixels.shape[0])
-    small = _reduce(pixels)
-    luma = _luma(small)
+    small = _reduced_channels(pixels)
+    luma = _luma_of_channels(small)
     count = luma.size
     histogram = np.bincount(luma.ravel(), minlength=256)
     return Measures(
@@ -131,13 +131,13 @@ def measure_pixels(pixels: Pixels, size: tuple[int, int] | None = None) -> Measu
         clipped=float(histogram[_CLIPPED:].sum()) / count,
         dark=float(histogram[:_DARK].sum()) / count,
         bright=_bright_share(luma),
-        laplacian=_laplacian(luma),
+        laplacian=_laplacian_variance(luma),
         colourfulness=_colourfulness(small),
         perceptual_hash=perceptual_hash(luma),
     )
 
 
-def _reduce(pixels: Pixels) -> Pixels:
+def _reduced_channels(pixels: Pixels) -> Pixels:
     """Return the channels (3, H, W) of a copy whose longer side is `SIDE`, unless it is shorter.
 
     They are means over areas, rounded, first of whole blocks of pixels.
@@ -146,17 +146,17 @@ def _reduce(pixels: Pixels) -> Pixels:
     if longer <= SIDE:
         return np.ascontiguousarray(pixels.transpose(2, 0, 1))
     down, across = (max(1, round(length * SIDE / longer)) for length in pixels.shape[:2])
-    channels = _blocks(pixels, longer // SIDE).transpose(2, 0, 1).astype(np.float32, order="C")
+    channels = _block_means(pixels, longer // SIDE).transpose(2, 0, 1).astype(np.float32, order="C")
     height, width = channels.shape[1:]
     # Sides are below 2 SIDE now, so no sum exceeds 255 (2 SIDE)^2 < 2^24: float32 holds it exactly,
     # in any order of adding.
-    sums = _overlaps(height, down) @ channels @ _overlaps(width, across).T
+    sums = _cell_overlaps(height, down) @ channels @ _cell_overlaps(width, across).T
     # IEEE 754 rounds a quotient in one way.
     return np.rint(sums / np.float32(height * width)).astype(np.uint8)
 
 
 @lru_cache(maxsize=1024)
-def _overlaps(length: int, cells: int) -> npt.NDArray[np.float32]:
+def _cell_overlaps(length: int, cells: int) -> npt.NDArray[np.float32]:
     """Measure how far each of `cells` equal cells overlaps each of `length` pixels.
 
     The result (cells, pixels) is in parts of 1 / cells of a pixel.
@@ -167,7 +167,7 @@ def _overlaps(length: int, cells: int) -> npt.NDArray[np.float32]:
     return np.maximum(overlap, 0).astype(np.float32)
 
 
-def _blocks(pixels: Pixels, side: int) -> Pixels:
+def _block_means(pixels: Pixels, side: int) -> Pixels:
     """Return the rounded means of blocks of side x side pixels, without pixels that fill none."""
     height, width = (max(1, length // side) for length in pixels.shape[:2])
     down, across = (min(side, length) for length in pixels.shape[:2])
@@ -180,7 +180,7 @@ def _blocks(pixels: Pixels, side: int) -> Pixels:
     return np.rint(sums / np.float64(down * across)).astype(np.uint8)
 
 
-def _luma(channels: Pixels) -> Pixels:
+def _luma_of_channels(channels: Pixels) -> Pixels:
     """Return ITU-R BT.601's luma, rounded: 0.299 R + 0.587 G + 0.114 B in parts of 65,536."""
     red, green, blue = channels.astype(np.uint32)
     return ((19595 * red + 38470 * green + 7471 * blue + 32768) >> 16).astype(np.uint8)
@@ -204,7 +204,7 @@ def _moments(values: npt.NDArray[np.int16]) -> tuple[float, float]:
     return total / count, (count * squares - total * total) / (count * count)
 
 
-def _laplacian(luma: Pixels) -> float:
+def _laplacian_variance(luma: Pixels) -> float:
     padded = np.pad(luma, 1, mode="reflect" if min(luma.shape) > 1 else "edge").astype(np.int16)
     around = padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:]
     return _moments(around - 4 * padded[1:-1, 1:-1])[1]
@@ -233,4 +233,4 @@ def _waves_of(length: int) -> npt.NDArray[np.float64]:
     wave, cell = np.arange(_HASH_WAVES)[:, None], np.arange(_HASH_SIDE)[None, :]
     cosines = np.cos(np.pi * wave * (2 * cell + 1) / (2 * _HASH_SIDE))
     waves = np.rint(1024 * np.where(wave, 1.0, math.sqrt(0.5)) * cosines)
-    return waves @ _overlaps(length, _HASH_SIDE)
+    return waves @ _cell_overlaps(length, _HASH_SIDE)

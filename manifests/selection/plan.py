@@ -104,15 +104,15 @@ def make_plan(
         repeated = candidates.column("key").take(repeats[dropped]).to_pylist()
         reasons[dropped], details[dropped] = DUPLICATE, [f"of {key}" for key in repeated]
 
-    hashes = _hashes(candidates.column("key").to_pylist(), options.seed)
-    chosen = _choose(candidates, sources, reasons, hashes[:, 0], options.pairs)
+    hashes = _key_hashes(candidates.column("key").to_pylist(), options.seed)
+    chosen = _choose_candidates(candidates, sources, reasons, hashes[:, 0], options.pairs)
     spare = reasons == KEPT
     spare[chosen] = False
     reasons[spare] = SPARE
 
     # The validation split is the same, whether there is one for testing or not.
-    sequences = _sequences(candidates)
-    luck = hashes if sequences is None else _hashes(sequences.tolist(), options.seed)
+    sequences = _sequences_of_clips(candidates)
+    luck = hashes if sequences is None else _key_hashes(sequences.tolist(), options.seed)
     by_luck = np.argsort(luck[chosen, 1], kind="stable")
     val = options.val
     if val is None:
@@ -120,7 +120,7 @@ def make_plan(
     _check_splits(val, options.test, len(chosen))
     held_out = np.split(by_luck, [val, val + options.test])
     if sequences is not None:
-        held_out = _apart(held_out, sequences[chosen])
+        held_out = _without_shared_sequences(held_out, sequences[chosen])
         left = np.setdiff1d(np.arange(len(chosen)), np.concatenate(held_out))
         reasons[chosen[left]] = HELD_OUT
         details[chosen[left]] = "its other clips are held out"
@@ -160,13 +160,13 @@ def splits_of(keys: list[str], seed: int, val: int, test: int) -> list[str]:
     """
     _check_splits(val, test, len(keys))
     splits = np.full(len(keys), TRAIN, object)
-    by_luck = np.argsort(_hashes(keys, seed)[:, 1], kind="stable")
+    by_luck = np.argsort(_key_hashes(keys, seed)[:, 1], kind="stable")
     splits[by_luck[:val]] = VAL
     splits[by_luck[val : val + test]] = TEST
     return splits.tolist()
 
 
-def _sequences(candidates: pa.Table) -> npt.NDArray[np.object_] | None:
+def _sequences_of_clips(candidates: pa.Table) -> npt.NDArray[np.object_] | None:
     """Return which sequence each clip is of; None where candidates are no clips.
 
     Clips of one sequence look alike: all of them have the luck of their sequence, so that no two
@@ -180,7 +180,7 @@ def _sequences(candidates: pa.Table) -> npt.NDArray[np.object_] | None:
     return np.array([f"{source}\0{sequence_of(path)}" for source, path in both], object)
 
 
-def _apart(
+def _without_shared_sequences(
     held_out: list[npt.NDArray[np.int64]], sequences: npt.NDArray[np.object_]
 ) -> list[npt.NDArray[np.int64]]:
     """Leave out of each part the clips of sequences that an earlier part has."""
@@ -207,7 +207,7 @@ def _check_splits(val: int, test: int, pairs: int) -> None:
         raise ConfigError(f"{what}: there {there} in all; ask for fewer")
 
 
-def _hashes(keys: list[str], seed: int) -> npt.NDArray[np.uint64]:
+def _key_hashes(keys: list[str], seed: int) -> npt.NDArray[np.uint64]:
     """Return three independent 64-bit hashes a key."""
     begun = hashlib.blake2b(f"gloam plan {seed}\0".encode(), digest_size=24)
     digests = bytearray()
@@ -218,7 +218,7 @@ def _hashes(keys: list[str], seed: int) -> npt.NDArray[np.uint64]:
     return np.frombuffer(bytes(digests), dtype="<u8").reshape(-1, 3)
 
 
-def _choose(
+def _choose_candidates(
     candidates: pa.Table,
     sources: list[Source],
     reasons: npt.NDArray[np.object_],
@@ -239,21 +239,21 @@ def _choose(
         if Reason.SCENE_CHANGE in reasons:
             way_out += "; a clip is a folder of the frames of one scene, or a video: photographs"
             way_out += " are a folder= source"
-        raise ConfigError(f"no candidate is suitable{_counted(of_source, reasons)}; {way_out}")
+        raise ConfigError(f"no candidate is suitable{_refusals(of_source, reasons)}; {way_out}")
     wanted = sum(available) if pairs is None else pairs
     if wanted > sum(available):
         each = ", ".join(f"{s.name} {n:,}" for s, n in zip(sources, available, strict=True))
         raise ConfigError(
             f"pairs = {wanted:,}: only {sum(available):,}"
             f" {'candidate is' if sum(available) == 1 else 'candidates are'} suitable"
-            f" ({each}){_counted(of_source, reasons)}; ask for fewer, add sources,"
+            f" ({each}){_refusals(of_source, reasons)}; ask for fewer, add sources,"
             + (" raise their limits, or loosen --profile" if judged else " or raise their limits")
         )
     shares = _apportion(wanted, available)
     return np.concatenate([group[:n] for group, n in zip(groups, shares, strict=True)])
 
 
-def _counted(of_source: npt.NDArray[np.object_], reasons: npt.NDArray[np.object_]) -> str:
+def _refusals(of_source: npt.NDArray[np.object_], reasons: npt.NDArray[np.object_]) -> str:
     """Say how many candidates were refused for which reason, by source."""
     counts = Counter(zip(of_source[reasons != KEPT], reasons[reasons != KEPT], strict=True))
     by_source: dict[str, list[str]] = {}

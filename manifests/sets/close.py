@@ -173,7 +173,7 @@ def _write_pairs(
     records = layout_named(layout).records
     members = next(records(root, filled[0]))["members"] if filled else (LOW, NORMAL)
     schema = schema_of(members, labelled, draw_fields)
-    read = partial(_rows, root, layout, schema)
+    read = partial(_unit_rows, root, layout, schema)
     if sum(receipt.pairs for receipt in filled) > _MANY:
         tables = (engine or LocalEngine()).map(read, filled)
     else:
@@ -185,13 +185,13 @@ def _write_pairs(
     return path
 
 
-def _rows(root: Path, layout: str, schema: pa.Schema, receipt: Receipt) -> pa.Table:
+def _unit_rows(root: Path, layout: str, schema: pa.Schema, receipt: Receipt) -> pa.Table:
     """Read the rows of a unit."""
     split, number = split_of(receipt.unit), unit_number(receipt.unit)
-    return unit_table(_records(root, layout, receipt), split, number, schema)
+    return unit_table(_unit_records(root, layout, receipt), split, number, schema)
 
 
-def _records(root: Path, layout: str, receipt: Receipt) -> Iterable[dict[str, Any]]:
+def _unit_records(root: Path, layout: str, receipt: Receipt) -> Iterable[dict[str, Any]]:
     kept = read_kept_records(root, receipt)
     return layout_named(layout).records(root, receipt) if kept is None else kept
 
@@ -223,7 +223,7 @@ def _named_rows(
 ) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Yield of each pair of some units, counted from `first`: number, file of a member, record."""
     for one in receipts:
-        for record in _records(root, layout, one) if one.pairs else ():
+        for record in _unit_records(root, layout, one) if one.pairs else ():
             name = ending(member, record["members"][member]["suffix"])
             path = layout_named(layout).member_path(split_of(one.unit), record["key"], name)
             yield first, path, record

@@ -138,17 +138,17 @@ def read_set(root: Path) -> SetInfo:
         data, value = untrusted.read_versioned(path)
         info = SetInfo.model_validate(value)
     except ValidationError as error:
-        raise _unknown(error, path) from error
+        raise _unreadable_file(error, path) from error
     except SetError:
         if path.is_file():
             raise
-        raise _no_set(root) from None
+        raise _no_finished_set(root) from None
     if info.sealed() != info or canonical_json(info.model_dump()) != data:
         raise DamagedError.at(path, "damaged: not as it was written")
     return info
 
 
-def _no_set(root: Path) -> SetError:
+def _no_finished_set(root: Path) -> SetError:
     """Say that a folder holds no finished set, and what it holds."""
     if (root / WORK_FOLDER).is_dir():
         return SetError.at(root, "the set is not finished; run its gloam build command again")
@@ -204,11 +204,11 @@ def read_note(root: Path) -> BuildNote | None:
         try:
             return BuildNote.model_validate(untrusted.read_versioned(path)[1])
         except ValidationError as error:
-            raise _unknown(error, path) from error
+            raise _unreadable_file(error, path) from error
     return read_set(root).build if (root / SET_FILE).is_file() else None
 
 
-def _unknown(error: ValidationError, path: Path) -> SetError:
+def _unreadable_file(error: ValidationError, path: Path) -> SetError:
     """Say that a file is damaged or, where its request has options of others, of another gloam."""
     first = error.errors()[0]
     if first["type"] == "extra_forbidden" and "request" in first["loc"]:

@@ -99,7 +99,7 @@ def verify_set(
     again = "the gloam regenerate or export" if info.build.origin else "the gloam build"
     made_again = f"{again} command of the set, run again, makes it anew"
     return [replace(problem, mend=made_again) for problem in problems] + list(
-        _strangers(root, info, receipts, strict)
+        _find_strangers(root, info, receipts, strict)
     )
 
 
@@ -129,7 +129,7 @@ def _examine_set(
     root, units = pairs.root, pairs.units()
     problems: list[Problem] = []
     for name, facts in pairs.info.files.items():
-        examine = partial(_examine, root, name) if checksums else None
+        examine = partial(_examine_file, root, name) if checksums else None
         problems += _check_file(root, name, facts, examine)
     remote = engine if engine is not None and engine.remote else None
     if remote is not None:
@@ -149,7 +149,7 @@ def unit_of(where: str) -> str:
     return name.partition(".")[0] if folder in ("", "shards", "receipts") else ""
 
 
-def _examine(root: Path, name: str) -> Examined:
+def _examine_file(root: Path, name: str) -> Examined:
     """Read a file of a set through that belongs to no unit."""
     path, odd = inside(root, name, SET_FILE), []
     if name == f"{LISTS}/{path.stem}.txt":
@@ -259,7 +259,7 @@ def _counts(root: Path, info: SetInfo, receipts: dict[str, Receipt | None]) -> I
         yield Problem(PAIRS, what, kind=Kind.COUNT)
 
 
-def _strangers(
+def _find_strangers(
     root: Path, info: SetInfo, receipts: dict[str, Receipt | None], strict: bool
 ) -> Iterator[Problem]:
     """Report files that no receipt knows: left by another build or another tool, or copied in."""

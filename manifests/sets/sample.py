@@ -21,7 +21,6 @@ from ..images.decode import decode as decode_any
 from ..images.opening import Pixels
 
 LOW, NORMAL, RECORD = "low", "normal", "json"
-SUFFIXES = ("jpg", "png")
 _RESERVED = (RECORD, "draw")
 _OF_OBJECTS = ("names", "classes", "boxes", "difficult", "crowd", "segmentation")
 

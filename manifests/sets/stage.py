@@ -98,10 +98,10 @@ def stage(
     _check_target(target, info)
     left = atomic.claim(target)
     with exclusive(target / WORK_FOLDER / "lock"):
-        missing = list(_missing(target, files))
+        missing = list(_files_to_copy(target, files))
         needed = sum(file.bytes for file in missing)
         if not target.remote and needed > (free := shutil.disk_usage(target).free):
-            what = f"the set needs {_size(needed)} more, {_size(free)} are free"
+            what = f"the set needs {_bytes_in_words(needed)} more, {_bytes_in_words(free)} are free"
             raise SetError.at(target, what)
         atomic.remove_files(left)
         done = whole - needed
@@ -109,11 +109,11 @@ def stage(
         # What says that the copy is whole comes last, by itself.
         *others, last = missing if missing else [None]
         remote = target if target.remote else root
-        for size in map_concurrent(partial(_copy, root, target), others, remote):
+        for size in map_concurrent(partial(_copy_file, root, target), others, remote):
             done += size
             at(done)
         if last is not None:
-            at(done + _copy(root, target, last))
+            at(done + _copy_file(root, target, last))
     atomic.remove_tree(target / WORK_FOLDER)
     return len(missing), len(files) - len(missing)
 
@@ -136,7 +136,7 @@ def _check_target(target: Path, info: SetInfo) -> None:
             )
 
 
-def _missing(target: Path, files: list[UnitFile]) -> Iterator[UnitFile]:
+def _files_to_copy(target: Path, files: list[UnitFile]) -> Iterator[UnitFile]:
     for file in files:
         path = inside(target, file.path)
         there = bool(file.sha256) and path.is_file() and path.stat().st_size == file.bytes
@@ -144,12 +144,12 @@ def _missing(target: Path, files: list[UnitFile]) -> Iterator[UnitFile]:
             yield file
 
 
-def _size(count: int) -> str:
+def _bytes_in_words(count: int) -> str:
     """Write a number of bytes for people."""
     return f"{count / 1e6:,.1f} MB" if count < 1e9 else f"{count / 1e9:,.1f} GB"
 
 
-def _copy(root: Path, target: Path, file: UnitFile) -> int:
+def _copy_file(root: Path, target: Path, file: UnitFile) -> int:
     try:
         return copy_checked(root, target, file)
     except OSError as error:
@@ -209,7 +209,7 @@ class ShardCache:
         self._thread: threading.Thread | None = None
         self._stopped = threading.Event()
         atomic.claim(self._folder, link=False)
-        self._done: set[str] = {unit for unit in units if self._both(unit)}
+        self._done: set[str] = {unit for unit in units if self._has_shard(unit)}
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_thread": None, "_stopped": None}
@@ -220,7 +220,7 @@ class ShardCache:
     def begin(self) -> None:
         """Begin to copy, unless that was begun before."""
         if self._thread is None and not self.whole:
-            self._thread = threading.Thread(target=self._copy_all, daemon=True)
+            self._thread = threading.Thread(target=self._copy_units, daemon=True)
             self._thread.start()
 
     @property
@@ -238,39 +238,39 @@ class ShardCache:
         if self._thread is not None:
             self._thread.join()
 
-    def _both(self, unit: str) -> bool:
+    def _has_shard(self, unit: str) -> bool:
         return all(find(self._folder, unit).is_file() for find in (shard_path, index_path))
 
-    def _copy_all(self) -> None:
+    def _copy_units(self) -> None:
         # A store or a disk that fails is no reason to end training: shards are read from the store
         # then, which says what is wrong with it.
         for unit in self._units:
             if self._stopped.is_set():
                 return
             try:
-                if unit not in self._done and not self._copy(unit):
+                if unit not in self._done and not self._copy_unit(unit):
                     return
             except (OSError, SetError):
                 return
             self._done.add(unit)
 
-    def _copy(self, unit: str) -> bool:
+    def _copy_unit(self, unit: str) -> bool:
         """Copy a unit's shard and index; returns False where they do not fit."""
         files = read_receipt(self._root, unit).files
         with exclusive(self._folder / "locks" / unit, wait=True):
-            if self._both(unit):
+            if self._has_shard(unit):
                 return True
-            if not self._fits(sum(file.bytes for file in files)):
+            if not self._has_room(sum(file.bytes for file in files)):
                 return False
             for file in files:
-                copy_checked(self._root, self._folder, file, self._go_on)
+                copy_checked(self._root, self._folder, file, self._check_stopped)
         return True
 
-    def _go_on(self, size: int) -> None:
+    def _check_stopped(self, size: int) -> None:
         if self._stopped.is_set():
             raise InterruptedError
 
-    def _fits(self, size: int) -> bool:
+    def _has_room(self, size: int) -> bool:
         usage = shutil.disk_usage(self._folder)
         if size > usage.free - usage.total / 20:
             return False

@@ -89,7 +89,7 @@ def read_label_arrays(
         if split is not None:
             table = table.filter(pc.equal(table["split"], split))
         table = table.combine_chunks()
-        lists = [_list(table[name]) for name in _LISTS]
+        lists = [_list_column(table[name]) for name in _LISTS]
         numbers = [*(table[name].to_numpy() for name in ("label_class", "height", "width"))]
     counts = np.diff(lists[1][0])
     each = zip(lists, (4, 1, 1, 1), strict=True)
@@ -109,7 +109,7 @@ def read_label_arrays(
     return np.stack(numbers[1:], axis=1).astype(np.int64), rows
 
 
-def _list(column: pa.ChunkedArray) -> tuple[Whole, npt.NDArray[Any]]:
+def _list_column(column: pa.ChunkedArray) -> tuple[Whole, npt.NDArray[Any]]:
     """Return offsets and values of a column of lists. Raises ValueError when one is missing."""
     array = column.combine_chunks()
     if array.null_count or array.values.null_count:

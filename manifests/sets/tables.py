@@ -86,7 +86,7 @@ def read_checked(
     ):
         raise DamagedError.at(path, "damaged: has rows without a value")
     if "key" in table.column_names:
-        odd = table["key"].filter(pc.invert(_is_key(table["key"])))
+        odd = table["key"].filter(pc.invert(_are_keys(table["key"])))
         odd = odd.filter(pc.not_equal(odd, "")) if keyless else odd
         if len(odd) or table["key"].null_count:
             key = odd[0].as_py() if len(odd) else None
@@ -110,7 +110,7 @@ def check_columns(path: Path, found: pa.Schema, columns: Sequence[str] | None = 
             )
 
 
-def _is_key(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _are_keys(column: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
         # The length apart: a pattern that counts takes Arrow a millisecond to compile.
         short = pc.less_equal(pc.binary_length(column), untrusted.LONGEST_KEY)
@@ -138,17 +138,17 @@ def unit_table(
     """Return the rows of some pairs of a unit. Raises SetError for values that no draw has."""
     kept = list(records)
     try:
-        rows = [_row(record, split, shard) for record in kept]
+        rows = [_pair_row(record, split, shard) for record in kept]
         return pa.Table.from_pylist(rows, schema=schema)
     except _UNFIT:
         for record in kept:
             what = "its record holds values that gloam does not write: "
             with untrusted.naming(record["key"], *_UNFIT, what=what):
-                pa.Table.from_pylist([_row(record, split, shard)], schema=schema)
+                pa.Table.from_pylist([_pair_row(record, split, shard)], schema=schema)
         raise
 
 
-def _row(record: dict[str, Any], split: str, shard: int) -> dict[str, Any]:
+def _pair_row(record: dict[str, Any], split: str, shard: int) -> dict[str, Any]:
     row = {name: record[name] for name in ("key", "source", "path", "width", "height", "converted")}
     row |= {"split": split, "shard": shard}
     row |= {

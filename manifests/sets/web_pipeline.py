@@ -38,18 +38,18 @@ def web_pipeline(units: list[Unit], shuffle: int, seed: int) -> PairPipeline:
         *shuffled,
         webdataset.split_by_node,
         webdataset.split_by_worker,
-        partial(_read, {unit.name: unit for unit in units}),
+        partial(_read_units, {unit.name: unit for unit in units}),
         *buffered,
-        webdataset.map(partial(_decoded, units[0].root)),
+        webdataset.map(partial(_decode_members, units[0].root)),
     )
 
 
-def _read(units: dict[str, Unit], shards: Iterable[dict[str, str]]) -> Iterator[Sample]:
+def _read_units(units: dict[str, Unit], shards: Iterable[dict[str, str]]) -> Iterator[Sample]:
     for shard in shards:
         yield from units[shard["url"]].pairs()
 
 
-def _decoded(root: Path, sample: Sample) -> dict[str, Any]:
+def _decode_members(root: Path, sample: Sample) -> dict[str, Any]:
     found: dict[str, Any] = {"__key__": sample.key, RECORD: sample.record}
     for name, member in sample.members.items():
         if name.partition(".")[0] in (LOW, NORMAL):

@@ -223,7 +223,7 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     found = [e for e in entries if lower_suffix(f"/{e.name}").endswith(f"/{ending}")]
     if found:
         text = read_text(path, found[0])
-    elif beside := _named(as_path(path).parent / "annotations", f"{listing}.json"):
+    elif beside := _file_named(as_path(path).parent / "annotations", f"{listing}.json"):
         text = read_beside(beside)
     else:
         raise SourceError.at(path, f"has no {ending}, neither in nor beside it")
@@ -251,7 +251,7 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     return _by_stem(e for name, e in images.items() if name in kept)
 
 
-def _named(folder: Path, name: str) -> Path | None:
+def _file_named(folder: Path, name: str) -> Path | None:
     """Return the file of a folder that is called so, whatever the case of its suffix."""
     there = sorted(folder.glob("*")) if folder.is_dir() else []
     return next((one for one in there if lower_suffix(one.name) == name), None)

@@ -184,14 +184,14 @@ def _members(
                 if member.issym() or (member.islnk() and not plain_name(member.linkname)):
                     passed[LINKS] += 1
                 elif member.isreg() or member.islnk():
-                    yield member, _span(member, start, end, container)
+                    yield member, _member_span(member, start, end, container)
                 elif not member.isdir():
                     passed["members that are no files"] += 1
             _check_end(view, archive.offset, container)
             start = _next_tar(handle, start + archive.offset, end, passed)
 
 
-def _span(member: tarfile.TarInfo, start: int, end: int, container: str) -> Span:
+def _member_span(member: tarfile.TarInfo, start: int, end: int, container: str) -> Span:
     if member.islnk():
         return Span(0, 0)
     pieces: Any = member.sparse  # of a sparse member: offsets and sizes
@@ -199,11 +199,11 @@ def _span(member: tarfile.TarInfo, start: int, end: int, container: str) -> Span
     if start + member.offset_data + stored > end:
         raise SourceError.at(container, f"ends inside {member.name}; the archive was cut short")
     if member.issparse():
-        return Span(start + member.offset, _unpacked(member), sparse=True)
+        return Span(start + member.offset, _sparse_size(member), sparse=True)
     return Span(start + member.offset_data, member.size)
 
 
-def _unpacked(member: tarfile.TarInfo) -> int:
+def _sparse_size(member: tarfile.TarInfo) -> int:
     """Return the size of a sparse member; tarfile also takes "size" for it, of what is stored."""
     said = member.pax_headers
     return int(said.get("GNU.sparse.realsize", said.get("GNU.sparse.size", member.size)))
@@ -249,7 +249,7 @@ def read_sparse(handle: IO[bytes], offset: int) -> bytes:
         member = archive.next()
         if member is None or not member.issparse():
             raise OSError("is no sparse file any more")
-        member.size = _unpacked(member)
+        member.size = _sparse_size(member)
         refuse_grown(member.size, sum(size for _, size in member.sparse))
         file = archive.extractfile(member)
         assert file is not None
@@ -303,8 +303,8 @@ def list_container(path: Path, passed: Counter[str] | None = None) -> Iterator[E
     """
     passed = Counter() if passed is None else passed
     if path.is_dir():
-        container, files = _text(path), files_below(path, passed)
-        return (_file(container, _text(name), status) for name, status in files)
+        container, files = _path_text(path), files_below(path, passed)
+        return (_entry_of_file(container, _path_text(name), status) for name, status in files)
     if not path.is_file():
         there = path.exists()
         raise SourceError.at(path, "no folder and no file" if there else "no such file or folder")
@@ -313,10 +313,10 @@ def list_container(path: Path, passed: Counter[str] | None = None) -> Iterator[E
 
 def file_entry(path: Path) -> Entry:
     """Return a file as an entry of the folder that it lies in."""
-    return _file(_text(path.parent), _text(path.name), path.stat())
+    return _entry_of_file(_path_text(path.parent), _path_text(path.name), path.stat())
 
 
-def _file(folder: str, name: str, status: os.stat_result | Status) -> Entry:
+def _entry_of_file(folder: str, name: str, status: os.stat_result | Status) -> Entry:
     return _entry(name, Location(folder, name, -1, status.st_size, status.st_mtime_ns))
 
 
@@ -330,7 +330,7 @@ def _list_archive(path: Path, passed: Counter[str]) -> Iterator[Entry]:
 
 
 def _list_zip(path: Path, passed: Counter[str]) -> Iterator[Entry]:
-    container, stamp = _text(path), path.stat().st_mtime_ns
+    container, stamp = _path_text(path), path.stat().st_mtime_ns
     found: dict[str, zipfile.ZipInfo] = {}
     with path.open("rb") as handle, zipfile.ZipFile(handle) as archive:
         infos = archive.infolist()
@@ -365,7 +365,7 @@ def _list_tar(path: Path, passed: Counter[str]) -> Iterator[Entry]:
                     f"a compressed tar cannot be read in random order; make it a plain one"
                     f" first, for example: {command} -k {path.name}",
                 )
-        status, container = path.stat(), _text(path)
+        status, container = path.stat(), _path_text(path)
         for name, span in list_tar(handle, (0, status.st_size), str(path), passed):
             member, offset = (str(span.offset), SPARSE) if span.sparse else ("", span.offset)
             yield _entry(name, Location(container, member, offset, span.size, status.st_mtime_ns))
@@ -379,7 +379,7 @@ def _entry(name: str, location: Location) -> Entry:
     return Entry(name, location)
 
 
-def _text(path: str | Path) -> str:
+def _path_text(path: str | Path) -> str:
     """Return a path as UTF-8 has it, whatever the locale is; other bytes are surrogates."""
     encoded = os.fsencode(path) if isinstance(path, str) else bytes(path)
     return encoded.decode("utf-8", _ESCAPED)
@@ -392,7 +392,7 @@ def path_of(text: str) -> Place:
 
 def escape_path(path: str | Path) -> str:
     """Return a path as text, the bytes that are not valid text escaped."""
-    return _shown(_text(path))
+    return _shown(_path_text(path))
 
 
 def _shown(name: str) -> str:
@@ -465,7 +465,7 @@ def read(location: Location, most: int = MAX_BYTES) -> bytes:
     """
     _check_bytes(location.size, most)
     try:
-        data = _read(location, most)
+        data = _read_location(location, most)
     except _MEMBER_ERRORS as error:
         raise ImageRefused(Reason.UNREADABLE, str(error)) from error
     if len(data) != location.size and (location.offset >= 0 or location.offset == SPARSE):
@@ -473,7 +473,7 @@ def read(location: Location, most: int = MAX_BYTES) -> bytes:
     return data
 
 
-def _read(location: Location, most: int) -> bytes:
+def _read_location(location: Location, most: int) -> bytes:
     container = path_of(location.container)
     if location.offset >= 0:
         if container.remote:

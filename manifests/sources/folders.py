@@ -65,24 +65,24 @@ def files_below(
     passed = Counter() if passed is None else passed
     facts = place(folder).facts()
     if facts is None:
-        yield from _walk(folder, passed)
+        yield from _walk_files(folder, passed)
         return
-    for name in sorted(facts, key=_as_walked):
+    for name in sorted(facts, key=_walk_order):
         if is_hidden(name):
             passed[HIDDEN] += 1
         else:
             yield name, facts[name]
 
 
-def _as_walked(name: str) -> tuple[tuple[bool, str], ...]:
+def _walk_order(name: str) -> tuple[tuple[bool, str], ...]:
     """Return what orders names as `os.walk` does: the files of a folder, then those below it."""
     *folders, file = name.split("/")
     return (*((True, folder) for folder in folders), (False, file))
 
 
-def _walk(root: Path, passed: Counter[str]) -> Iterator[tuple[str, os.stat_result]]:
+def _walk_files(root: Path, passed: Counter[str]) -> Iterator[tuple[str, os.stat_result]]:
     links = 0
-    for folder, folders, files in os.walk(root, onerror=_unreadable, followlinks=True):
+    for folder, folders, files in os.walk(root, onerror=_raise_unreadable, followlinks=True):
         kept = []
         for name in sorted(folders):
             path = os.path.join(folder, name)
@@ -134,7 +134,7 @@ def _leads_back(link: str, root: Path) -> bool:
         above = os.path.dirname(above)
 
 
-def _unreadable(error: OSError) -> None:
+def _raise_unreadable(error: OSError) -> None:
     raise SourceError.at(error.filename, error.strerror or str(error)) from error
 
 

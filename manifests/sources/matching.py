@@ -67,18 +67,18 @@ def match(names: Collection[str], paths: Collection[str], root: str = "") -> Mat
     tails: dict[Parts, list[str]] = {}
     for path in paths:
         parts = tuple(path.split("/"))
-        for tail in _tails(above + parts, whole=several[strip_suffix(parts[-1])] > 1):
+        for tail in _path_tails(above + parts, whole=several[strip_suffix(parts[-1])] > 1):
             kept = tails.setdefault(tail, [])
             if len(kept) < 2:
                 kept.append(path)
     unclear: dict[str, str] = {}
     chosen: dict[str, list[tuple[tuple[int, bool], str]]] = {}
     for name in names:
-        fits, exact = _longest(tuple(name.split("/")), tails)
+        fits, exact = _longest_tail(tuple(name.split("/")), tails)
         if len(fits) > 1:
             unclear[name] = f"{name} fits {fits[0]} and {fits[1]}"
         elif fits:
-            length = _equal(above + tuple(fits[0].split("/")), tuple(name.split("/")))
+            length = _count_equal_folders(above + tuple(fits[0].split("/")), tuple(name.split("/")))
             chosen.setdefault(fits[0], []).append(((length, exact), name))
     found: dict[str, str] = {}
     for path, ranked in chosen.items():
@@ -91,7 +91,7 @@ def match(names: Collection[str], paths: Collection[str], root: str = "") -> Mat
     return Matches(found, unclear)
 
 
-def _tails(parts: Parts, whole: bool) -> Iterator[Parts]:
+def _path_tails(parts: Parts, whole: bool) -> Iterator[Parts]:
     """Yield the tails of a path, with and without its suffix; of one file alone the last part."""
     for first in range(0 if whole else len(parts) - 1, len(parts)):
         tail = parts[first:]
@@ -99,7 +99,7 @@ def _tails(parts: Parts, whole: bool) -> Iterator[Parts]:
         yield tail
 
 
-def _longest(name: Parts, tails: dict[Parts, list[str]]) -> tuple[list[str], bool]:
+def _longest_tail(name: Parts, tails: dict[Parts, list[str]]) -> tuple[list[str], bool]:
     """Return the paths with the longest tail of a name, and whether suffixes are equal, too."""
     for first in range(len(name)):
         tail = name[first:]
@@ -110,7 +110,7 @@ def _longest(name: Parts, tails: dict[Parts, list[str]]) -> tuple[list[str], boo
     return [], False
 
 
-def _equal(path: Parts, name: Parts) -> int:
+def _count_equal_folders(path: Parts, name: Parts) -> int:
     """Count the equal folders at the ends of two paths of one file."""
     both = zip(reversed(path[:-1]), reversed(name[:-1]), strict=False)
     return sum(1 for _ in takewhile(lambda folders: folders[0] == folders[1], both))

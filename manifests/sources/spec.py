@@ -75,11 +75,6 @@ class Source(Frozen):
             raise ValueError("names a file outside the source")
         return listing
 
-    @property
-    def label(self) -> str:
-        """Its name, or else its kind."""
-        return self.name or self.kind
-
 
 def parse_source(text: str) -> Source:
     """Read `KIND=PATH[@LIST][:LIMIT]`, or `sample[:LIMIT]`.
@@ -138,7 +133,7 @@ def name_sources(sources: list[Source]) -> list[Source]:
     if len(taken) < sum(bool(source.name) for source in sources):
         raise ConfigError("sources: two of them have the same name")
     for source in sources:
-        name, number = source.label, 1
+        name, number = source.name or source.kind, 1
         while not source.name and name in taken:
             number += 1
             name = f"{source.kind}-{number}"

@@ -244,7 +244,7 @@ def test_sizes_and_damage_are_named(root, tmp_path):
         next(iter(loader))
     copy = shutil.copytree(root, tmp_path / "copy")
     stored = contents_of(open_set(copy), "train").pairs[3]
-    key, low = stored.key, stored.low
+    key, low = stored.key, stored.lows[0]
     with open(low.path, "r+b") as handle:
         handle.seek(max(low.offset, 0) + 60)
         handle.write(bytes(200))

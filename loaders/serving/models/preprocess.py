@@ -30,7 +30,7 @@ class TritonPythonModel:
         self._device = int(args["model_instance_device_id"]) if on_gpu else None
         folder = Path(args["model_repository"]) / args["model_version"]
         self._serialised = (folder / "model.dali").read_bytes()
-        self._pipeline = self._built()
+        self._pipeline = self._build_pipeline()
 
     def execute(self, requests: list[Any]) -> list[Any]:
         """Answer each request; one whose images cannot be decoded gets DALI's words."""
@@ -41,16 +41,16 @@ class TritonPythonModel:
         try:
             made = self._run([image for batch in batches for image in batch])
         except RuntimeError:
-            self._pipeline = self._built()  # one that failed cannot go on
-            return [self._alone(batch) for batch in batches]
+            self._pipeline = self._build_pipeline()  # one that failed cannot go on
+            return [self._answer_alone(batch) for batch in batches]
         ends = np.cumsum([len(batch) for batch in batches])[:-1]
         return [_response(part) for part in np.split(made, ends)]
 
-    def _alone(self, batch: Any) -> Any:
+    def _answer_alone(self, batch: Any) -> Any:
         try:
             return _response(self._run(list(batch)))
         except RuntimeError as error:
-            self._pipeline = self._built()
+            self._pipeline = self._build_pipeline()
             pb_utils.Logger.log_error(str(error))
             why = str(error).partition("encountered:")[2] or str(error)
             text = f"IMAGE cannot be decoded: {' '.join(why.split())}"
@@ -64,7 +64,7 @@ class TritonPythonModel:
             made.append(np.array(tensors.as_cpu().as_tensor()))
         return np.concatenate(made)
 
-    def _built(self) -> Any:
+    def _build_pipeline(self) -> Any:
         pipeline = Pipeline.deserialize(
             self._serialised, device_id=self._device, batch_size=self._most, prefetch_queue_depth=1
         )

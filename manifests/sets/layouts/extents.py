@@ -8,7 +8,6 @@ from __future__ import annotations
 import mmap
 import os
 from bisect import bisect_right
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,21 +56,9 @@ class Extent:
         return data
 
 
-class Texts:
-    """A column of texts as one piece of memory: as many strings take several times as much."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        encoded = [text.encode() for text in texts]
-        self._bytes = b"".join(encoded)
-        self._ends = np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
-
-    def __len__(self) -> int:
-        return len(self._ends)
-
-    def __getitem__(self, number: int) -> str:
-        return self._bytes[self._ends[number - 1] if number else 0 : self._ends[number]].decode()
-
-
+TEXT = np.dtypes.StringDType()
+"""The type of a column of texts: as many strings take several times its memory."""
+Texts = npt.NDArray[Any]
 NAME = 100
 """Bytes of the name that begins a tar's header (POSIX.1-1988)."""
 BLOCK = 512
@@ -131,11 +118,11 @@ class TarKeys:
         tars, begins, _ = self.members.ranges(np.asarray(numbers, np.int64)).tolist()
         paths = self.members.paths
         return [
-            _key(self._name(paths[tar], begin - BLOCK), paths[tar])
+            _checked_key(self._name_at(paths[tar], begin - BLOCK), paths[tar])
             for tar, begin in zip(tars, begins, strict=True)
         ]
 
-    def _name(self, path: str, offset: int) -> bytes:
+    def _name_at(self, path: str, offset: int) -> bytes:
         """Return the name in a header; nothing where a tar ends before it."""
         held = self._maps.get(path)
         if held is None:
@@ -155,10 +142,10 @@ class TarKeys:
 
 def key_in(name: Extent) -> str:
     """Return the key in a member's name, by where that stands. Raises SetError when none does."""
-    return _key(name.read(), name.path)
+    return _checked_key(name.read(), name.path)
 
 
-def _key(name: bytes, path: str) -> str:
+def _checked_key(name: bytes, path: str) -> str:
     key = name.partition(b".")[0].decode("latin-1")
     if not KEY.match(key):
         raise SetError.at(path, f"{shown(key)} is no key of a sample; gloam verify the set")

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ....errors import SetError
 from ....storage.atomic import atomic_write, canonical_json, flush, sha256_bytes, write_bytes
 from ....storage.stores import AT_ONCE, in_store, map_concurrent
@@ -22,7 +24,7 @@ from ...labels.photo_labels import MASK
 from ..info import WORK_FOLDER
 from ..receipts import Receipt, UnitFile, file_of
 from ..sample import LOW, NORMAL, RECORD, Encoded, Sample, parse_record, split_ending
-from .extents import Extents, Filed, Keys, Texts
+from .extents import TEXT, Extents, Filed, Keys
 from .layout import Layout, list_path, read_list, split_of, write_list
 from .shard_tar import Examined
 
@@ -85,10 +87,7 @@ class Files(Layout):
     """A set as folders of images and lists of them."""
 
     name = "files"
-
-    def writer(self, root: Path, unit: str) -> FilesWriter:
-        """Begin to write a unit."""
-        return FilesWriter(root, unit)
+    writer, member_path = FilesWriter, staticmethod(file_name)
 
     def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
         """Yield the records among the files of a receipt, in order."""
@@ -101,7 +100,7 @@ class Files(Layout):
 
         Raises SetError when a file is missing or cannot be read.
         """
-        samples = list(_by_sample(receipt))
+        samples = list(_paths_by_sample(receipt))
         paths = [inside(root, path) for one in samples for path in one]
         contents = iter(map_concurrent(read_file, paths, root))
         for draw, *others in samples:
@@ -145,7 +144,7 @@ class Files(Layout):
             written.append(root / split / METADATA)
             with atomic_write(written[-1]) as handle:
                 for receipt in receipts:
-                    handle.writelines(map(canonical_json, _images(receipt)))
+                    handle.writelines(map(canonical_json, _image_rows(receipt)))
         return written
 
     def check(
@@ -161,10 +160,6 @@ class Files(Layout):
                 )
             if not in_store(root):
                 _refuse_links(root, f"{split}/{name}")
-
-    def member_path(self, split: str, key: str, member: str) -> str:
-        """Return a file's path in the set."""
-        return file_name(split, key, member)
 
     def extents(
         self, root: Path, split: str, units: Sequence[str], names: Sequence[str], *, held: bool
@@ -182,7 +177,8 @@ class Files(Layout):
             raise SetError.at(
                 root, f"the lists of {' and '.join(names)} are out of step; gloam verify the set"
             )
-        return Texts(keys), [Filed(str(root), Texts(paths)) for paths in columns]
+        texts = [np.array(one, TEXT) for one in (keys, *columns)]
+        return texts[0], [Filed(str(root), paths) for paths in texts[1:]]
 
 
 def _refuse_links(root: Path, folder: str) -> None:
@@ -214,7 +210,7 @@ def _sort_folders(root: Path, split: str) -> None:
         flush(folder)
 
 
-def _by_sample(receipt: Receipt) -> Iterator[list[str]]:
+def _paths_by_sample(receipt: Receipt) -> Iterator[list[str]]:
     """Yield the paths of each sample's files, its record's first, in the order of writing."""
     paths: list[str] = []
     for file in receipt.files:
@@ -230,9 +226,9 @@ def _by_sample(receipt: Receipt) -> Iterator[list[str]]:
         yield paths
 
 
-def _images(receipt: Receipt) -> Iterator[dict[str, Any]]:
+def _image_rows(receipt: Receipt) -> Iterator[dict[str, Any]]:
     """Yield the key and the images of each sample, a list of each where they are frames."""
-    for draw, *others in _by_sample(receipt):
+    for draw, *others in _paths_by_sample(receipt):
         row: dict[str, Any] = {"key": Path(draw).stem}
         for path in others:
             _, folder, name = path.split("/")

@@ -79,10 +79,10 @@ def read_members(path: Path, tar_bytes: int | None = None) -> Members:
         if first != f"{INDEX_VERSION} {len(lines)}" or body[-1:] not in ("", "\n"):
             raise ValueError(f"first line says {shown(first)}, {len(lines)} samples follow")
         words = body.removesuffix("\n").replace("\n", " ").split(" ") if body else []
-        return _members(words, lines, MOST_BYTES if tar_bytes is None else tar_bytes)
+        return _checked_members(words, lines, MOST_BYTES if tar_bytes is None else tar_bytes)
 
 
-def _members(words: list[str], lines: list[str], tar_bytes: int) -> Members:
+def _checked_members(words: list[str], lines: list[str], tar_bytes: int) -> Members:
     """Check the words of an index, four for each member, as many in each line."""
     endings, names, numbers = words[::4], words[3::4], [*words[1::4], *words[2::4]]
     width = len(words) // 4 // max(len(lines), 1)
@@ -136,7 +136,7 @@ def read_columns(
     """
     counts, bodies, members = [], [], set()
     for text in texts:
-        endings, body, count = _body(text)
+        endings, body, count = _index_body(text)
         members.add(tuple(split_ending(ending)[0] for ending in endings))
         counts.append(count)
         bodies.append(body)
@@ -144,7 +144,7 @@ def read_columns(
         raise ValueError(_DIFFERENT)
     (known,) = members
     at = [known.index(kind) for kind in kinds]
-    table = _table(b"".join(bodies), len(known), ["name0"] if named else [])
+    table = _index_table(b"".join(bodies), len(known), ["name0"] if named else [])
     if table.num_rows != sum(counts):
         raise ValueError(_DIFFERENT)
     ends = np.repeat(np.asarray(tar_bytes, np.int64), counts)
@@ -154,7 +154,7 @@ def read_columns(
         both = table[f"at{member}"], table[f"size{member}"]
         if both[0].null_count or both[1].null_count:
             raise ValueError("a member has no offset or size")
-        offsets, lengths = map(_numbers, both)
+        offsets, lengths = map(_int64_column, both)
         _check(offsets, lengths, ends)
         for column in (k for k, one in enumerate(at) if one == member):
             blocks[:, column], sizes[:, column] = offsets // BLOCK, lengths
@@ -163,7 +163,7 @@ def read_columns(
     return Columns(counts, blocks, sizes, table["name0"].to_pylist() if named else None)
 
 
-def _body(text: bytes) -> tuple[list[str], bytes, int]:
+def _index_body(text: bytes) -> tuple[list[str], bytes, int]:
     """Return the endings of the first sample's members, the lines of all, and their number."""
     first, _, body = text.partition(b"\n")
     count = body.count(b"\n")
@@ -176,7 +176,7 @@ def _body(text: bytes) -> tuple[list[str], bytes, int]:
     return body[: body.index(b"\n")].decode("ascii").split(" ")[::4], body, count
 
 
-def _table(body: bytes, members: int, texts: list[str]) -> pa.Table:
+def _index_table(body: bytes, members: int, texts: list[str]) -> pa.Table:
     """Read groups of four words as columns: numbers, and those of `texts`."""
     every = [f"{part}{i}" for i in range(members) for part in ("end", "at", "size", "name")]
     numbers = [name for name in every if name.startswith(("at", "size"))]
@@ -192,7 +192,7 @@ def _table(body: bytes, members: int, texts: list[str]) -> pa.Table:
     )
 
 
-def _numbers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+def _int64_column(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     """Return a column of int64 without nulls; Arrow's own way imports pandas, for half a second."""
     array = column.combine_chunks()
     return np.frombuffer(array.buffers()[1], np.int64, len(array), 8 * array.offset)

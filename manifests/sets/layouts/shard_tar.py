@@ -129,13 +129,13 @@ def tar_headers(
         raise ValueError(f"{max(names, key=len)}: its name or size does not fit a USTAR header")
     headers = np.tile(_BLANK, (len(names), 1))
     headers[:, :NAME] = np.array(names, f"S{NAME}").view(np.uint8).reshape(-1, NAME)
-    headers[:, _SIZE : _SIZE + 11] = _octal(numbers, 11)
-    headers[:, _CHECKSUM : _CHECKSUM + 6] = _octal(headers.sum(axis=1, dtype=np.int64), 6)
+    headers[:, _SIZE : _SIZE + 11] = _octal_digits(numbers, 11)
+    headers[:, _CHECKSUM : _CHECKSUM + 6] = _octal_digits(headers.sum(axis=1, dtype=np.int64), 6)
     headers[:, _CHECKSUM + 6] = 0
     return headers
 
 
-def _octal(numbers: npt.NDArray[np.int64], digits: int) -> npt.NDArray[np.int64]:
+def _octal_digits(numbers: npt.NDArray[np.int64], digits: int) -> npt.NDArray[np.int64]:
     shifts = 3 * np.arange(digits - 1, -1, -1)
     return (numbers[:, None] >> shifts & 7) + ord("0")
 
@@ -169,7 +169,7 @@ def examine_shard(root: Path, unit: str) -> Examined:
         buffer = bytearray(_AT_ONCE)  # reused: fresh memory costs a quarter of hashing
         headers: list[npt.NDArray[np.uint8]] = []
         first = last = 0
-        for part, start, end in _parts(members) if members else ():
+        for part, start, end in _sample_ranges(members) if members else ():
             if end - start > len(buffer):
                 buffer = bytearray(end - start)
             data = memoryview(buffer)[: end - start]
@@ -219,7 +219,7 @@ def _check_contiguous(members: Members, path: Path, tar_bytes: int) -> None:
         raise SetError.at(path, "its tar goes on behind the last of them")
 
 
-def _parts(members: Members) -> Iterator[tuple[slice, int, int]]:
+def _sample_ranges(members: Members) -> Iterator[tuple[slice, int, int]]:
     """Yield whole samples of some hundred KiB: which members, and their first and last byte."""
     width = len(members.kinds)
     # Members and their padding follow one another.

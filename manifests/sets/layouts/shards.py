@@ -26,7 +26,7 @@ from ....storage.stores import in_store, map_concurrent
 from ..receipts import Receipt, read_receipt
 from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
 from . import shard_tar
-from .extents import Extents, Keys, TarKeys, Tarred, Texts
+from .extents import TEXT, Extents, Keys, TarKeys, Tarred
 from .layout import list_path, read_list, write_list
 from .shard_index import INDEX_VERSION, Columns, Member, read_columns, read_index
 
@@ -40,16 +40,14 @@ class Shards:
     """A set as tars with their indexes."""
 
     name = "shards"
-
-    def writer(self, root: Path, unit: str) -> shard_tar.ShardWriter:
-        """Begin to write a unit."""
-        return shard_tar.ShardWriter(root, unit)
+    writer = shard_tar.ShardWriter
+    glance = staticmethod(shard_tar.glance_shard)
 
     def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
         """Yield the records of a shard in order, found by its index, without reading its images."""
         path = shard_tar.shard_path(root, receipt.unit)
         with untrusted.naming(path), untrusted.open_regular(path) as handle:
-            samples = read_index(shard_tar.index_path(root, receipt.unit), _size(path))
+            samples = read_index(shard_tar.index_path(root, receipt.unit), _regular_size(path))
             for sample in samples:
                 handle.seek(sample[0].offset)
                 name, data = sample[0].name, handle.read(sample[0].size)
@@ -65,10 +63,6 @@ class Shards:
             return shard_tar.examine_shard(root, unit)
         return shard_tar.Examined(sha256_file(untrusted.inside(root, path)), [])
 
-    def glance(self, root: Path, receipt: Receipt) -> list[tuple[str, str]]:
-        """Compare the index with the receipt, and some headers of the tar with the index."""
-        return shard_tar.glance_shard(root, receipt)
-
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
         """List the damaged members of a shard, by the checksums in its records."""
         if not path.endswith(".tar"):
@@ -78,7 +72,7 @@ class Shards:
             index = read_index(shard_tar.index_path(root, unit), len(tar))
         except (SetError, OSError):
             return []
-        return [found for sample in index for found in _damage(tar, sample, path)]
+        return [found for sample in index for found in _damaged_members(tar, sample, path)]
 
     def write_lists(self, root: Path, split: str, receipts: Sequence[Receipt]) -> list[Path]:
         """Write `lists/{split}-shards.txt` and `-indexes.txt`.
@@ -96,7 +90,7 @@ class Shards:
         self, root: Path, split: str, units: Sequence[str], count: int, names: Sequence[str]
     ) -> None:
         """Refuse tars and indexes that are not the receipts', and a list that names others."""
-        for _ in _columns(root, units, (), False):
+        for _ in _read_indexes(root, units, (), False):
             pass
         name = f"{split}-shards"
         lines, expected = read_list(root, name), [shard_tar.shard_name(unit) for unit in units]
@@ -119,7 +113,7 @@ class Shards:
         keys: list[str] = []
         # A list of parts for each column, which become one array each, one after the other.
         parts: list[tuple[list[Whole], list[Whole]]] = [([], []) for _ in names]
-        for part in _columns(root, units, names, held):
+        for part in _read_indexes(root, units, names, held):
             counts += part.counts
             keys += (name.partition(".")[0] for name in part.names or ())
             for k, (blocks, sizes) in enumerate(parts):
@@ -131,7 +125,7 @@ class Shards:
         members = [
             Tarred(paths, starts, _joined(blocks), _joined(sizes)) for blocks, sizes in parts
         ]
-        return Texts(keys) if held else TarKeys(members[0]), [*members]
+        return np.array(keys, TEXT) if held else TarKeys(members[0]), [*members]
 
 
 def _joined(parts: list[Whole]) -> Whole:
@@ -141,7 +135,7 @@ def _joined(parts: list[Whole]) -> Whole:
     return whole
 
 
-def _columns(
+def _read_indexes(
     root: Path, units: Sequence[str], names: Sequence[str], named: bool
 ) -> Iterator[Columns]:
     """Read the indexes of units, some at a time; `_read_unit` says what is refused."""
@@ -179,7 +173,7 @@ def _read_unit(root: Path, unit: str) -> tuple[bytes, int]:
     tar, index = shard_tar.shard_path(root, unit), shard_tar.index_path(root, unit)
     try:
         # A store answers a range beyond what lies there with an error: its tars are not asked for.
-        size = own.bytes if own and in_store(root) else _size(tar)
+        size = own.bytes if own and in_store(root) else _regular_size(tar)
         text = untrusted.read_regular(index)
     except OSError as error:
         path = index if error.filename == str(index) else tar
@@ -193,7 +187,7 @@ def _read_unit(root: Path, unit: str) -> tuple[bytes, int]:
     return text, size
 
 
-def _size(path: Path) -> int:
+def _regular_size(path: Path) -> int:
     """Return the size of a file; of what is no file, none."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
@@ -207,7 +201,7 @@ def read_samples(path: Path) -> Iterator[Sample]:
     Raises SetError when the tar is missing, damaged, or its members are not whole samples.
     """
     try:
-        size = _size(path)
+        size = _regular_size(path)
         with untrusted.open_regular(path) as tar, tarfile.open(fileobj=tar, mode="r:") as archive:
             members: list[tuple[str, bytes]] = []
             names: list[str] = []  # of a sample's members, as of the first one
@@ -216,11 +210,11 @@ def read_samples(path: Path) -> Iterator[Sample]:
                 _check_header(header, size, path)
                 handle = archive.extractfile(header)
                 if members and header.name.partition(".")[2] == RECORD:
-                    yield _sample(members, names, str(path))
+                    yield _sample_of_files(members, names, str(path))
                     members = []
                 members.append((header.name, handle.read() if handle else b""))
             if members:
-                yield _sample(members, names, str(path))
+                yield _sample_of_files(members, names, str(path))
             # tarfile takes a header that it cannot read for the end, and says nothing.
             tar.seek(archive.offset)
             end = tar.read(tarfile.BLOCKSIZE)
@@ -239,7 +233,7 @@ def _check_header(header: tarfile.TarInfo, tar_bytes: int, path: Path) -> None:
         raise SetError.at(path, f"{header.name} is not a complete regular file")
 
 
-def _sample(files: list[tuple[str, bytes]], names: list[str], where: str) -> Sample:
+def _sample_of_files(files: list[tuple[str, bytes]], names: list[str], where: str) -> Sample:
     """Make a sample of some files; all samples of a tar have members of the same `names`."""
     parts = [(*name.partition("."), data) for name, data in files]
     key, _, first, _ = parts[0]
@@ -259,7 +253,7 @@ def _sample(files: list[tuple[str, bytes]], names: list[str], where: str) -> Sam
     return Sample(key, record, members)
 
 
-def _damage(tar: bytes, sample: list[Member], where: str) -> list[tuple[str, str]]:
+def _damaged_members(tar: bytes, sample: list[Member], where: str) -> list[tuple[str, str]]:
     first = sample[0]
     try:
         record = parse_record(tar[first.offset : first.offset + first.size], where)

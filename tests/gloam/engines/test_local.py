@@ -19,7 +19,7 @@ from types import ModuleType
 
 import pytest
 
-from gloam.engines.local import LocalEngine, _wait, count, local_engine
+from gloam.engines.local import LocalEngine, _await_result, count, local_engine
 from gloam.errors import ConfigError, ImageRefused, WorkerLost
 from gloam.manifests.images.header import read_header
 
@@ -222,7 +222,7 @@ def test_a_result_that_arrives_just_after_a_wait_has_run_out_is_taken() -> None:
         if len(told) == 1:
             late.set_result(5)
 
-    assert _wait(late, tell) == 5
+    assert _await_result(late, tell) == 5
     assert told == [False, True]
 
 

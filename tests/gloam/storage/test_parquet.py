@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gloam.storage import parquet
-from gloam.storage.parquet import read_row_group, read_table
+from gloam.storage.parquet import read_table
 
 LENGTH, ROWS = 1 << 16, 500
 
@@ -31,11 +31,11 @@ def test_a_text_that_is_said_over_and_over_is_refused(repeated, monkeypatch):
     with pa.OSFile(str(repeated)) as file:
         of = file, pq.read_metadata(file), [0], {0: False}
         assert parquet._repeated_texts(*of, LENGTH * ROWS // 2) == ["text"]
-    assert read_table(repeated) == whole == read_row_group(repeated, 0)
+    assert read_table(repeated) == whole == read_table(repeated, group=0)
     assert read_table(repeated).schema.equals(whole.schema, check_metadata=True)
     assert read_table(repeated, ["number"]) == whole.select(["number"])
     monkeypatch.setattr(parquet, "_MOST_TEXTS", LENGTH)
-    for read in (read_table, lambda path: read_row_group(path, 0)):
+    for read in (read_table, lambda path: read_table(path, group=0)):
         with pytest.raises(ValueError, match=f"its texts have {LENGTH * ROWS // 2:,} bytes"):
             read(repeated)
     assert read_table(repeated, ["number"]) == whole.select(["number"])
@@ -76,7 +76,7 @@ def test_what_the_footer_says_of_texts_is_not_trusted(tmp_path, monkeypatch, cod
     column = pq.read_metadata(path).row_group(0).column(0)
     forge(path, column.total_uncompressed_size, 9)  # of the group, too
     monkeypatch.setattr(parquet, "_MOST_TEXTS", LENGTH)
-    for read in (read_table, lambda path: read_row_group(path, 0)):
+    for read in (read_table, lambda path: read_table(path, group=0)):
         with pytest.raises(ValueError, match=r"its texts have|says that it has"):
             read(path)
 

@@ -233,8 +233,8 @@ def test_tools_that_skip_batches_get_those_of_dali(made):
 def test_who_decodes(monkeypatch, asked, decoder, dali, pyav, device, installed, expected):
     monkeypatch.setattr(backend, "is_installed", lambda: installed)
     faster = pyav == "faster"
-    monkeypatch.setattr(backend, "not_by_dali", lambda *_: dali)
-    monkeypatch.setattr(backend, "not_by_pyav", lambda *_: "" if faster else pyav)
+    why_not = {"dali": dali, "pyav": "" if faster else pyav}
+    monkeypatch.setattr(backend, "why_not_by", lambda decoder, *_: why_not[decoder])
     monkeypatch.setattr(backend, "pyav_is_faster", lambda *_: faster)
     options = Options(batch_size=1, device=device)
     assert backend.choose_decoder(asked, decoder, None, options, None) == expected
@@ -262,7 +262,7 @@ def test_what_dali_makes_live(made, recipe, size, device, expected):
     given = {} if recipe is None else {"live": True, "recipe": recipe}
     loaded = loader(made, size=size, **given)
     options = loaded.options.model_copy(update={"device": device})
-    found = backend.not_by_dali(loaded.contents, options, loaded.live)
+    found = backend.why_not_by("dali", loaded.contents, options, loaded.live)
     assert expected in found if expected else found == ""
 
 

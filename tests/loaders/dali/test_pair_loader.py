@@ -31,7 +31,9 @@ def make(request, shards, files, shard_lows, file_lows):
         layout, _, lows_only = request.param.partition("-")
         if layout == "list":
             stored = contents_of(open_set(files), split).pairs
-            pairs = [(stored[i].low.path, stored[i].normal.path) for i in range(len(stored))]
+            pairs = [
+                (stored[i].lows[0].path, stored[i].normals[0].path) for i in range(len(stored))
+            ]
             return PairLoader(pairs, split, **PLAIN | options)
         root, lows = (files, file_lows) if layout == "files" else (shards, shard_lows)
         if lows_only:

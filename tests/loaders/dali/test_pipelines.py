@@ -45,7 +45,7 @@ def decoded_on(shards, device):
 
     options = PairLoader(shards, batch_size=2, **PLAIN, crop="resize").options
     pairs = contents_of(open_set(shards), "train").pairs
-    data = [np.frombuffer(pairs[i].normal.read(), np.uint8) for i in range(12)]
+    data = [np.frombuffer(pairs[i].normals[0].read(), np.uint8) for i in range(12)]
     batches = [data[i : i + 4] for i in range(8, -1, -4)] * 9
 
     def source():

@@ -23,7 +23,7 @@ from gloam.errors import ConfigError, SourceError
 from gloam.loaders.judging import metrics
 from gloam.loaders.judging.judge import COLUMNS
 from gloam.loaders.judging.judge_page import render_page
-from gloam.loaders.judging.perceptual import perceptual_measures
+from gloam.loaders.judging.metrics import perceptual_measures
 from gloam.loaders.judging.results import Judged, interval
 from gloam.manifests.images.normals import encode
 

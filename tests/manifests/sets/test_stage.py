@@ -50,7 +50,7 @@ def test_a_copy_has_the_same_bytes_and_is_a_set(built, tmp_path):
 
 
 def test_a_stopped_copy_goes_on_and_damage_is_mended(built, tmp_path, monkeypatch):
-    original = staging._copy
+    original = staging._copy_file
 
     def stop_later(root, target, file, count=[]):  # noqa: B006
         count.append(file)
@@ -58,7 +58,7 @@ def test_a_stopped_copy_goes_on_and_damage_is_mended(built, tmp_path, monkeypatc
             raise KeyboardInterrupt
         return original(root, target, file)
 
-    monkeypatch.setattr(staging, "_copy", stop_later)
+    monkeypatch.setattr(staging, "_copy_file", stop_later)
     with pytest.raises(KeyboardInterrupt):
         stage(built, tmp_path / "copy")
     monkeypatch.undo()

@@ -120,7 +120,7 @@ def test_wrong_values_of_a_build_file_are_refused(values: dict[str, Any]) -> Non
 
 def test_every_kind_names_itself_well_enough_for_a_key() -> None:
     for kind in KINDS:
-        assert Source(kind=kind, path="x").label == kind
+        assert Source(kind=kind, path="x").kind == kind
         assert KEY_PATTERN.match(kind)
 
 
