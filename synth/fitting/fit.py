@@ -22,12 +22,11 @@ from ..measures.features import Group, MeasuredLow
 from ..measures.pair_files import PairFiles
 from ..measures.realism import compare_with_recipe
 from ..measures.tells import Residual, paired_residuals, residual_lines
-from ..models import draw, render
 from ..recipes.load import Recipe, recipe_of
 from . import adjust, fitted_recipe
 from .field import light_of_pairs
 from .fitted_recipe import Shared, column_indices
-from .pairs import Pair, PairMeasures, measure_pairs, read_pairs
+from .pairs import Pair, PairMeasures, maker_of, measure_pairs, read_pairs
 
 _ROUNDS, _JPEG_ROUNDS = 6, 8
 _PASSES = 4  # over the pairs beside those: real ones, residuals, the recipe beside real
@@ -163,6 +162,7 @@ def fit(
         return measure_pairs(own, shared, by, seed, workers, lambda n: shown.at(begin + n))
 
     real = passed(None, None, 0)
+    pairs = [*real.pairs]
     shared = Shared(adjust.curve_of(real))
     if paired and not np.isfinite(real.tone[:, :, 1:-1]).any():
         raise SourceError.at(
@@ -236,12 +236,9 @@ def fit(
 
 def _sheet(pairs: Sequence[Pair], values: FloatArray, shared: Shared) -> Image.Image:
     """Return real lows beside what is made of their normals, brightened, with close-ups."""
-    rows = []
+    rows, maker = [], maker_of(values, shared, 0, [pair.key for pair in pairs])
     for i in sorted({round(k) for k in np.linspace(0, len(pairs) - 1, _SHOWN)}):
-        pair = pairs[i]
-        made = render(
-            pair.normal, draw(fitted_recipe.recipe_of_columns(values[i], shared), 0, pair.key)
-        )
+        pair, made = pairs[i], maker.low(i, pairs[i].normal)
         for low, words in ((pair.low, "real"), (made, "made")):
             rows.append(tiles_of(pair.normal, low, (words,), pair.key, _WIDTH))
     return sheet(rows)

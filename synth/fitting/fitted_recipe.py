@@ -20,7 +20,9 @@ from ..kernels.curves import CURVE_LEVELS, toe_of
 from ..kernels.exposure import GUIDES
 from ..kernels.illumination import stops_above_grey
 from ..measures.noise_and_tone import LEVELS
+from ..parameters.keyed_columns import KeyedColumns
 from ..parameters.schema import within_of
+from ..parameters.together import Together
 
 CHANNELS = "red", "green", "blue"
 PAIRS = "red_green", "green_blue", "red_blue"
@@ -158,11 +160,22 @@ def recipe_values(shared: Shared, *, uneven: bool = False) -> dict[str, Any]:
     return made
 
 
+class _OwnRows(Together):
+    """Rows of which each image has its own, in order."""
+
+    def _draw(self, random: KeyedColumns, purpose: str) -> FloatArray:
+        return np.array(self.rows)
+
+
 def recipe_of_columns(values: FloatArray, shared: Shared) -> CameraRecipe:
-    """Return the recipe that has constants (C) for parameters."""
+    """Return the recipe that has constants (N, C) for parameters of N images, in their order.
+
+    All have the same ones that are not neutral.
+    """
     some = fitted(values)
-    row = {"columns": [COLUMNS[i] for i in some], "rows": [values[some].tolist()]}
-    made = recipe_values(shared, uneven=is_uneven(values)) | {"together": {"pair": row}}
+    rows = tuple(tuple(row) for row in values[:, some].tolist())
+    pair = _OwnRows(columns=tuple(COLUMNS[i] for i in some), rows=rows)
+    made = recipe_values(shared, uneven=is_uneven(values)) | {"together": {"pair": pair}}
     return CameraRecipe.model_validate(made)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import cv2
@@ -19,15 +20,15 @@ from ...manifests.images.decode import read_rgb
 from ...manifests.images.jpeg_file import jpeg_quality
 from ...manifests.sources.folders import image_pairs
 from ...storage.untrusted import read_regular
-from ..kernels.arrays import FloatArray, FloatImage, Pixels
+from ..kernels.arrays import FloatArray, FloatImage, IntArray, Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE, linear_to_srgb
 from ..kernels.degradations.jpeg import COSINES, quantisers
 from ..kernels.degradations.jpeg import SIDE as BLOCK
 from ..measures import wrong_pairs
-from ..measures.columns import all_statistics, middle
+from ..measures.columns import all_statistics
 from ..measures.pair_files import each_pair
-from ..measures.pair_statistics import flattest
-from ..models import draw, render
+from ..measures.pair_statistics import Scene, middle
+from ..models import LowMaker, draw_columns, low_maker
 from ..recipes.load import Recipe
 from .fitted_recipe import Shared, recipe_of_columns
 
@@ -73,6 +74,21 @@ class Pair:
     known: bool = True
     quality: int = 0
     files: tuple[Path, Path | None] = (Path(), None)
+
+    @cached_property
+    def scene(self) -> Scene:
+        """The normal, with what its lows are measured by."""
+        return Scene(self.normal)
+
+    @cached_property
+    def places(self) -> list[list[IntArray]]:
+        """Pixels, by channel and one of `CURVE_LEVELS`, that show what a low has of that level."""
+        smooth = np.flatnonzero(self.scene.flattest(_SMOOTHEST)).astype(np.int32)
+        lit = cv2.GaussianBlur(self.normal.astype(np.float32), (0, 0), _BLUR).reshape(-1, 3)
+        return [
+            [smooth[(own >= least) & (own <= most)] for least, most in _BINS]
+            for own in lit.take(smooth, 0).T.copy()
+        ]
 
 
 def read_pairs(
@@ -166,20 +182,16 @@ def as_normal(low: Pixels) -> Pixels:
     return np.rint(255 * linear_to_srgb(np.minimum(light * gain, 1))).astype(np.uint8)
 
 
-def tone_levels(low: Pixels, normal: Pixels) -> FloatArray:
+def tone_levels(low: Pixels, pair: Pair) -> FloatArray:
     """Return the levels (3, 8) that a low has, in the median, at `CURVE_LEVELS` of its normal.
 
-    low, normal: uint8 arrays (H, W, 3). NaN where a normal shows too little of a level.
+    low: uint8 array (H, W, 3), of the pair's normal. NaN where that shows too little of a level.
     """
-    smooth = flattest(normal, _SMOOTHEST)
-    dark = cv2.blur(low.astype(np.float32), (3, 3))[smooth].T.copy()
-    lit = cv2.GaussianBlur(normal.astype(np.float32), (0, 0), _BLUR)[smooth].T.copy()
     found = np.full((3, len(_BINS)), np.nan)
-    for i in range(3):
-        for number, (least, most) in enumerate(_BINS):
-            here = dark[i, (lit[i] >= least) & (lit[i] <= most)]
+    for i, dark in enumerate(cv2.split(cv2.blur(low.astype(np.float32), (3, 3)))):
+        for number, here in enumerate(pair.places[i]):
             if len(here) >= _ENOUGH:
-                found[i, number] = np.median(here)
+                found[i, number] = np.median(dark.ravel()[here])
     return found
 
 
@@ -223,10 +235,12 @@ class PairMeasures:
 
     rows: `all_statistics` of each.
     tone: float array (N, 3, 8); `tone_levels` of each, NaN without a real normal.
+    pairs: the real ones, with what was found of their normals.
     """
 
     rows: list[dict[str, float]]
     tone: FloatArray
+    pairs: Sequence[Pair] = ()
 
     def __getitem__(self, name: str) -> FloatArray:
         """Return a statistic of all pairs (N)."""
@@ -246,13 +260,29 @@ def measure_pairs(
     shared: what pairs share. made_by: parameters (N, C), which need it, or a recipe that they are
     drawn from.
     """
-    lows = [
-        _Low(pair, shared, made_by[i] if isinstance(made_by, np.ndarray) else made_by, seed)
-        for i, pair in enumerate(pairs)
-    ]
+    keys, maker = [pair.key for pair in pairs], None
+    if isinstance(made_by, np.ndarray):
+        assert shared is not None
+        maker = maker_of(made_by, shared, seed, keys)
+    elif made_by is not None:
+        maker = low_maker(made_by, seed, keys)
+    lows = [_Low(pair, maker, i) for i, pair in enumerate(pairs)]
     found = each_pair(_measured, lows, local_engine(workers), at)
     kept = [one for one in found if not isinstance(one, str)]
-    return PairMeasures([row for row, _ in kept], np.array([tone for _, tone in kept]))
+    rows, tones, real = zip(*kept, strict=True)
+    return PairMeasures([*rows], np.array(tones), real if maker is None else ())
+
+
+def maker_of(values: FloatArray, shared: Shared, seed: int, keys: Sequence[str]) -> LowMaker:
+    """Return what makes the lows of N pairs by parameters (N, C): drawn together, once a pass."""
+    _, kinds = np.unique(values != 0, axis=0, return_inverse=True)
+    parts = []
+    for kind in np.unique(kinds):
+        here = np.flatnonzero(kinds.reshape(-1) == kind)
+        recipe = recipe_of_columns(values[here], shared)
+        drawn = draw_columns(recipe, seed, [keys[i] for i in here.tolist()])
+        parts += [one._replace(places=here) for one in drawn]
+    return LowMaker.of_columns(parts)
 
 
 @dataclass(frozen=True)
@@ -260,20 +290,17 @@ class _Low:
     """A pair's low, or what is made of its normal."""
 
     pair: Pair
-    shared: Shared | None
-    made_by: FloatArray | Recipe | None
-    seed: int
+    maker: LowMaker | None
+    number: int
 
     def read(self) -> tuple[Pixels, Pixels]:
-        recipe = self.made_by
-        if recipe is None:
-            return self.pair.low, self.pair.normal
-        if isinstance(recipe, np.ndarray):
-            assert self.shared is not None
-            recipe = recipe_of_columns(recipe, self.shared)
-        return render(self.pair.normal, draw(recipe, self.seed, self.pair.key)), self.pair.normal
+        normal = self.pair.normal
+        low = self.pair.low if self.maker is None else self.maker.low(self.number, normal)
+        return low, normal
 
 
-def _measured(one: _Low, low: Pixels, normal: Pixels) -> tuple[dict[str, float], FloatArray]:
-    tone = tone_levels(low, normal) if one.pair.known else np.full((3, 8), np.nan)
-    return all_statistics(low, normal), tone
+def _measured(
+    one: _Low, low: Pixels, normal: Pixels
+) -> tuple[dict[str, float], FloatArray, Pair | None]:
+    tone = tone_levels(low, one.pair) if one.pair.known else np.full((3, 8), np.nan)
+    return all_statistics(low, one.pair.scene), tone, None if one.maker else one.pair

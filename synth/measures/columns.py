@@ -25,12 +25,20 @@ from .noise_and_tone import (
     smooth_places,
     tone_statistics,
 )
-from .pair_statistics import LABELS, flattest, low_statistics, noise, pair_statistics, texture
+from .pair_statistics import (
+    LABELS,
+    SIDE,
+    Scene,
+    flattest,
+    low_statistics,
+    middle,
+    noise,
+    pair_statistics,
+    scene_of,
+)
 
 Statistic = Callable[[Pixels, Pixels | None], float]
 Rows = Sequence[dict[str, float]]
-_SIDE = 1024
-"""Pixels: of larger images noise and tone are measured of the middle, which has enough of both."""
 _REGISTRATION = ("shift", "detail")
 _NOISE = (*NOISE_LABELS, "correlation_rg", "correlation_gb", "zeros")
 _TONE = (
@@ -80,35 +88,23 @@ def statistic(unit: str = "", *, bank: str = "tone") -> Callable[[Statistic], St
     return add
 
 
-def all_statistics(low: Pixels, normal: Pixels | None = None) -> dict[str, float]:
+def all_statistics(low: Pixels, normal: Pixels | Scene | None = None) -> dict[str, float]:
     """Measure all columns of a pair, or of a low alone.
 
-    low: uint8 array (H, W, 3), RGB.
+    low, normal: uint8 arrays (H, W, 3), RGB; or the normal's `Scene`, of several lows.
 
     Returns a dict by the names of `ALL_LABELS`; NaN where an image is too small or too black for
     one. Raises ValueError when the sizes differ.
     """
-    added = {name: float(function(low, normal)) for name, function in ADDED.items()}
-    known = None
-    if normal is None:
+    scene = None if normal is None else scene_of(normal)
+    pixels = None if scene is None else scene.pixels
+    added = {name: float(function(low, pixels)) for name, function in ADDED.items()}
+    part = middle(low, SIDE)
+    if scene is None:
         found = low_statistics(low) | noise(low, flattest(low))
-    else:
-        textures = texture(normal)
-        found = pair_statistics(low, normal, textures)
-        normal = middle(normal, _SIDE)
-        known = textures if normal.shape[:2] == textures.shape else None
-    low = middle(low, _SIDE)
-    found |= noise_statistics(low, smooth_places(low, normal, known))
-    return (found if normal is None else found | tone_statistics(low, normal)) | added
-
-
-def middle(image: Pixels, side: int) -> Pixels:
-    """Return the middle of an image, at most so many pixels high and wide.
-
-    It begins at multiples of 8, where the blocks of JPEG do.
-    """
-    top, left = (max(0, (length - side) // 2) // 8 * 8 for length in image.shape[:2])
-    return np.ascontiguousarray(image[top : top + side, left : left + side])
+        return found | noise_statistics(part, smooth_places(part, None)) | added
+    found = pair_statistics(low, scene) | noise_statistics(part, scene.middle.smooth)
+    return found | tone_statistics(part, scene.middle.pixels) | added
 
 
 def columns(rows: Rows, names: Iterable[str]) -> FloatArray:

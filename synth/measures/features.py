@@ -21,9 +21,10 @@ from ...errors import SourceError
 from ...manifests.selection.duplicates import near_duplicates
 from ...manifests.selection.measures import measure_pixels
 from ..kernels.arrays import FloatArray, IntArray, Mask, Pixels
-from .columns import BANKS, Rows, all_statistics, columns, middle
+from .columns import BANKS, Rows, all_statistics, columns
 from .noise_and_tone import LEVELS, smooth_places
 from .pair_files import PairFiles, each_pair
+from .pair_statistics import Scene, middle
 
 Features = npt.NDArray[np.float32]
 
@@ -201,13 +202,14 @@ def _measure(
             pair.low or pair.normal,
             f"its shorter side has {least} pixels; {_LEAST} are the least",
         )
+    scene = None if normal is None else Scene(normal)
     more = (
         ()
         if statistics_alone
-        else (filter_features(low, smooth_places(low, normal)), patch_features(low, normal))
+        else (filter_features(low, smooth_places(low, scene)), patch_features(low, normal))
     )
     return MeasuredLow(
-        all_statistics(low, normal),
+        all_statistics(low, scene),
         measure_pixels(low if normal is None else normal).perceptual_hash,
         tuple(all_statistics(*tile) for tile in _tiles(low, normal)),
         *more,

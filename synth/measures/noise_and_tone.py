@@ -15,15 +15,13 @@ import numpy as np
 
 from ..kernels.arrays import FloatArray, FloatImage, Mask, Pixels
 from ..kernels.curves import LEVEL_LIGHT, linear_to_srgb
-from .pair_statistics import block_means, correlation, flattest
+from .pair_statistics import SMOOTHEST, Scene, block_means, correlation, scene_of
 
 LEVELS = (0, 1, 2, 3, 4, 6, 10, 16, 32, 64, 128, 192, 256)
 """Bounds of the levels of the low, of 255, at which noise is measured."""
 _LEVEL_BINS = np.searchsorted(LEVELS[1:-1], np.arange(256), side="right")
 CHANNELS = "rgb"
 _ENOUGH = 300  # pixels of a level
-_SMOOTHEST = 0.4  # of the pixels: enough that most levels of a picture have some
-_SATURATED = 250  # from here on a normal hides structure that its low has
 _BLUR = 2.0
 _BLOCK = 8  # pixels, of JPEG
 _WIDEST = 2  # columns that neighbours are apart
@@ -102,17 +100,14 @@ TONE_LABELS = {
 """Every statistic of tone, and what it is called in print."""
 
 
-def smooth_places(low: Pixels, normal: Pixels | None, textures: FloatImage | None = None) -> Mask:
+def smooth_places(low: Pixels, normal: Pixels | Scene | None) -> Mask:
     """Return where a scene is smooth, bool (H, W): its normal, where that is not saturated.
 
     Without a normal it is the low that is smooth, by a blur that noise hardly passes.
-
-    textures: `texture` of the normal, where it is known.
     """
     if normal is not None:
-        lit = cv2.inRange(normal, (0,) * 3, (_SATURATED - 1,) * 3) > 0
-        return flattest(normal, _SMOOTHEST, textures) & lit
-    return flattest(np.asarray(cv2.GaussianBlur(low, (0, 0), 3), np.uint8), _SMOOTHEST)
+        return scene_of(normal).smooth
+    return Scene(np.asarray(cv2.GaussianBlur(low, (0, 0), 3), np.uint8)).flattest(SMOOTHEST)
 
 
 def noise_statistics(low: Pixels, smooth: Mask) -> dict[str, float]:
@@ -124,15 +119,14 @@ def noise_statistics(low: Pixels, smooth: Mask) -> dict[str, float]:
     """
     values = low.astype(np.float32)
     blurred = cv2.GaussianBlur(values, (0, 0), _BLUR)
-    residual = values - blurred
+    residual = cv2.split(values - blurred)  # planes, as every third value is slow to get at
     places = np.flatnonzero(smooth)
-    # Planes, as every third value is slow to get at.
-    images: list[Any] = [cv2.split(image) for image in (residual, blurred, values)]
-    noise, levels, samples = ([plane.ravel()[places] for plane in image] for image in images)
+    noise = [plane.ravel()[places] for plane in residual]
+    levels, samples = (image.reshape(-1, 3).take(places, 0).T for image in (blurred, low))
     measured = {"correlation_rb": correlation(noise[0], noise[2]), "blocks": _blocks(values)}
     height, width = smooth.shape
     planes = np.zeros((3, height, width + _WIDEST))
-    planes[..., :width] = [np.where(smooth, plane, 0) for plane in images[0]]
+    planes[..., :width] = [np.where(smooth, plane, 0) for plane in residual]
     variances = [float(np.vdot(one, one)) / max(smooth.sum(), 1) for one in planes]
     lags = _lags(planes, variances, smooth)
     for number, channel in enumerate(CHANNELS):
@@ -144,9 +138,7 @@ def noise_statistics(low: Pixels, smooth: Mask) -> dict[str, float]:
     return measured
 
 
-def _by_level(
-    noise: FloatImage, level: FloatImage, sample: FloatImage, channel: str
-) -> dict[str, float]:
+def _by_level(noise: Any, level: FloatImage, sample: Pixels, channel: str) -> dict[str, float]:
     """Return moments of the noise of one channel, by its level."""
     which = _LEVEL_BINS[level.astype(np.uint8)]
     bins = len(LEVELS) - 1
@@ -290,9 +282,10 @@ def _registration(low: Pixels, normal: Pixels) -> dict[str, float]:
     if len(known) < 16:
         return none
     curve = np.interp(np.arange(256), known, total[known] / count[known]).astype(np.float32)
-    expected, found = (_band(image) for image in (curve[bright], dark.astype(np.float32)))
+    shown: Any = cv2.LUT(bright, curve)
+    expected, found = (_band(image) for image in (shown, dark.astype(np.float32)))
     down, across = np.gradient(expected)
-    terms = np.stack([across.ravel(), down.ravel(), expected.ravel()]).astype(np.float64)
+    terms = np.stack([across.ravel(), down.ravel(), expected.ravel()], dtype=np.float64)
     square = terms @ terms.T
     if min(np.diag(square)) < 1e-3 * expected.size:
         return none

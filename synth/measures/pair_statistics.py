@@ -9,7 +9,8 @@ real pairs and lows stand in `reference_statistics.yaml`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import chain, pairwise
 from typing import Any
 
@@ -25,7 +26,10 @@ PERCENTILES = (5, 50, 95)
 GRID = 4
 _BLOCK = 50  # pixels, of the power law fit
 _FAINTEST = 2.0**-20  # keeps the logarithm of a black cell finite, far below one grey level
-_FLATTEST = 0.2
+_FLATTEST, SMOOTHEST = 0.2, 0.4  # of the pixels: enough that most levels of a picture have some
+_SATURATED = 250  # from here on a normal hides structure that its low has
+SIDE = 1024
+"""Pixels: of larger images noise and tone are measured of the middle, which has enough of both."""
 _STRIP = 2**22  # pixels of a large image that are measured at a time
 _REACH = 8  # pixels, of a blur of sigma 2
 _LUMINANCE = LEVEL_LIGHT * LUMINANCE[:, None]  # of each channel's levels
@@ -54,32 +58,84 @@ LABELS = {
 """
 
 
-def pair_statistics(
-    low: Pixels, normal: Pixels, textures: FloatImage | None = None
-) -> dict[str, float]:
+@dataclass(frozen=True)
+class Scene:
+    """A normal, uint8 array (H, W, 3), RGB, and what statistics look at of it, found once."""
+
+    pixels: Pixels
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what processes hand over: all but what the places are found by."""
+        return {name: one for name, one in self.__dict__.items() if name != "textures"}
+
+    @cached_property
+    def middle(self) -> Scene:
+        """Its middle, at most `SIDE` high and wide, that noise and tone are measured of."""
+        part = middle(self.pixels, SIDE)
+        return self if part.shape == self.pixels.shape else Scene(part)
+
+    @cached_property
+    def textures(self) -> FloatImage:
+        """Its `texture`."""
+        return texture(self.pixels)
+
+    @cached_property
+    def flat(self) -> Mask:
+        """Where it is flattest, bool (H, W)."""
+        return self.flattest(_FLATTEST)
+
+    @cached_property
+    def smooth(self) -> Mask:
+        """Where it is smooth and not saturated, bool (H, W)."""
+        lit = cv2.inRange(self.pixels, (0,) * 3, (_SATURATED - 1,) * 3) > 0
+        return self.flattest(SMOOTHEST) & lit
+
+    @cached_property
+    def sums(self) -> FloatArray:
+        """Its `luminance_sums`."""
+        return luminance_sums(self.pixels)
+
+    def flattest(self, share: float) -> Mask:
+        """Return where it has the least texture, bool (H, W): a share of its pixels."""
+        return flattest(self.pixels, share, self.textures)
+
+
+def scene_of(normal: Pixels | Scene) -> Scene:
+    """Return a normal as a `Scene`."""
+    return normal if isinstance(normal, Scene) else Scene(normal)
+
+
+def middle(image: Pixels, side: int) -> Pixels:
+    """Return the middle of an image, at most so many pixels high and wide.
+
+    It begins at multiples of 8, where the blocks of JPEG do.
+    """
+    top, left = (max(0, (length - side) // 2) // 8 * 8 for length in image.shape[:2])
+    return np.ascontiguousarray(image[top : top + side, left : left + side])
+
+
+def pair_statistics(low: Pixels, normal: Pixels | Scene) -> dict[str, float]:
     """Measure the statistics of one pair.
 
-    low, normal: uint8 arrays (H, W, 3), RGB. textures: `texture` of the normal, where it is known.
+    low, normal: uint8 arrays (H, W, 3), RGB; or the normal's `Scene`.
 
     Returns a dict by the names of `LABELS`; NaN where an image is too small or too black for one.
     Raises ValueError when the sizes differ.
     """
+    scene = scene_of(normal)
+    normal = scene.pixels
     if low.shape != normal.shape:
         raise ValueError(
             f"low is {low.shape[1]} x {low.shape[0]}, normal {normal.shape[1]} x {normal.shape[0]}"
         )
-    sums, lit_sums = luminance_sums(low), luminance_sums(normal)
+    sums, lit_sums = luminance_sums(low), scene.sums
     grid, lit_grid = log_grid(sums), log_grid(lit_sums)
     found = {
         "exposure_ev": _exposure(sums, lit_sums),
         "field_ev": float(np.std(grid - lit_grid)),
         "normal_grid_ev": float(np.std(lit_grid)),
     }
-    found |= (
-        low_statistics(low, grid)
-        | noise(low, flattest(normal, textures=textures))
-        | _power_law(low, normal)
-    )
+    found |= low_statistics(low, grid) | noise(low, scene.flat) | _power_law(low, normal)
     return {name: found[name] for name in LABELS if name in found}
 
 

@@ -27,8 +27,7 @@ from ...manifests.selection.measures import SIDE
 from ...manifests.sources.folders import evenly
 from ...storage.untrusted import read_regular
 from ..kernels.arrays import FloatImage, Pixels
-from .columns import middle
-from .pair_statistics import residual
+from .pair_statistics import middle, residual
 
 BRIGHTER = "brighter than their normals"
 WAY_OUT = "name the lows first; --brighter-lows if they are over-exposed"

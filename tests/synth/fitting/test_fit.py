@@ -44,7 +44,7 @@ from gloam.synth.fitting.fitted_recipe import (
     recipe_values,
     table_values,
 )
-from gloam.synth.fitting.pairs import PairMeasures, read_pairs, tone_levels
+from gloam.synth.fitting.pairs import Pair, PairMeasures, maker_of, read_pairs, tone_levels
 from gloam.synth.kernels.curves import CURVE_LEVELS, LEVEL_LIGHT
 from gloam.synth.measures.columns import ALL_LABELS
 from gloam.synth.measures.noise_and_tone import NOISE_LABELS, TONES
@@ -96,17 +96,27 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     lows.mkdir()
     normals.mkdir()
     for i, normal in enumerate(pictures(12)):
-        low = render(normal, draw(recipe_of_columns(values(), Shared(0.055)), 3, str(i)))
+        low = render(normal, draw(recipe_of_columns(values()[None], Shared(0.055)), 3, str(i)))
         Image.fromarray(low).save(lows / f"{i}.png")
         Image.fromarray(normal).save(normals / f"{i}.png")
     return lows, normals
 
 
+def test_lows_of_pairs_are_those_of_each_pair_alone():
+    normal, ones = pictures(1)[0], [{}, {"noise.kurtosis": 0.5}, {"highlights.sigma_ev": 1.0}]
+    every = np.array([values(**{**one, "exposure.ev": 3.0 + i}) for i, one in enumerate(2 * ones)])
+    keys = [str(i) for i in range(len(every))]
+    maker = maker_of(every, Shared(0.055), 3, keys)
+    for i, key in enumerate(keys):
+        alone = draw(recipe_of_columns(every[i : i + 1], Shared(0.055)), 3, key)
+        np.testing.assert_array_equal(maker.low(i, normal), render(normal, alone))
+
+
 def test_tone_of_a_pair_is_found():
     normal = pictures(1)[0]
     row = values()
-    low = render(normal, draw(recipe_of_columns(row, Shared(0.055)), 0, "a"))
-    found = tone_levels(low, normal)
+    low = render(normal, draw(recipe_of_columns(row[None], Shared(0.055)), 0, "a"))
+    found = tone_levels(low, Pair("a", low, normal))
     light = np.interp(filled(found[None]), np.arange(256), light_of_levels(0.055))
     made = with_tone(row[None], light, 0.055)
     assert made[0, column_indices("exposure.ev")] == pytest.approx(4, abs=0.2)

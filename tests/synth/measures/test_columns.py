@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import pickle
+
 import cv2
 import numpy as np
 import pytest
 
 from gloam.synth.kernels.curves import linear_to_srgb, srgb_to_linear
-from gloam.synth.measures.columns import ALL_LABELS, all_statistics, middle
-from gloam.synth.measures.pair_statistics import PERCENTILES, reference_statistics, summary
+from gloam.synth.measures.columns import ALL_LABELS, all_statistics
+from gloam.synth.measures.pair_statistics import (
+    PERCENTILES,
+    Scene,
+    middle,
+    reference_statistics,
+    summary,
+)
 from gloam.synth.measures.set_statistics import measure_folders
 
 HEIGHT, WIDTH = 400, 600
@@ -51,6 +59,19 @@ def test_white_gaussian_noise_is_measured_as_such():
         assert found[f"lag_diagonal_{channel}"] == pytest.approx(-0.045, abs=0.01)
     assert abs(found["correlation_rb"]) < 0.01
     assert found["blocks"] < 0.03
+
+
+@pytest.mark.parametrize("height", [HEIGHT, 1100])
+def test_a_normal_is_looked_at_once_for_all_of_its_lows(monkeypatch, height):
+    normal = np.resize(steps(), (height, WIDTH, 3))
+    lows = [np.resize(noisy(white(seed)), normal.shape) for seed in (0, 1)]
+    alone = [all_statistics(low, normal) for low in lows]
+    scene = Scene(normal)
+    assert all_statistics(lows[0], scene) == pytest.approx(alone[0], rel=0, abs=0, nan_ok=True)
+    handed_over = pickle.loads(pickle.dumps(scene))  # to another process
+    monkeypatch.setattr("gloam.synth.measures.pair_statistics.texture", None)
+    found = all_statistics(lows[1], handed_over)
+    assert found == pytest.approx(alone[1], rel=0, abs=0, nan_ok=True)
 
 
 def test_noise_that_is_not_white_nor_gaussian_is_told():
