@@ -174,7 +174,7 @@ class OwnSteps(Dataset[Any]):
     """
 
     samples: Samples
-    levels: Options
+    levels: Options | None
     buffers: SharedBufferPool | None
 
     def __len__(self) -> int:
@@ -320,8 +320,10 @@ class WorkerBackend(Backend):
                     GloamWarning,
                     stacklevel=2,
                 )
-            # A quarter of the bytes on their way, in shared memory, copied, and in fresh pages.
-            levels = loader.options.model_copy(update={"dtype": "uint8"})
+            # A quarter of the bytes on their way, in shared memory, copied, and in fresh pages; in
+            # this process there is no way. What is padded is 0 of levels, but may be -0 of values.
+            here = not workers and device.type == "cpu" and not loader.options.pad
+            levels = None if here else loader.options.model_copy(update={"dtype": "uint8"})
             if workers:
                 loader.used()
                 self._buffers = self._shared_buffers(loader, device)
