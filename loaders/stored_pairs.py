@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 
-from ..errors import ImageRefused, LoaderError, SetError
+from ..errors import ImageRefused, LoaderError, Reason, SetError
 from ..manifests.clips.listing import frame_files, video_and_times
 from ..manifests.images.decode import decode_as_rgb, is_deep, is_shown_otherwise
 from ..manifests.images.header import check_size, read_header
@@ -208,6 +208,8 @@ def encoded_alike(extent: Extent, data: bytes) -> bytes:
             return data
         return encode(decode_as_rgb(data, colours=False), "png")
     except ImageRefused as refusal:
+        if refusal.reason is Reason.NOT_AN_IMAGE:
+            return data  # what DALI says of it, if it is no format of its own, leads to its pair
         where = extent.path or "an image of the list, given as bytes"
         raise LoaderError(f"{where}: cannot be decoded: {refusal.detail}") from None
 
@@ -283,8 +285,7 @@ def pixels_by(decoder: str, extent: Extent, by_kernels: bool = True) -> Pixels:
     pixels = decode_png(np.frombuffer(data, np.uint8)) if by_kernels else None
     if pixels is not None:
         return pixels
-    # OpenCV does not turn AVIF, and knows no HEIC; their files begin with a box that is called so.
-    by_opencv = decoder == "opencv" and data[4:8] != b"ftyp" and not is_deep(data)
+    by_opencv = decoder == "opencv" and not is_deep(data) and not is_shown_otherwise(data)
     if by_opencv and check_size(data):
         with suppress(cv2.error):
             image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import cv2
@@ -79,28 +79,20 @@ def decode_as_rgb(data: bytes, colours: bool = True, max_pixels: int | None = No
         return upright(*_decode_any(data, colours, max_pixels))
 
 
-def is_deep(data: bytes) -> bool:
-    """Return whether an image may have more than 8 bits, or is shown otherwise by other decoders.
-
-    Those are TIFFs, and PNGs of 16 bits.
-    """
-    deep_png = data.startswith(png.SIGNATURE) and data[24:25] == b"\x10"
-    return deep_png or data.startswith(tiff.MARKS)
+def is_deep(data: bytes | memoryview) -> bool:
+    """Return whether an image is a PNG of 16 bits, of which OpenCV has the upper bytes."""
+    return data[:8] == png.SIGNATURE and data[24:25] == b"\x10"
 
 
 def is_shown_otherwise(data: bytes | memoryview) -> bool:
-    """Return whether DALI shows an image otherwise than `decode_as_rgb`.
+    """Return whether OpenCV or DALI may show an image otherwise than `decode_as_rgb`.
 
-    Those are TIFFs, and PNGs of 16 bits with transparency, which it takes for opaque; not damaged
-    ones, which no decoder shows.
+    Those are PNGs with transparency, which they take for opaque, or an animation, of which they
+    have another frame; and all that is no PNG and no JPEG.
     """
-    head = bytes(data[:25])
-    if not is_deep(head) or head.startswith(tiff.MARKS):
-        return is_deep(head)
-    with suppress(ImageRefused):
-        chunks = png.read_png(bytes(data))
-        return bool(chunks.transparent or chunks.colour & png.ALPHA)
-    return False
+    if data[:8] == png.SIGNATURE:
+        return not png.is_plain(data)
+    return data[:3] != jpeg_file.BEGINNING
 
 
 def decode_at_depth(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:
@@ -114,11 +106,11 @@ def decode_at_depth(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:
         return read_npy(data)
     turn, deep = 1, None
     with _refusing():
-        if is_deep(data) and data.startswith(png.SIGNATURE):
+        if is_deep(data):
             chunks = png.read_png(data)
             check_pixels(chunks.width, chunks.height)
             deep, turn = png.decode_deep_png(data, chunks), chunks.orientation
-        elif is_deep(data):
+        elif data.startswith(tiff.MARKS):
             tags = tiff.read_tiff(data)
             check_pixels(tags.width, tags.height)
             deep = tiff.decode_deep_tiff(data, tags)

@@ -10,7 +10,7 @@ from ...errors import GloamError, ImageRefused, Reason, first_line
 from . import jpeg_file, png, tiff
 from .colour import is_srgb
 from .opening import MAX_PIXELS as MAX_PIXELS
-from .opening import check_pixels, open_lazily, orientation, size_by_pillow
+from .opening import check_pixels, open_lazily, orientation
 
 SUFFIXES = (
     ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".tif", ".tiff", ".bmp", ".webp", ".avif", ".heic",
@@ -74,20 +74,18 @@ def read_header(data: bytes, max_pixels: int | None = None) -> Header:
 def check_size(data: bytes | memoryview) -> bool:
     """Compare the pixels that an image's header tells with `pixel_limit`, before it is decoded.
 
-    data: an image of any format that Pillow or OpenCV may know; it takes microseconds for a JPEG or
-      a PNG.
+    data: a JPEG or a PNG; it takes microseconds.
 
-    Returns whether a header tells its size. Raises ImageRefused: "too large"; or "damaged", of
-    what may take for ever: a JPEG of too many scans, a PNG that stores more than its pixels.
+    Returns whether it is one, and its header tells a size. Raises ImageRefused: "too large"; or
+    "damaged", of what may take for ever: a JPEG of too many scans, a PNG that stores more than its
+    pixels.
     """
-    head = bytes(data[:24])
+    head, size = bytes(data[:24]), None
     if head.startswith(jpeg_file.BEGINNING):
         size = jpeg_file.frame_size(data)
     elif head.startswith(png.SIGNATURE):
         size = int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
         png.check_stored(data, *size)
-    else:
-        size = size_by_pillow(bytes(data))
     if size is not None:
         check_pixels(*size)
     return size is not None

@@ -76,28 +76,6 @@ def _open_by_pillow(data: bytes) -> Image.Image:
     raise UnidentifiedImageError
 
 
-def size_by_pillow(data: bytes) -> tuple[int, int] | None:
-    """Return width and height that a header tells, of any format that Pillow knows, or None.
-
-    Raises ImageRefused: "too large".
-    """
-    try:
-        with open_lazily(data) as image:
-            return image.size
-    except Exception as error:  # headers can raise nearly anything
-        if isinstance(error, ImageRefused) and error.reason == Reason.TOO_LARGE:
-            raise
-    with warnings.catch_warnings(), suppress(Exception):
-        warnings.simplefilter("ignore")
-        Image.init()
-        for name, (factory, accept) in Image.OPEN.items():
-            # ICO is decoded as it is opened; neither OpenCV nor DALI reads it.
-            if name != "ICO" and accept is not None and accept(data[:16]) is True:
-                with suppress(Exception), factory(io.BytesIO(data), "") as image:
-                    return image.size
-    return None
-
-
 def _open_heif(data: bytes) -> Image.Image:
     """Open HEIC, as telephones write it, where pillow-heif is installed."""
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 GREY, RGB, PALETTE, ALPHA = 0, 2, 3, 4
 """Colour types (table 9); the last is a bit of two of them."""
 _PIXELS = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
+_DECISIVE = (b"tRNS", b"acTL", b"IDAT", b"IEND")  # the first of which says what a PNG has
 _ANIMATED = (b"acTL", b"fcTL", b"fdAT")
 _TEXT, _PACKED = (b"tEXt", b"zTXt", b"iTXt"), (b"zTXt", b"iTXt", b"iCCP")
 _PACKED_XMP = b"XML:com.adobe.xmp\0\1"  # an iTXt of it that is compressed
@@ -98,7 +100,7 @@ def read_png(data: bytes) -> PngHeader:
                 or xmp_turns(inflated(packed))
             ):
                 odd.add("orientation")  # of ImageMagick's EXIF, or XMP; some readers heed them
-        elif kind == b"tRNS":
+        elif kind == b"tRNS" and not pixels:
             transparent = content
         elif kind == b"iCCP":
             profile = inflated(content.partition(b"\0")[2][1:])
@@ -119,6 +121,14 @@ def read_png(data: bytes) -> PngHeader:
         cicp,
         next((what for what in ("animation", "orientation", "metadata") if what in odd), ""),
     )
+
+
+def is_plain(data: bytes | memoryview) -> bool:
+    """Return whether a PNG has neither transparency nor an animation; it takes microseconds."""
+    with suppress(ImageRefused):  # what is damaged no decoder shows
+        kinds = (kind for kind, *_ in _chunks(data) if kind in _DECISIVE)
+        return not data[25] & ALPHA and next(kinds) not in (b"tRNS", b"acTL")
+    return True
 
 
 def check_stored(data: bytes | memoryview, width: int, height: int) -> None:
@@ -177,6 +187,8 @@ def _pixel_chunks(data: bytes, header: PngHeader) -> bytes:
     kinds = _PIXELS if _has_transparent_value(header) else (*_PIXELS, b"tRNS")
     held, pieces = memoryview(data), [memoryview(SIGNATURE)]
     for kind, begin, end in _chunks(data):
+        if kind == b"IDAT":
+            kinds = _PIXELS  # behind it nothing is transparent
         if kind in kinds:
             if zlib.crc32(held[begin - 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
                 raise ImageRefused(Reason.DAMAGED, "the checksum of a PNG chunk differs")
@@ -197,7 +209,7 @@ def _transparent(samples: npt.NDArray[Any], header: PngHeader) -> npt.NDArray[np
     return np.asarray(same if samples.ndim == 2 else same.all(axis=2))
 
 
-def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
+def _chunks(data: bytes | memoryview) -> Iterator[tuple[bytes, int, int]]:
     """Yield kind, begin and end of the content of all chunks.
 
     Raises ImageRefused: "damaged", of a file that ends early, or of more chunks than any has.
@@ -207,7 +219,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
         end = offset + 8 + int.from_bytes(data[offset : offset + 4], "big")
         if end + 4 > len(data):
             raise ImageRefused(Reason.DAMAGED, "the PNG ends early")
-        kind = data[offset + 4 : offset + 8]
+        kind = bytes(data[offset + 4 : offset + 8])
         yield kind, offset + 8, end
         if kind == b"IEND":
             return

@@ -32,6 +32,7 @@ _WHITE_IS_ZERO, _BLACK_IS_ZERO, _RGB, _PALETTE, _CMYK = 0, 1, 2, 3, 5  # Photome
 _SIGNED, _FLOAT, _COMPLEX = 2, 3, (5, 6)  # of SampleFormat
 _ASSOCIATED, _UNASSOCIATED = 1, 2  # of ExtraSamples: alpha
 _SEPARATE = 2  # of PlanarConfiguration
+_REDUCED, _MASK, _OLD_TYPE, _OLD_REDUCED = 1, 4, 255, 2  # of NewSubfileType; and SubfileType
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,10 @@ def decode_deep_tiff(data: bytes, header: TiffHeader) -> npt.NDArray[np.uint16] 
 def _decode_upright(data: bytes, header: TiffHeader) -> Image.Image | npt.NDArray[Any]:
     """Return what a TIFF shows upright: Pillow's image of 8 bits, or samples (H, W, C)."""
     page = header.page
+    if page.subfiletype & (_REDUCED | _MASK) or page.tags.valueof(_OLD_TYPE) == _OLD_REDUCED:
+        raise ImageRefused(
+            Reason.UNSUPPORTED, "a TIFF that begins with a thumbnail or a mask; save its picture"
+        )
     if page.sampleformat == _FLOAT or page.sampleformat in _COMPLEX:
         raise ImageRefused(Reason.UNSUPPORTED, "a TIFF of floating-point samples")
     if page.sampleformat == _SIGNED or page.bitspersample > 16:  # of which nothing says what is 1

@@ -15,7 +15,8 @@ from PIL import Image
 
 import gloam
 from gloam.errors import LoaderError
-from gloam.manifests.images.decode import decode_as_rgb
+from gloam.manifests.images.decode import decode_as_rgb, decode_at_depth, read_rgb
+from gloam.manifests.images.normals import load_normal
 
 pytest.importorskip("torch")
 pytest.importorskip("nvidia.dali")
@@ -88,6 +89,91 @@ def test_what_lies_behind_transparency_of_16_bits_is_white_with_every_loader(tmp
     assert np.array_equal(wanted[3, 3] == 255, [np.ndim(value) == 1] * 3)
     for backend in BACKENDS:
         assert np.array_equal(shown(path, backend, kind, wanted.shape[:2]), wanted)
+
+
+PICTURE = np.rint(DEEP / 257).astype(np.uint8)
+OPAQUE = np.clip(np.add.outer(6 * np.arange(32), 4 * np.arange(40)) - 40, 0, 255).astype(np.uint8)
+PALETTE = Image.fromarray(PICTURE).quantize(200)
+
+
+def pillow_s(kind, picture, **options):
+    out = io.BytesIO()
+    Image.fromarray(picture).save(out, kind, **options)
+    return out.getvalue()
+
+
+def bmp_with_alpha():
+    masks = struct.pack("<IIII", 0xFF0000, 0xFF00, 0xFF, 0xFF << 24)
+    head = struct.pack("<IiiHHIIiiII", 108, 40, -32, 1, 32, 3, 0, 0, 0, 0, 0) + masks
+    head = b"BM" + struct.pack("<IHHI", 122 + 4 * OPAQUE.size, 0, 0, 122) + head.ljust(108, b"\0")
+    return head + np.dstack([PICTURE[:, :, ::-1], OPAQUE]).tobytes()
+
+
+def two_frames(kind, first=PICTURE, **options):
+    more = [Image.fromarray(np.full_like(first, 99)), Image.fromarray(first)]
+    return pillow_s(kind, first, save_all=True, append_images=more, **options)
+
+
+CLEAR = np.dstack([PICTURE, OPAQUE])
+GREY = np.dstack([PICTURE[:, :, 1], OPAQUE])
+LOSSLESS = {"lossless": True, "exact": True}
+OVER_WHITE = {
+    "alpha.png": lambda: pillow_s("PNG", CLEAR),
+    "grey.png": lambda: pillow_s("PNG", GREY),
+    "alpha.webp": lambda: pillow_s("WEBP", CLEAR, **LOSSLESS),
+    "alpha.bmp": bmp_with_alpha,
+    "alpha.tif": lambda: tiff(CLEAR, "rgb", extrasamples=["unassalpha"]),
+    "frames.webp": lambda: two_frames("WEBP", CLEAR, **LOSSLESS),
+    "frames.png": lambda: two_frames("PNG", CLEAR),
+}
+ANY = OVER_WHITE | {
+    "palette.png": lambda: pillow_s("PNG", PICTURE, transparency=tuple(PICTURE[3, 3].tolist())),
+    "entries.png": lambda: saved(PALETTE, transparency=bytes(range(200))),
+    "behind.png": lambda: two_frames("PNG", default_image=True),
+    "late.png": lambda: with_late_transparency(pillow_s("PNG", PICTURE)),
+    "frames.jpg": lambda: two_frames("MPO"),
+    "pages.tif": lambda: two_frames("TIFF"),
+    "lossy.webp": lambda: pillow_s("WEBP", CLEAR, quality=90),
+    "alpha.avif": lambda: pillow_s("AVIF", CLEAR),
+    "frames.avif": lambda: two_frames("AVIF"),
+}
+
+
+def saved(image, **options):
+    out = io.BytesIO()
+    image.save(out, "PNG", **options)
+    return out.getvalue()
+
+
+def with_late_transparency(plain):
+    chunk = b"tRNS" + struct.pack(">3H", *PICTURE[3, 3].tolist())
+    chunk = struct.pack(">I", 6) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    return plain[:-12] + chunk + plain[-12:]
+
+
+@pytest.mark.parametrize("name", ANY)
+def test_every_reader_takes_one_picture_of_a_file_and_what_it_shows_over_white(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(ANY[name]())
+    data, wanted = path.read_bytes(), read_rgb(path)
+    found = {"build": load_normal(data).pixels, "judge": decode_at_depth(data)}
+    for kind in ("pairs", "live", "images"):
+        for backend in BACKENDS:
+            found[f"{kind} by {backend}"] = shown(path, backend, kind, wanted.shape[:2])
+    options = {"batch_size": 1, "dtype": "uint8", "layout": "HWC", "device": "cpu"}
+    for more in ({"decoder": "pillow"}, {"resident": True, "backend": "dali"}):
+        loader = gloam.PairLoader([(str(path), str(path))], "val", **options, **more)
+        found[str(more)] = next(iter(loader))[1][0].numpy()
+    near = 3 if name == "frames.jpg" else 0  # which build encodes anew
+    assert {
+        one for one, own in found.items() if np.abs(own - wanted.astype(int)).max() > near
+    } == set()
+    if name in OVER_WHITE:
+        share = OPAQUE[:, :, None] / 255
+        colours = PICTURE[:, :, 1:2] if name == "grey.png" else PICTURE
+        assert np.abs(wanted - (colours * share + 255 * (1 - share))).max() <= 1
+    elif name in ("behind.png", "late.png", "pages.tif"):
+        assert np.array_equal(wanted, PICTURE)
 
 
 @pytest.mark.parametrize(

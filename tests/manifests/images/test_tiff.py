@@ -209,3 +209,25 @@ def test_grey_and_alpha_in_planes_are_read(photograph: Any) -> None:
     )
     shown = np.where(alpha == 0, 255, grey)
     assert np.array_equal(load_normal(data).pixels, np.repeat(shown[:, :, None], 3, axis=2))
+
+
+@pytest.mark.parametrize("depth", [np.uint8, np.uint16])
+@pytest.mark.parametrize("first", [{"subfiletype": 1}, {"subfiletype": 3}, {"old": 2}, {}])
+def test_a_thumbnail_before_the_picture_is_refused_and_others_behind_it_are_not_seen(
+    photograph: Any, depth: Any, first: dict[str, int]
+) -> None:
+    picture = photograph(1, 64, 40).astype(depth) * (257 if depth is np.uint16 else 1)
+    small = np.ascontiguousarray(picture[::4, ::4])
+    old = [(255, "H", 1, first["old"], True)] if "old" in first else []
+    pages = [(small, first.get("subfiletype", 0), old), (picture, 0, [])]
+    out = io.BytesIO()
+    with tifffile.TiffWriter(out) as made:
+        for samples, kind, tags in pages if first else [(picture, 0, []), (small, 1, [])]:
+            made.write(samples, photometric="rgb", subfiletype=kind, extratags=tags)
+    if not first:
+        assert np.array_equal(decode_at_depth(out.getvalue()), picture)
+        return
+    for refuse in (load_normal, decode_at_depth, decode_as_rgb):
+        with pytest.raises(ImageRefused, match="begins with a thumbnail or a mask") as refused:
+            refuse(out.getvalue())
+        assert refused.value.reason == "unsupported"
