@@ -40,11 +40,13 @@ class _Path(click.Path):
     def convert(self, value: Any, param: Any, ctx: Any) -> Path:
         """Read it. Raises SetError, ConfigError as `as_path` does."""
         path = as_path(value)  # first, as click shows what is not there, credentials and all
+        if self.exists and in_store(path):
+            raise ConfigError(f"{path}: lies in a store: copy it, and name the copy")
         return as_path(super().convert(value, param, ctx)) if path else path  # type: ignore[arg-type]
 
 
 PATH, EXISTING = _Path(), _Path(exists=True)
-FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
+FOLDER = _Path(exists=True, file_okay=False)
 
 
 def check_output(option: str, path: Path | None, *suffixes: str) -> None:

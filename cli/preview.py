@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ..synth.measures import WIDTH
 from ..synth.recipes import DEFAULT
 from . import common
 
@@ -39,7 +40,7 @@ from . import common
 )
 @common.seed_option
 @click.option(
-    "--width", type=click.IntRange(64, 2000), default=320, help="Width of each picture, pixels."
+    "--width", type=click.IntRange(64, 2000), default=WIDTH, help="Width of each picture, pixels."
 )
 @common.output_option("--out", ".png", default="sheet.png", help="Write the sheet to this PNG.")
 def preview(photos: tuple[Path, ...], recipes: tuple[str, ...], out: Path, **options: Any) -> str:
@@ -65,7 +66,7 @@ def preview(photos: tuple[Path, ...], recipes: tuple[str, ...], out: Path, **opt
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Begin with this random seed.")
 @click.option(
     "--folder",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    type=common.FOLDER,
     default=Path(),
     show_default="this one",
     help="Save recipes in this folder.",

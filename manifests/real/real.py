@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import warnings
 from collections import Counter
@@ -390,14 +389,8 @@ def _boxes_in_file(labels: LabelRule, path: str, odd: list[str]) -> Iterator[Mar
     """Yield what the lines of a file mark; `odd` gets those that are not read."""
     for number, line in enumerate(_lines_of_file(as_path(path)), start=1):
         origin = f"{path}:{number}"
-        found = labels.match(line)
-        sides = found.groupdict() if found else {}
-        left, top = (float(sides.get(side, "nan")) for side in ("left", "top"))
-        right = float(sides.get("right") or left + float(sides.get("width", "nan")))
-        bottom = float(sides.get("bottom") or top + float(sides.get("height", "nan")))
-        if left <= right < math.inf and top <= bottom < math.inf:
-            box = (left, top, right, bottom)
-            yield Marked(sides.get("name") or labels.name, box, origin=origin)
+        if (found := labels.read(line)) is not None:
+            yield Marked(*found, origin=origin)
         elif not _PASSED_OVER.fullmatch(line):
             odd.append(f"{origin}: {line[:80]!r}")
 

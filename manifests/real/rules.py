@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -22,6 +23,7 @@ _IMAGE = f"(?:{'|'.join(one.removeprefix('.') for one in (*SUFFIXES, SUFFIX))})"
 _WORD, _BETWEEN = r"[^\s,;]+", r"[\s,;]+"
 _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 Fields = tuple[str | None, ...]
+Box = tuple[float, float, float, float]
 Match = str | tuple[str, str]
 
 
@@ -97,7 +99,8 @@ class LabelRule(Frozen):
     file: templates with the fields of the low; the first one that is there counts.
     line: what a line begins with: left, top, and right and bottom or width and height, numbers in
       pixels; and name, where there is one. Blanks, commas or semicolons are between them; commas
-      between digits are decimal ones where blanks or semicolons part them all.
+      between digits are decimal ones where blanks or semicolons part them all. A line that blanks
+      part so, and that has a box by its commas, too, is not read.
     name: class, where lines have none.
     """
 
@@ -111,12 +114,24 @@ class LabelRule(Frozen):
         parts = [f"(?P<{one}>{_WORD if one == 'name' else _NUMBER})" for one in self.line.split()]
         return re.compile(rf"\s*{_BETWEEN.join(parts)}(?:[\s,;].*)?\s*", re.ASCII)
 
-    def match(self, line: str) -> re.Match[str] | None:
-        """Match a line, whole."""
+    def read(self, line: str) -> tuple[str, Box] | None:
+        """Return the class and the box (left, top, right, bottom) of a line, or None."""
         found = None
         if "," in line and len(re.split(r"[\s;]+", line.strip())) >= len(self.line.split()):
             found = self.pattern.fullmatch(re.sub(r"(?<=\d),(?=\d)", ".", line))
-        return found or self.pattern.fullmatch(line)
+        plain = self._marked(self.pattern.fullmatch(line))
+        if found is None or (plain is not None and plain == self._marked(found)):
+            return plain
+        return None if plain is not None and ";" not in line else self._marked(found)
+
+    def _marked(self, found: re.Match[str] | None) -> tuple[str, Box] | None:
+        sides = found.groupdict() if found else {}
+        left, top = (float(sides.get(side, "nan")) for side in ("left", "top"))
+        right = float(sides.get("right") or left + float(sides.get("width", "nan")))
+        bottom = float(sides.get("bottom") or top + float(sides.get("height", "nan")))
+        if left <= right < math.inf and top <= bottom < math.inf:
+            return sides.get("name") or self.name, (left, top, right, bottom)
+        return None
 
 
 class Rule(Frozen):

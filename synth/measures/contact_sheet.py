@@ -33,6 +33,7 @@ from ..kernels.curves import LEVEL_LIGHT, linear_to_srgb
 from ..models import Draw, component_of, draw, low_maker, render
 from ..recipes.load import DEFAULT, Recipe, load_recipe
 from ..recipes.overrides import Overrides, override_texts
+from . import WIDTH
 
 _GAP = 8
 _TEXT = 13
@@ -247,7 +248,7 @@ def preview(
     grid: tuple[str, str] | None = None,
     frames: int | None = None,
     seed: int = 0,
-    width: int = 320,
+    width: int = WIDTH,
 ) -> Image.Image:
     """Make a contact sheet: each photograph, its low, the low brightened, and a close-up.
 

@@ -212,6 +212,7 @@ def test_each_mistake_gets_one_line_that_names_it(photographs, finished, tmp_pat
             "exclude each other",
         ),
         (["verify", empty], "not a gloam set"),
+        (["brackets", "s3://bucket/x", "--out", out], "s3://bucket/x: lies in a store: copy it"),
         (["recipes", "show", "dusk"], "recipe dusk"),
     ]:
         assert words in error_line(*arguments)

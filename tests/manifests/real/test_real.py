@@ -320,6 +320,18 @@ def test_boxes_are_read_however_numbers_are_written(text, tmp_path):
     assert [one.box for one in real("darkface", root).boxes[0]] == [(1.5, 2, 30, 31)]
 
 
+@pytest.mark.parametrize("line", ["10,20 30,40 0 1", "10,20 30,40 50 60", "1,5\t2,9 30 31"])
+@pytest.mark.parametrize("name", ["darkface", "exdark"])
+def test_a_box_that_commas_make_in_two_ways_is_refused_by_its_line(line, name, tmp_path):
+    files = {"image/1.png": "", "label/1.txt": f"1 2 30 31\n{line}\n"}
+    if name == "exdark":
+        labels = f"Dog 1 2 3 4\nDog {line}\n"
+        files = {"ExDark/Dog/2015_00001.png": "", "imageclasslist.txt": "2015_00001.png 1 2 1 1\n"}
+        files["ExDark_Annno/Dog/2015_00001.png.txt"] = labels
+    with pytest.warns(GloamWarning, match=r"1 lines of labels are not read, such as .*txt:2: "):
+        assert [len(own) for own in real(name, laid(tmp_path, files), None).boxes] == [1]
+
+
 def test_what_a_set_lacks_is_counted_and_said(tmp_path):
     files = {f"ExDark/Dog/2015_0000{i}.{suffix}": "" for i, suffix in enumerate(("jpeg", "png"), 1)}
     rows = "\ufeffName Class Light\r\n" + "".join(
