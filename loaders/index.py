@@ -31,7 +31,12 @@ from ..storage.stores import in_store
 from ..synth.clips import frame_name
 from ..synth.kernels.arrays import Pixels
 from ..synth.kernels.png.file import decode_pngs, png_size
-from ..synth.measures.wrong_pairs import are_swapped, mean_level, swapped_warning
+from ..synth.measures.wrong_pairs import (
+    are_swapped,
+    mean_level,
+    swapped_warning,
+    warn_of_few_bits,
+)
 from .stored_pairs import (
     GivenPairs,
     Pairs,
@@ -234,6 +239,7 @@ def _split_of_list(data: Sequence[Any], split: str, live: bool) -> SplitFiles:
             else os.fspath(item).encode("utf-8", "surrogatepass") + b"\0"
         )
     name = "list of photographs" if live else "list of pairs"
+    warn_of_few_bits(name, *(((), given) if live else zip(*given, strict=True)))
     identity = digest.hexdigest()[:16]
     return SplitFiles(name, split, None, len(given), identity, given=given, live=live)
 

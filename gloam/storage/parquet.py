@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SMALL = 1 << 20  # bytes of an object that are read at once, whatever is wanted of them
 _ROWS_A_BYTE = 4
 """At most: rows that are told apart take more, but a file can say a row a million times over."""
-_MOST_TEXTS, _GROWN = 1 << 30, 64
+_MOST_TEXTS, _GROWN = 1 << 29, 4
 """Bytes that the texts of a table may take, and times its file's bytes that they may take more."""
 _SMALL_CODECS = "UNCOMPRESSED", "SNAPPY"
 """Those of which a file's bytes become at most 21 each; others become thousands."""
@@ -86,9 +86,8 @@ def _repeated_texts(
 
     Raises ValueError when columns have more bytes than `most`, or more values than a file can.
     """
-    found, rest = set[str](), file.size()
+    found, rest, size = set[str](), file.size(), 0
     for group in map(metadata.row_group, groups):
-        size = 0
         for number, lists in columns.items() if group.num_rows else ():
             column = group.column(number)
             rest -= column.total_compressed_size

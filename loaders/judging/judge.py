@@ -25,7 +25,13 @@ from ...manifests.sources.matching import normalize_name
 from ...progress import Progress, Silent
 from ...storage.untrusted import read_regular
 from ...synth.measures.columns import ADDED, ALL_LABELS, Statistic
-from ...synth.measures.wrong_pairs import brightness, mismatch, mismatch_line, refuse_swapped
+from ...synth.measures.wrong_pairs import (
+    brightness,
+    mismatch,
+    mismatch_line,
+    refuse_swapped,
+    warn_of_few_bits,
+)
 from . import metrics
 from .results import BLIND, ENCODED, IDENTITY, Board, Judged
 
@@ -143,6 +149,9 @@ def _judge_set(
             own[method] = path
         if unused:
             notes.append(f"{folder}: {unused:,} other images are not of {name}")
+    warn_of_few_bits(name, *zip(*pairs, strict=True))
+    for method, folder in folders.items():
+        warn_of_few_bits(folder, (), [one[method] for one in files])
     shown.stage("comparing", len(files))
     engine = local_engine(workers)
     threads = max(1, engine.workers // len(files))

@@ -17,12 +17,14 @@ import numpy as np
 import simplejpeg
 from PIL import Image
 
+from ...errors import ImageRefused, Reason
 from .decode import decode, decode_as_rgb, decode_small
 from .header import read_header
 from .opening import Pixels, encode_by_opencv
 
 NORMAL_QUALITY = 95
 """JPEG quality, without chroma subsampling, of normals that were JPEGs but must be encoded anew."""
+_SIXTEENTH = 16  # level: a sixteenth of white
 _PNG_OPTIONS = cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_HUFFMAN_ONLY
 """Noise leaves nothing to find for a match search: Huffman coding of differences (OpenCV's
 own filter) is the smallest and the fastest here."""
@@ -71,6 +73,9 @@ def load_normal(
             return Normal(data, suffix, size, "", np.empty((0, 0, 3), np.uint8))
         return Normal(data, suffix, size, "", decode(data, suffix, max_pixels))
     pixels, reason = decode_as_rgb(data, max_pixels=max_pixels), header.convert or "resized"
+    if reason == "16 bit" and pixels.max() <= _SIXTEENTH:
+        what = "16-bit samples, all up to 4,095: if they hold 12 bits or fewer, multiply them"
+        raise ImageRefused(Reason.UNSUPPORTED, what)
     if jpeg:
         return encode_normal(pixels, max_side, reason)
     pixels = _shrink_pixels(pixels, max_side)

@@ -108,7 +108,11 @@ def read_pairs(
     """
     pairs: list[Pair] = []
     damaged: list[SourceError] = []
-    for key, low_path, normal_path in image_pairs(lows, normals, MOST):
+    listed = image_pairs(lows, normals, MOST)
+    wrong_pairs.warn_of_few_bits(
+        lows, [low for _, low, _ in listed], [one for *_, one in listed if one]
+    )
+    for key, low_path, normal_path in listed:
         try:
             pairs.append(_read(key, low_path, normal_path))
         except SourceError as error:

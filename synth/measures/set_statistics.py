@@ -316,7 +316,11 @@ def measure_folders(
     """
     engine = engine or LocalEngine()
     check_paths(engine, lows, normals)
-    results = each_pair(_measure_files, pairs_of_folders(lows, normals, most), engine, at)
+    pairs = pairs_of_folders(lows, normals, most)
+    wrong_pairs.warn_of_few_bits(
+        lows, [one.low for one in pairs], [one.normal for one in pairs if one.normal]
+    )
+    results = each_pair(_measure_files, pairs, engine, at)
     made = Measured(
         [one for one in results if not isinstance(one, str)],
         damaged=[one for one in results if isinstance(one, str)],

@@ -8,6 +8,7 @@ noise or blur leaves no peak, thumbnails tell whether it is one scene.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -17,10 +18,10 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 
-from ...errors import ImageRefused, SourceError
-from ...manifests.images.decode import decode_small
+from ...errors import GloamWarning, ImageRefused, SourceError
+from ...manifests.images.decode import decode_at_depth, decode_small
 from ...manifests.images.header import read_header
-from ...manifests.images.npy import npy_as_png
+from ...manifests.images.npy import MAGIC, npy_as_png
 from ...manifests.images.opening import byte_limit
 from ...manifests.selection.duplicates import correlate, thumbnail
 from ...manifests.selection.measures import SIDE
@@ -42,6 +43,7 @@ _ABOVE, _BLURRED, _AROUND, _CLIPPED = 8, 9, 8, 250  # levels; pixels; pixels; le
 _MEAN = np.full((1, 3), 1 / 3, np.float32)
 _NAMED, _LISTED = 50, 5
 _LOOKED_AT = 25  # pictures of each of two lists
+_DECODED = 3  # the same, whose depth is looked at
 
 
 def brightness(low: Pixels, normal: Pixels) -> tuple[float, float]:
@@ -142,6 +144,38 @@ def _levels(pictures: Sequence[Path | str | bytes]) -> Iterator[tuple[float, str
         one = pictures[number]
         with suppress(ImageRefused, OSError):
             yield mean_level(one), f"entry {number}" if isinstance(one, bytes) else str(one)
+
+
+def warn_of_few_bits(where: object, lows: Sequence[Any], normals: Sequence[Any] = ()) -> None:
+    """Warn where files of 16 bits seem to hold 12 or fewer, normals 14, so that all is dark.
+
+    Nothing in such files says so: TIFF's MaxSampleValue and PNG's sBIT are not about what is white.
+    Some of the pictures are looked at, evenly spread, those of this machine.
+    """
+    for pictures, bits in ((normals, 14), ((*lows, *normals), 12)):
+        deep = [*_deep(pictures)]
+        most = max((level for level, _ in deep), default=1 << bits)
+        if most < 1 << bits:
+            warnings.warn(
+                f"{where}: 16-bit pictures in which no sample is above {most:,} of 65,535, such as"
+                f" {deep[0][1]}: if they hold {bits} bits, multiply them by {1 << 16 - bits}",
+                GloamWarning,
+                stacklevel=3,
+            )
+            return
+
+
+def _deep(pictures: Sequence[Any]) -> Iterator[tuple[int, str]]:
+    """Yield the highest sample of those of some pictures that have 16 bits, each with its name."""
+    for number in evenly(len(pictures), _DECODED):
+        one = pictures[number]
+        with suppress(ImageRefused, OSError, ValueError):  # what is damaged is told when it is read
+            data = one if isinstance(one, bytes) else read_regular(str(one), byte_limit())
+            if data.startswith(MAGIC) or read_header(data).convert == "16 bit":
+                samples = decode_at_depth(data)
+                if samples.dtype == np.uint16:
+                    name = f"entry {number}" if isinstance(one, bytes) else str(one)
+                    yield int(samples.max()), name
 
 
 def swapped_warning(where: object, means: Any) -> str:

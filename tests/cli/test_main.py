@@ -223,7 +223,7 @@ def test_each_mistake_gets_one_line_that_names_it(photographs, finished, tmp_pat
     "args",
     [
         ["brackets", "s3://KEY:SECRET@b/x", "--out", "pairs"],
-        ["studio", "--folder", "https://me:SECRET@host/x"],
+        ["studio", "--port", "https://me:SECRET@host/x"],
         ["verify", "set", "--workers", "s3://KEY:SEC/SECRET@b"],
         ["s3://KEY:SECRET@b"],
     ],

@@ -43,11 +43,14 @@ def test_a_text_that_is_said_over_and_over_is_refused(repeated, monkeypatch):
 
 def test_bytes_that_were_packed_away_are_refused(tmp_path, monkeypatch):
     table = pa.table({"text": ["a" * (LENGTH + i) for i in range(20)]})
-    pq.write_table(table, tmp_path / "x.parquet", use_dictionary=False, compression="zstd")
-    assert read_table(tmp_path / "x.parquet") == table
-    monkeypatch.setattr(parquet, "_MOST_TEXTS", LENGTH)
-    with pytest.raises(ValueError, match="says that it has 1,3"):
-        read_table(tmp_path / "x.parquet")
+    packed = {"use_dictionary": False, "compression": "zstd"}
+    for rows, most in ((20, LENGTH), (1, 8 * LENGTH)):  # of a group
+        monkeypatch.undo()
+        pq.write_table(table, tmp_path / "x.parquet", row_group_size=rows, **packed)
+        assert read_table(tmp_path / "x.parquet") == table
+        monkeypatch.setattr(parquet, "_MOST_TEXTS", most)
+        with pytest.raises(ValueError, match=r"says that it has [\d,]+ bytes"):
+            read_table(tmp_path / "x.parquet")
 
 
 def varint(number: int) -> bytes:
