@@ -34,6 +34,7 @@ are."""
 MAX_SIDE = 65_500
 """Images that are wider or higher are refused: no JPEG can be (libjpeg's JPEG_MAX_DIMENSION), and
 resizing takes memory by the side."""
+_MOST_OF_PIXEL, _MOST_BESIDE = 4, 1 << 25  # bytes of a JPEG: noise at quality 100 has 3; a film
 MAX_BYTES = 256 * 1024 * 1024
 """Files larger than this are refused before they are read."""
 
@@ -76,13 +77,16 @@ def check_size(data: bytes | memoryview) -> bool:
 
     data: a JPEG or a PNG; it takes microseconds.
 
-    Returns whether it is one, and its header tells a size. Raises ImageRefused: "too large"; or
-    "damaged", of what may take for ever: a JPEG of too many scans, a PNG that stores more than its
-    pixels.
+    Returns whether it is one, and its header tells a size. Raises ImageRefused: "too large", also
+    of a JPEG with far more bytes than its pixels, as decoders copy all of them; or "damaged", of
+    what may take for ever: a JPEG of too many scans, a PNG that stores more than its pixels.
     """
     head, size = bytes(data[:24]), None
     if head.startswith(jpeg_file.BEGINNING):
         size = jpeg_file.frame_size(data)
+        if size is not None and len(data) > _MOST_OF_PIXEL * size[0] * size[1] + _MOST_BESIDE:
+            what = f"a JPEG of {size[0]} x {size[1]} pixels that has {len(data):,} bytes"
+            raise ImageRefused(Reason.TOO_LARGE, f"{what}; save its picture alone")
     elif head.startswith(png.SIGNATURE):
         size = int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
         png.check_stored(data, *size)

@@ -101,6 +101,15 @@ def test_sizes_of_what_other_decoders_are_given_are_compared_with_the_limit_of_t
             check_size(data)
 
 
+def test_a_jpeg_with_far_more_bytes_than_its_pixels_is_given_to_no_other_decoder() -> None:
+    data = in_format("JPEG")
+    assert check_size(data.ljust(1 << 25, b"x"))
+    for long in (bytes, memoryview):
+        with pytest.raises(ImageRefused, match="30 x 20 pixels that has 33,557,000 bytes") as told:
+            check_size(long(data.ljust(33_557_000, b"x")))
+        assert told.value.reason == "too large"
+
+
 def test_an_option_is_above_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLOAM_MAX_PIXELS", "10")
     data = in_format("PNG")
