@@ -43,7 +43,7 @@ def folders(root, low_bits, normal_bits, suffix=".png"):
 LOADED = {"batch_size": 1, "size": 32, "device": "cpu"}
 READERS = {
     "stats": gloam.stats,
-    "report": gloam.report,
+    "report": lambda low, normal: gloam.report(low, normal, out=low.parent / "x.html"),
     "fit": gloam.fit,
     "judge": lambda low, normal: gloam.judge(low=low, normal=normal, perceptual=False),
     "loader": lambda low, normal: gloam.PairLoader(gloam.pairs_in(low, normal), **LOADED),
