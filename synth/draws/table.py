@@ -356,9 +356,9 @@ def _most_light(draws: npt.NDArray[Any], linear: npt.NDArray[np.float32]) -> Flo
     tables = _of_draws(draws[firsts], linear, slice(1, None)).astype(np.float64)
     factors = np.minimum.accumulate((LEVEL_LIGHT[1:] / tables)[:, ::-1], axis=1)[:, ::-1]
     least = np.empty((len(firsts), GUIDES))
-    for table, of_levels, found in zip(tables, factors, least, strict=True):
-        wanted = (np.arange(GUIDES) / (GUIDES - 1)) ** 2 * table[-1]
-        found[:] = of_levels[np.maximum(np.searchsorted(table, wanted, side="right") - 1, 0)]
+    for share, found in zip((np.arange(GUIDES) / (GUIDES - 1)) ** 2, least.T, strict=True):
+        levels = np.maximum((tables <= share * tables[:, -1:]).sum(axis=1) - 1, 0)
+        found[:] = factors[np.arange(len(factors)), levels]
     white = tables[own.reshape(-1), -1:]
     most: Floats = least[own.reshape(-1)] / (1 + draws["highlights"][:, None] * white * white)
     return _NEARLY * most

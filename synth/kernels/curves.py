@@ -63,6 +63,9 @@ LEVEL_LIGHT = srgb_to_linear(np.arange(256) / 255)
 """Linear light of the 256 levels of sRGB."""
 CURVE_LEVELS = 0, 16, 32, 64, 128, 192, 236, 255
 """Levels of the normal whose light a curve says."""
+# Of each level: between which of those it lies, and how far.
+_SECTION = np.searchsorted(CURVE_LEVELS[1:-1], np.arange(256), side="right")
+_PASSED = (np.arange(256) - np.take(CURVE_LEVELS, _SECTION)) / np.diff(CURVE_LEVELS)[_SECTION]
 _AT_ONCE = 512  # tables
 
 
@@ -135,8 +138,9 @@ def between_nodes(at: FloatArray, nodes: FloatArray, values: FloatArray) -> Floa
 def curve_tables(lights: FloatArray) -> npt.NDArray[np.float32]:
     """Return the light (N, 256) of the 256 levels, of that at CURVE_LEVELS (N, 8)."""
     values = np.maximum.accumulate(linear_to_srgb(lights), axis=1)
-    nodes = np.tile(np.array(CURVE_LEVELS, np.float64), (len(lights), 1))
-    tables = srgb_to_linear(between_nodes(np.arange(256.0), nodes, values))
+    rises = np.diff(values)
+    starts = np.cumsum(np.column_stack([values[:, :1], rises]), axis=1)
+    tables = srgb_to_linear(starts[:, _SECTION] + rises[:, _SECTION] * _PASSED)
     return tables.astype(np.float32)
 
 
