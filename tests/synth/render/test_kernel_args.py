@@ -54,7 +54,7 @@ DIGESTS = {
     "train": ("d08dcd3666b6be2f", "8b1479c687f4fa2e", "28d849fffb47e447"),
     "train-any": ("221ed5b1dd1aea43", "7f8b2de54778dd78", "a5d89684157e1c4e"),
     "train-uneven": ("a90bdfb01b6bf14f", "02e22290732e4cba", "8f3aec8989f74028"),
-    "uneven": ("1182d4fd9509e478", "6501300dd173f9bc", "44b80577c52e5727"),
+    "uneven": ("a0e7421bccad4a30", "9a1e12bbb4c61f6f", "ddda5330f91f9329"),
     "uneven-broad": ("49e45dcb04740f39", "6fc31f2ee66a19f6", "449ad4ab26ec55c8"),
     "uneven before": ("83fb5dd52e03b740", "c1abda2bea9386cb", "5b431f55676ce3dd"),
     "upi": ("2d913a3bbfd2deba", "82adcfac450d2880", "1c0c727f411aa408"),
@@ -73,7 +73,7 @@ DIGESTS = {
     "uneven+12": ("1bcc50ce8b77bcbf", "1734e20d0348b4e9", "634315feab4c4bef"),
     "uneven+13": ("16d968c2f10c6546", "b1b21d340d7cfd6a", "86438596ea54363c"),
     "gamma+jpeg": ("67220beb0ae31c1c", "4b664cfb2ee3863b", "8e5c299127c546bc"),
-    "mixed": ("f2071fd9c4fde1eb", "f2b1a512cf5982bf", "883408229d40575d"),
+    "mixed": ("d58c5f72eed0c299", "9bb55360d1c9b991", "7bba0650a41be000"),
     "coloured": ("00caa0f7e3b798bf", "f29bb3330fe92a13", "193d1ff9e252fb40"),
 }
 """Of the records of KEYS in the form of the first sets, of six lows, and of a window of each."""
@@ -86,7 +86,7 @@ UNNAMED = {
     "uneven before": "f4c2f54f62235fac",
     "uneven+11": "7406771933a620cf",
     "uneven+13": "3ab1f2fb17c166c5",
-    "mixed": "78b3f972f15dc318",
+    "mixed": "b9f552f0b7b11131",
 }
 """Of the records of today's form, in which cameras are not named whose noise is not the low's."""
 

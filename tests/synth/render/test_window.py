@@ -363,7 +363,7 @@ def test_parameters_are_float32():
     [
         (EVEN_BEFORE, "ac458b8108a65bce"),
         (BLOBS, "715bca709bfcdccc"),
-        ("uneven", "d42793e604f54b1d"),
+        ("uneven", "8fa9c7646ca1930c"),
         ("uneven-broad", "ab0bd1778b9d9f7f"),
         ("night-lights", "b9738a94040614bc"),
         ("extreme", "29d86a7b642f928c"),
