@@ -141,7 +141,7 @@ def curve_tables(lights: FloatArray) -> npt.NDArray[np.float32]:
     rises = np.diff(values)
     starts = np.cumsum(np.column_stack([values[:, :1], rises]), axis=1)
     tables = srgb_to_linear(starts[:, _SECTION] + rises[:, _SECTION] * _PASSED)
-    return tables.astype(np.float32)
+    return tables.astype(np.float32, order="C")
 
 
 @lru_cache(maxsize=64)

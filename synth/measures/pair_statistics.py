@@ -81,12 +81,12 @@ class Scene:
 
     @cached_property
     def flat(self) -> Mask:
-        """Where it is flattest, bool (H, W)."""
+        """The places that are flattest, bool (H, W)."""
         return self.flattest(_FLATTEST)
 
     @cached_property
     def smooth(self) -> Mask:
-        """Where it is smooth and not saturated, bool (H, W)."""
+        """The places that are smooth and not saturated, bool (H, W)."""
         lit = cv2.inRange(self.pixels, (0,) * 3, (_SATURATED - 1,) * 3) > 0
         return self.flattest(SMOOTHEST) & lit
 

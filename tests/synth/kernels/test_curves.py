@@ -6,6 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gloam.synth.kernels.curves import (
+    CURVE_LEVELS,
+    between_nodes,
+    curve_tables,
     encode_table,
     inverse_tone_curve,
     linear_tables,
@@ -70,3 +73,14 @@ def test_black_stays_black_at_any_exposure(tone):
 def test_light_before_the_photograph_s_shoulder_and_contrast():
     x = srgb_to_linear(np.arange(256) / 255)
     assert table_of(0.0, 0.0, 1.1, 1.5) == pytest.approx(x**1.1 * (1 + 1.5 * x**2.2), rel=1e-6)
+
+
+def test_light_of_levels_goes_through_the_nodes_and_lies_between_them():
+    lights = np.sort(np.random.default_rng(0).uniform(0, 2, (50, 8)), axis=1)
+    tables = curve_tables(lights)
+    assert tables.dtype == np.float32
+    assert tables.flags.c_contiguous  # kernels are compiled for rows of such
+    np.testing.assert_allclose(tables[:, list(CURVE_LEVELS)], lights, rtol=1e-6)
+    nodes = np.tile(np.array(CURVE_LEVELS, np.float64), (50, 1))
+    between = between_nodes(np.arange(256.0), nodes, linear_to_srgb(lights))
+    assert (tables == srgb_to_linear(between).astype(np.float32)).all()
