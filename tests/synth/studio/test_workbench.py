@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import shlex
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -77,7 +78,7 @@ def changed(values, path, value):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(shipped_recipes()))
+@pytest.mark.parametrize("name", sorted({*shipped_recipes()} - {"train-uneven"}))  # as train-any
 def test_every_parameter_has_a_control_and_its_bounds_make_a_low_or_a_line(bench, name):
     recipe = load_recipe(name)
     fields = list(fields_of(controls_of(recipe)))
@@ -93,7 +94,7 @@ def test_every_parameter_has_a_control_and_its_bounds_make_a_low_or_a_line(bench
             inner = inner[key]
         assert field["about"]
         for bound in field.get("names") or (field["low"], field["high"]):
-            values = changed(bench.described(recipe)["values"], field["path"], bound)
+            values = changed(deepcopy(whole), field["path"], bound)
             try:
                 assert pixels(bench.low(0, values, 0)).shape == (72, 96, 3)
             except ConfigError as error:
