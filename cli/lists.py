@@ -47,7 +47,7 @@ def show(name: str, overrides: tuple[str, ...]) -> str:
 
     NAME is a shipped recipe, or a YAML file.
 
-    The output is a recipe, too: gloam recipes show uneven > mine.yaml, change it, and gloam
+    The output is a recipe, too: gloam recipes show night-lights > mine.yaml, change it, and gloam
     build --recipe mine.yaml.
     """
     from ..synth.recipes.annotated import annotated_yaml
