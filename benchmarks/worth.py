@@ -43,7 +43,7 @@ from gloam.manifests.images.decode import decode_as_rgb
 from gloam.manifests.selection.duplicates import look_at, number_scenes
 from gloam.synth.recipes.load import load_recipe
 
-RECIPES = ("train", "even", "uneven", "upi", "gamma", "mbllen", "agllnet", "maet-gpu")
+RECIPES = ("train", "even", "uneven-broad", "upi", "gamma", "mbllen", "agllnet", "maet-gpu")
 Pair = tuple[np.ndarray, np.ndarray]
 _LONGEST = 640  # pixels of a training image's longer side
 _GLANCE = 64  # of the copy of the whole

@@ -239,7 +239,7 @@ def _split_of_list(data: Sequence[Any], split: str, live: bool) -> SplitFiles:
             else os.fspath(item).encode("utf-8", "surrogatepass") + b"\0"
         )
     name = "list of photographs" if live else "list of pairs"
-    warn_of_few_bits(name, *(((), given) if live else zip(*given, strict=True)))
+    warn_of_few_bits(name, *((given,) if live else zip(*given, strict=True)))
     identity = digest.hexdigest()[:16]
     return SplitFiles(name, split, None, len(given), identity, given=given, live=live)
 

@@ -151,7 +151,7 @@ def _judge_set(
             notes.append(f"{folder}: {unused:,} other images are not of {name}")
     warn_of_few_bits(name, *zip(*pairs, strict=True))
     for method, folder in folders.items():
-        warn_of_few_bits(folder, (), [one[method] for one in files])
+        warn_of_few_bits(folder, [one[method] for one in files])
     shown.stage("comparing", len(files))
     engine = local_engine(workers)
     threads = max(1, engine.workers // len(files))

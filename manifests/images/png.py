@@ -27,6 +27,7 @@ _PIXELS = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
 _DECISIVE = (b"tRNS", b"acTL", b"IDAT", b"IEND")  # the first of which says what a PNG has
 _ANIMATED = (b"acTL", b"fcTL", b"fdAT")
 _TEXT, _PACKED = (b"tEXt", b"zTXt", b"iTXt"), (b"zTXt", b"iTXt", b"iCCP")
+_COLOUR_TYPE = 25  # its place in a file
 _PACKED_XMP = b"XML:com.adobe.xmp\0\1"  # an iTXt of it that is compressed
 _MOST_TEXT = 1 << 20  # bytes, Pillow's MAX_TEXT_CHUNK
 _MOST_CHUNKS = 100_000  # 400 MB in pieces of 4 KiB
@@ -125,9 +126,11 @@ def read_png(data: bytes) -> PngHeader:
 
 def is_plain(data: bytes | memoryview) -> bool:
     """Return whether a PNG has neither transparency nor an animation; it takes microseconds."""
+    if len(data) <= _COLOUR_TYPE:
+        return False
     with suppress(ImageRefused):  # what is damaged no decoder shows
         kinds = (kind for kind, *_ in _chunks(data) if kind in _DECISIVE)
-        return not data[25] & ALPHA and next(kinds) not in (b"tRNS", b"acTL")
+        return not data[_COLOUR_TYPE] & ALPHA and next(kinds) not in (b"tRNS", b"acTL")
     return True
 
 

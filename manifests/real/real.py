@@ -387,9 +387,10 @@ def _label_file_finder(labels: LabelRule, tree: _Tree) -> Callable[[Mapping[str,
 
 def _boxes_in_file(labels: LabelRule, path: str, odd: list[str]) -> Iterator[Marked]:
     """Yield what the lines of a file mark; `odd` gets those that are not read."""
-    for number, line in enumerate(_lines_of_file(as_path(path)), start=1):
+    lines = [*_lines_of_file(as_path(path))]
+    for number, (line, found) in enumerate(zip(lines, labels.read(lines), strict=True), start=1):
         origin = f"{path}:{number}"
-        if (found := labels.read(line)) is not None:
+        if found is not None:
             yield Marked(*found, origin=origin)
         elif not _PASSED_OVER.fullmatch(line):
             odd.append(f"{origin}: {line[:80]!r}")

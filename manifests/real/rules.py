@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
 from pathlib import PurePath
@@ -100,7 +100,7 @@ class LabelRule(Frozen):
     line: what a line begins with: left, top, and right and bottom or width and height, numbers in
       pixels; and name, where there is one. Blanks, commas or semicolons are between them; commas
       between digits are decimal ones where blanks or semicolons part them all. A line that blanks
-      part so, and that has a box by its commas, too, is not read.
+      part so, and that has a box by its commas, too, is read as other lines of its file are.
     name: class, where lines have none.
     """
 
@@ -114,15 +114,25 @@ class LabelRule(Frozen):
         parts = [f"(?P<{one}>{_WORD if one == 'name' else _NUMBER})" for one in self.line.split()]
         return re.compile(rf"\s*{_BETWEEN.join(parts)}(?:[\s,;].*)?\s*", re.ASCII)
 
-    def read(self, line: str) -> tuple[str, Box] | None:
-        """Return the class and the box (left, top, right, bottom) of a line, or None."""
-        found = None
+    def read(self, lines: Sequence[str]) -> list[tuple[str, Box] | None]:
+        """Return the classes and boxes (left, top, right, bottom) of a file's lines, or None."""
+        both = [
+            (line, self._marked(self.pattern.fullmatch(line)), self._with_decimal_commas(line))
+            for line in lines
+        ]
+        decimal = any(self._marked(found) and not plain for _, plain, found in both)
+        decimal &= not any("," in line and not found for line, _, found in both)
+        read = []
+        for line, plain, found in both:
+            other = self._marked(found)
+            unclear = found and plain and plain != other and ";" not in line and not decimal
+            read.append(None if unclear else other if found else plain)
+        return read
+
+    def _with_decimal_commas(self, line: str) -> re.Match[str] | None:
         if "," in line and len(re.split(r"[\s;]+", line.strip())) >= len(self.line.split()):
-            found = self.pattern.fullmatch(re.sub(r"(?<=\d),(?=\d)", ".", line))
-        plain = self._marked(self.pattern.fullmatch(line))
-        if found is None or (plain is not None and plain == self._marked(found)):
-            return plain
-        return None if plain is not None and ";" not in line else self._marked(found)
+            return self.pattern.fullmatch(re.sub(r"(?<=\d),(?=\d)", ".", line))
+        return None
 
     def _marked(self, found: re.Match[str] | None) -> tuple[str, Box] | None:
         sides = found.groupdict() if found else {}

@@ -146,8 +146,11 @@ def _levels(pictures: Sequence[Path | str | bytes]) -> Iterator[tuple[float, str
             yield mean_level(one), f"entry {number}" if isinstance(one, bytes) else str(one)
 
 
+_HEADER = 128  # bytes of a .npy file that say its type
+
+
 def warn_of_few_bits(where: object, lows: Sequence[Any], normals: Sequence[Any] = ()) -> None:
-    """Warn where files of 16 bits seem to hold 12 or fewer, normals 14, so that all is dark.
+    """Warn where files of 16 bits seem to hold 12 or fewer, normals 14 or fewer: all is dark.
 
     Nothing in such files says so: TIFF's MaxSampleValue and PNG's sBIT are not about what is white.
     Some of the pictures are looked at, evenly spread, those of this machine.
@@ -156,9 +159,10 @@ def warn_of_few_bits(where: object, lows: Sequence[Any], normals: Sequence[Any] 
         deep = [*_deep(pictures)]
         most = max((level for level, _ in deep), default=1 << bits)
         if most < 1 << bits:
+            held = next(fewer for fewer in (10, 12, 14) if most < 1 << fewer)
             warnings.warn(
                 f"{where}: 16-bit pictures in which no sample is above {most:,} of 65,535, such as"
-                f" {deep[0][1]}: if they hold {bits} bits, multiply them by {1 << 16 - bits}",
+                f" {deep[0][1]}: if they hold {held} bits, multiply them by {1 << 16 - held}",
                 GloamWarning,
                 stacklevel=3,
             )
@@ -171,11 +175,10 @@ def _deep(pictures: Sequence[Any]) -> Iterator[tuple[int, str]]:
         one = pictures[number]
         with suppress(ImageRefused, OSError, ValueError):  # what is damaged is told when it is read
             data = one if isinstance(one, bytes) else read_regular(str(one), byte_limit())
-            if data.startswith(MAGIC) or read_header(data).convert == "16 bit":
-                samples = decode_at_depth(data)
-                if samples.dtype == np.uint16:
-                    name = f"entry {number}" if isinstance(one, bytes) else str(one)
-                    yield int(samples.max()), name
+            array = data.startswith(MAGIC)  # of floats as of whole numbers
+            if b"u2'" in data[:_HEADER] if array else read_header(data).convert == "16 bit":
+                name = f"entry {number}" if isinstance(one, bytes) else str(one)
+                yield int(decode_at_depth(data).max()), name
 
 
 def swapped_warning(where: object, means: Any) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gloam.errors import ImageRefused, SourceError
-from gloam.manifests.images.decode import decode, decode_small, read_rgb
+from gloam.manifests.images.decode import decode, decode_small, is_shown_otherwise, read_rgb
 from gloam.manifests.images.header import read_header
 from gloam.manifests.images.normals import encode, load_normal
 
@@ -78,3 +78,11 @@ def test_what_says_that_it_is_huge_is_not_decoded(tmp_path: Path) -> None:
     (tmp_path / "wide.png").write_bytes(claims(49_000_000, 1))
     with pytest.raises(SourceError, match=r"wide\.png: 49000000 x 1 pixels"):
         read_rgb(tmp_path / "wide.png")
+
+
+@pytest.mark.parametrize("length", [8, 20, 25, 26, 40])
+def test_what_is_cut_short_in_its_header_is_for_no_other_decoder_or_damaged(length: int) -> None:
+    data = encode(np.zeros((4, 4, 3), np.uint8), "png")[:length]
+    assert is_shown_otherwise(data) or length > 25
+    with pytest.raises(ImageRefused):
+        decode(data, "png")

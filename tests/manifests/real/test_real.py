@@ -332,6 +332,15 @@ def test_a_box_that_commas_make_in_two_ways_is_refused_by_its_line(line, name, t
         assert [len(own) for own in real(name, laid(tmp_path, files), None).boxes] == [1]
 
 
+def test_other_lines_of_a_file_say_what_commas_between_digits_are(tmp_path):
+    decimal = "12,5 40,2 100,7 200,9\n10,2 11,5 30,9 40,1\n"
+    root = laid(tmp_path, {"image/1.png": "", "label/1.txt": decimal})
+    assert [one.box for one in real("darkface", root).boxes[0]] == [
+        (12.5, 40.2, 100.7, 200.9),
+        (10.2, 11.5, 30.9, 40.1),
+    ]
+
+
 def test_what_a_set_lacks_is_counted_and_said(tmp_path):
     files = {f"ExDark/Dog/2015_0000{i}.{suffix}": "" for i, suffix in enumerate(("jpeg", "png"), 1)}
     rows = "\ufeffName Class Light\r\n" + "".join(

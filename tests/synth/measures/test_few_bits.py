@@ -65,15 +65,28 @@ def told(reader, *given):
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(
     ("bits", "suffix", "said"),
-    [(10, ".npy", 14), (12, ".png", 14), (12, ".tif", 14), (14, ".png", 14), (16, ".png", 0)],
+    [(10, ".npy", 10), (12, ".png", 12), (12, ".tif", 12), (14, ".png", 14), (16, ".png", 0)],
 )
 def test_pictures_of_fewer_bits_than_their_files_are_told_once(
     tmp_path, reader, bits, suffix, said
 ):
+    said = 0 if (reader, said) == ("live", 14) else said  # such lists may be of dark pictures
     found = told(reader, *folders(tmp_path, bits, bits, suffix))
-    assert [f"if they hold {said} bits, multiply them by 4" in one for one in found] == (
-        [True] if said else []
-    )
+    words = f"if they hold {said} bits, multiply them by {1 << 16 - said}"
+    assert [words in one for one in found] == ([True] if said else [])
+
+
+def test_arrays_of_floats_hold_no_bits(tmp_path):
+    low, normal = folders(tmp_path, 12, 16)
+    for path in low.iterdir():
+        samples = cv2.imread(str(path), cv2.IMREAD_UNCHANGED) / np.float32(65535)
+        path.unlink()
+        np.save(path.with_suffix(".npy"), samples)
+    for path in normal.iterdir():
+        path.rename(path.with_suffix(".png"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gloam.stats(low)
 
 
 @pytest.mark.parametrize("suffix", [".png", ".tif"])
@@ -90,7 +103,7 @@ def test_lows_alone_and_outputs_are_told_and_dark_lows_of_16_bits_are_not(tmp_pa
     (tmp_path / "a").mkdir()
     low, normal = folders(tmp_path / "a", 12, 8)
     assert "no sample is above 8" in told("loader", low, normal)[0]
-    with pytest.warns(GloamWarning, match=f"{low}: 16-bit pictures.* hold 12 bits, multiply .* 16"):
+    with pytest.warns(GloamWarning, match=f"{low}: 16-bit pictures.* hold 10 bits, multiply .* 64"):
         gloam.stats(low)
     with pytest.warns(GloamWarning, match=f"{low}: 16-bit pictures"):
         gloam.judge(low, low=normal, normal=normal, perceptual=False)
