@@ -40,7 +40,7 @@ MOST_WORKERS = 1 << 12
 _counter: _LocalCounter | None = None
 _states: WorkerStates | None = None
 _pools: set[ProcessPoolExecutor] = set()  # of the maps that run
-_FIELDS = 4  # job, part, and how many things were counted: of the job, and of all jobs
+_FIELDS = 3  # job, part, and how many things were counted, of all jobs
 _NONE = -1
 
 
@@ -135,13 +135,20 @@ class _Handed(Generic[J, R]):
 
     number: int
     job: J
-    future: Future[R] | None = None
+    future: Future[tuple[R, int]] | None = None  # what it counted, too
 
     @property
     def finished(self) -> bool:
         """True if the result or the exception is there."""
         done = self.future is not None and self.future.done() and not self.future.cancelled()
         return done and not isinstance(self.future.exception(), BrokenProcessPool)  # type: ignore[union-attr]
+
+    @property
+    def counted(self) -> int:
+        """How many things were counted of it, none before its result is there."""
+        if self.future is None or not self.finished or self.future.exception():
+            return 0
+        return self.future.result()[1]
 
 
 class _Pool:
@@ -177,7 +184,7 @@ def _map_in_processes(
     method = prepare_workers(modules, workers, engine.ignore_interrupt)
     context = multiprocessing.get_context(method)
     pool = _Pool(context, workers)
-    before = 0
+    before = handed_on = 0
 
     def tell() -> None:
         at(before + pool.states.total())
@@ -197,14 +204,16 @@ def _map_in_processes(
                         each.future = each.future or pool.executor.submit(
                             _run_in_worker, function, each.number, each.job
                         )
-                result = _await_result(waiting[0].future, tell, pool.executor)  # type: ignore[arg-type]
+                result, counted = _await_result(waiting[0].future, tell, pool.executor)  # type: ignore[arg-type]
             except BrokenProcessPool:
                 pool.end(finished=False)
-                counted = _leave_out_deadly(waiting, pool.states, context)
-                before += pool.states.total() - counted
+                # What others counted, of which a worker may have begun the next, is counted anew.
+                before = handed_on + sum(each.counted for each in waiting)
+                _leave_out_deadly(waiting, pool.states, context)
                 pool = _Pool(context, workers)
                 continue
             waiting.popleft()
+            handed_on += counted
             yield result
         finished = True
     finally:
@@ -215,39 +224,34 @@ def _leave_out_deadly(
     waiting: Iterable[_Handed[Any, Any]],
     states: WorkerStates,
     context: multiprocessing.context.BaseContext,
-) -> int:
+) -> None:
     """Leave out the parts of jobs that workers died of; all unfinished jobs are to begin anew.
 
-    Returns how many things were counted of those jobs. Raises WorkerLost when no part of a job is
-    the cause.
+    Raises WorkerLost when no part of a job is the cause.
     """
     unfinished = {each.number: each for each in waiting if not each.finished}
     for each in unfinished.values():
         each.future = None
-    found, again = False, 0
-    for number, part, counted in states.at():
-        if number in unfinished:
-            again += counted
+    found = False
+    for number, part in states.at():
+        if number in unfinished and part >= 0:
             job = unfinished[number].job
-            if part >= 0 and isinstance(job, Parted) and ends_process(context, job, part):
+            if isinstance(job, Parted) and ends_process(context, job, part):
                 unfinished[number].job, found = job.without(part), True
     if not found:
         raise WorkerLost(
             "a worker process died, perhaps because memory ran out; what was finished is kept: "
             "run the same command again to continue, with fewer --workers if it happens again"
         ) from None
-    return again
 
 
-def _run_in_worker(function: Callable[[J], R], number: int, job: J) -> R:
-    """Run a job in a worker."""
+def _run_in_worker(function: Callable[[J], R], number: int, job: J) -> tuple[R, int]:
+    """Run a job in a worker; returns how many things it counted, too."""
     assert _states is not None
-    _states.begin_job(number)
+    before = _states.begin_job(number)
     try:
-        return function(job)
+        return function(job), _states.counted - before
     finally:
-        # Its number stays until the next one begins: a job whose result is yet to arrive when
-        # another worker dies is run anew, and what it counted does not count.
         _states.begin_part(-1)
 
 
@@ -302,7 +306,7 @@ class WorkerStates:
     """
 
     def __init__(self, context: multiprocessing.context.BaseContext, workers: int) -> None:
-        self._shared = context.RawArray("q", [_NONE, _NONE, 0, 0] * workers)
+        self._shared = context.RawArray("q", [_NONE, _NONE, 0] * workers)
         self._joined = context.Value("i", 0)
         self._first = 0
 
@@ -312,9 +316,15 @@ class WorkerStates:
             self._first = _FIELDS * self._joined.value
             self._joined.value += 1
 
-    def begin_job(self, number: int) -> None:
-        """Note which job the worker begins."""
-        self._shared[self._first : self._first + 3] = [number, _NONE, 0]
+    @property
+    def counted(self) -> int:
+        """How many things the worker has counted so far."""
+        return self._shared[self._first + 2]
+
+    def begin_job(self, number: int) -> int:
+        """Note which job the worker begins; returns how many things it had counted before."""
+        self._shared[self._first : self._first + 2] = [number, _NONE]
+        return self.counted
 
     def begin_part(self, part: int) -> None:
         """Note which part of its job the worker begins; -1 when the job has ended."""
@@ -323,16 +333,15 @@ class WorkerStates:
     def count(self, amount: int) -> None:
         """Note what the worker counted of its job."""
         self._shared[self._first + 2] += amount
-        self._shared[self._first + 3] += amount
 
     def total(self) -> int:
         """Return how many things all workers have counted so far."""
         return sum(self._shared[_FIELDS - 1 :: _FIELDS])
 
-    def at(self) -> list[tuple[int, int, int]]:
-        """List last job, part (-1 outside of one) and count, of the workers that had a job."""
+    def at(self) -> list[tuple[int, int]]:
+        """List last job, and its part (-1 outside of one), of the workers that had a job."""
         each = zip(*(iter(self._shared),) * _FIELDS, strict=True)
-        return [(job, part, counted) for job, part, counted, _ in each if job != _NONE]
+        return [(job, part) for job, part, _ in each if job != _NONE]
 
 
 def ends_process(context: multiprocessing.context.BaseContext, job: Parted, part: int) -> bool:
