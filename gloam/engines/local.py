@@ -234,7 +234,7 @@ def _leave_out_deadly(
         each.future = None
     found = False
     for number, part in states.at():
-        if number in unfinished and part >= 0:
+        if number in unfinished:
             job = unfinished[number].job
             if isinstance(job, Parted) and ends_process(context, job, part):
                 unfinished[number].job, found = job.without(part), True
@@ -339,9 +339,9 @@ class WorkerStates:
         return sum(self._shared[_FIELDS - 1 :: _FIELDS])
 
     def at(self) -> list[tuple[int, int]]:
-        """List last job, and its part (-1 outside of one), of the workers that had a job."""
+        """List the job and the part of it that each worker is at, of those that are at one."""
         each = zip(*(iter(self._shared),) * _FIELDS, strict=True)
-        return [(job, part) for job, part, _ in each if job != _NONE]
+        return [(job, part) for job, part, _ in each if part != _NONE]
 
 
 def ends_process(context: multiprocessing.context.BaseContext, job: Parted, part: int) -> bool:

@@ -116,16 +116,14 @@ class LabelRule(Frozen):
 
     def read(self, lines: Sequence[str]) -> list[tuple[str, Box] | None]:
         """Return the classes and boxes (left, top, right, bottom) of a file's lines, or None."""
-        both = [
-            (line, self._marked(self.pattern.fullmatch(line)), self._with_decimal_commas(line))
-            for line in lines
-        ]
-        decimal = any(self._marked(found) and not plain for _, plain, found in both)
-        decimal &= not any("," in line and not found for line, _, found in both)
+        ways = [(self.pattern.fullmatch(line), self._with_decimal_commas(line)) for line in lines]
+        boxes = [(self._marked(plain), self._marked(found)) for plain, found in ways]
+        clear = any(other and not plain for plain, other in boxes) and not any(
+            "," in line and not found for line, (_, found) in zip(lines, ways, strict=True)
+        )
         read = []
-        for line, plain, found in both:
-            other = self._marked(found)
-            unclear = found and plain and plain != other and ";" not in line and not decimal
+        for line, (_, found), (plain, other) in zip(lines, ways, boxes, strict=True):
+            unclear = found and plain and plain != other and ";" not in line and not clear
             read.append(None if unclear else other if found else plain)
         return read
 

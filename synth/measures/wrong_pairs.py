@@ -140,10 +140,16 @@ def refuse_swapped_lists(
 
 def _levels(pictures: Sequence[Path | str | bytes]) -> Iterator[tuple[float, str]]:
     """Yield the mean levels of some pictures, each with its name."""
-    for number in evenly(len(pictures), _LOOKED_AT):
-        one = pictures[number]
+    for one, name in _some_of(pictures, _LOOKED_AT):
         with suppress(ImageRefused, OSError):
-            yield mean_level(one), f"entry {number}" if isinstance(one, bytes) else str(one)
+            yield mean_level(one), name
+
+
+def _some_of(pictures: Sequence[Any], count: int) -> Iterator[tuple[Any, str]]:
+    """Yield so many pictures, evenly spread, each with its name."""
+    for number in evenly(len(pictures), count):
+        one = pictures[number]
+        yield one, f"entry {number}" if isinstance(one, bytes) else str(one)
 
 
 _HEADER = 128  # bytes of a .npy file that say its type
@@ -171,13 +177,11 @@ def warn_of_few_bits(where: object, lows: Sequence[Any], normals: Sequence[Any] 
 
 def _deep(pictures: Sequence[Any]) -> Iterator[tuple[int, str]]:
     """Yield the highest sample of those of some pictures that have 16 bits, each with its name."""
-    for number in evenly(len(pictures), _DECODED):
-        one = pictures[number]
+    for one, name in _some_of(pictures, _DECODED):
         with suppress(ImageRefused, OSError, ValueError):  # what is damaged is told when it is read
-            data = one if isinstance(one, bytes) else read_regular(str(one), byte_limit())
+            data = one if isinstance(one, bytes) else read_regular(name, byte_limit())
             array = data.startswith(MAGIC)  # of floats as of whole numbers
             if b"u2'" in data[:_HEADER] if array else read_header(data).convert == "16 bit":
-                name = f"entry {number}" if isinstance(one, bytes) else str(one)
                 yield int(decode_at_depth(data).max()), name
 
 
