@@ -27,7 +27,8 @@ from gloam.synth.render.on_cuda import CameraOnCuda, OutputSpec
 
 BATCH, HEIGHT, WIDTH, SIDE = 256, 375, 500, 192
 STEPS = [step.name for step in (*launch_cuda.LOWS, *launch_cuda.RESIZE)]
-_KERNEL = re.compile(rf"\b({'|'.join(sorted(STEPS, key=len, reverse=True))})\b|Memcpy")
+# Names come mangled: their length stands before them.
+_KERNEL = re.compile(rf"(?<=\d)({'|'.join(STEPS)})(?=[BE])|Memcpy")
 
 
 def main() -> None:

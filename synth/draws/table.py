@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..camera.illumination import light_tints
 from ..camera.recipe import black_body_tints
 from ..degradations.draw import fill_degradations
-from ..kernels.args import CHANNELS, DRAW
+from ..kernels.args import CHANNELS, CURVED, DRAW, GRAINY, PLAIN
 from ..kernels.arrays import IntArray
 from ..kernels.channel_noise import FACTORS, GRAIN, MOST_SWING, NODES, Mixing
 from ..kernels.chroma import MOST_TAPS, blur_weights
@@ -47,7 +47,6 @@ _DEFAULTS = {
 }
 """Values of parameters that are not drawn where a recipe says nothing of them."""
 
-_FEW = 256  # tables of light
 _FORMS = "", "skewness.", "kurtosis."  # of noise, by light
 _FAINT = 1e-12  # light that is still divided by
 _NEARLY = 0.9  # of the normal's light, a low has at most: white balance errs by some
@@ -106,15 +105,22 @@ class DrawTable:
 
     @cached_property
     def has_degradations(self) -> npt.NDArray[np.bool_]:
-        """True, for each of three, if any draw has spread light, a fixed pattern, JPEG."""
-        names = "spread", "patterned", "degradations_jpeg_quality"
+        """True, for each, if any draw has spread light, a fixed pattern, JPEG, noise, grain."""
+        names = "spread", "patterned", "degradations_jpeg_quality", "noisy", "grainy"
         return np.array([self.draws[name].any() for name in names])
 
     @cached_property
-    def has_curves(self) -> bool:
-        """True if any draw has a curve of tone or noise, or noise in patches."""
+    def has_emitters(self) -> bool:
+        """True if any draw has emitters."""
+        return bool(self.draws["emitters_count"].any())
+
+    @cached_property
+    def pixel_kind(self) -> int:
+        """PLAIN, CURVED or GRAINY, of `kernels.args`: what kernels of pixels are made for."""
+        if self.draws["grainy"].any():
+            return GRAINY
         curved = self.draws["curve"].any() or self.draws["linear_apart"].any()
-        return bool(curved or (self.draws["grainy"] > 1).any())
+        return CURVED if curved else PLAIN
 
     def take(self, numbers: Any) -> DrawTable:
         """Return the draws of some images, in that order."""
@@ -136,7 +142,7 @@ def concat(parts: Sequence[DrawTable]) -> DrawTable:
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("draws", "linear", *_OF_EACH, *_ROWS)
     }
-    draws, linear, counts = joined["draws"], joined["linear"], [len(part) for part in parts]
+    draws, counts = joined["draws"], [len(part) for part in parts]
 
     def before(name: str, less: int = 0) -> npt.NDArray[np.int64]:
         """Return of each draw how many rows the tables before its own have; `less` of each."""
@@ -148,10 +154,6 @@ def concat(parts: Sequence[DrawTable]) -> DrawTable:
     draws["linear"] += before("linear")
     draws["curve"] += np.where(draws["curve"] > 0, before("curves", 1), 0)
     joined["curves"] = np.concatenate([parts[0].curves[:1], *(part.curves[1:] for part in parts)])
-    # More tables are hardly equal, and take long to compare.
-    if len(linear) <= _FEW and not draws["linear_apart"].any():
-        joined["linear"], place = np.unique(linear, axis=0, return_inverse=True)
-        draws["linear"] = place.reshape(-1)[draws["linear"]]
     return DrawTable(**joined)
 
 

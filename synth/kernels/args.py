@@ -156,12 +156,17 @@ def pattern_of(draw, gaussian):
     )
 
 
+PLAIN, CURVED, GRAINY = range(3)
+"""Kinds of draws: without curves of tone or noise; with these; and with grain, too. A GPU's
+registers are spared what the kinds before have not."""
+
+
 @scalar
-def noise_of(draw, gaussian, number, grains, curves, curved=True):
+def noise_of(draw, gaussian, number, grains, curves, kind=GRAINY):
     """Return the noise of a draw's developed light; gaussian: as of `pattern_of`.
 
     number: of the draw. grains, curves: float32 arrays (N, 3, GRAIN), (C, 9, FACTORS), of all.
-    curved: False where no draw has a curve or patches, which a GPU's registers are spared then.
+    kind: PLAIN, CURVED or GRAINY.
     """
     red = draw.red_offset, draw.red_shot, draw.red_read, draw.red_tail_share
     red_rest = draw.red_tail, draw.red_tail_mean, draw.red_rows
@@ -179,14 +184,14 @@ def noise_of(draw, gaussian, number, grains, curves, curved=True):
         draw.noise_narrow,
         draw.noise_wide_from,
         draw.noise_wide_odds,
-        draw.grainy if curved else i32(draw.grainy > 0),
+        draw.grainy if kind == GRAINY else i32(0),
         grains,
         u32(number),
         PixelSeed(draw.seed_lower, draw.seed_upper),
         gaussian,
         curves,
         u32(draw.curve),
-        draw.form if curved else i32(0),
+        draw.form if kind >= CURVED else i32(0),
     )
 
 

@@ -81,23 +81,16 @@ class ChannelNoise(NamedTuple):
     number: np.uint32  # of the draw in them
     seed: PixelSeed
     gaussian: npt.NDArray[np.float32]  # (10) of `sensor.Noise`
-    curves: npt.NDArray[np.float32]  # (C, 9, FACTORS), by light, of all draws; see `light_form`
+    curves: npt.NDArray[
+        np.float32
+    ]  # (C, 9, FACTORS), by light, of all draws; see `factor_and_bend`
     curve: np.uint32  # the draw's own
     form: np.int32  # 0: it has none; 1: a factor on noise; 2: skewness, too; 3: kurtosis, too
 
 
 @scalar
-def row_noises(y, pixels, noise):
-    """Draw what row `y` shares of each channel, standard normal, in a picture of so many pixels."""
-    return (
-        _row_noise(y, 0, pixels, noise),
-        _row_noise(y, 1, pixels, noise),
-        _row_noise(y, 2, pixels, noise),
-    )
-
-
-@scalar
-def _row_noise(y, channel, pixels, noise):
+def row_noise(y, channel, pixels, noise):
+    """Draw what row `y` shares of a channel, standard normal, in a picture of so many pixels."""
     index = row_sample(u32(3) * u32(y) + u32(channel), u32(3) * u32(pixels))
     word = random_word(sample_state(index, noise.seed), CHANNEL_ROW)
     return symmetric_quantile(word, noise.gaussian)
@@ -116,21 +109,26 @@ def factor_at(light, curve):
 
 
 @scalar
-def light_form(light, channel, form, noise):
-    """Return what noise of a light has: a factor, more bend, and its two widths.
-
-    Bend is a sixth of the skewness that it has beside Poisson's.
-    """
-    factor, bend, wide, narrow = f32(1), f32(0), noise.wide, noise.narrow
+def factor_and_bend(light, channel, form, noise):
+    """Return the factor on noise of a light, and a sixth of its skewness beside Poisson's."""
+    factor, bend = f32(1), f32(0)
     if form > 0:
         factor = factor_at(light, noise.curves[noise.curve, channel])
     if form > 1:
         bend = factor_at(light, noise.curves[noise.curve, 3 + channel])
+    return factor, bend
+
+
+@scalar
+def width_of_noise(light, channel, form, wide, noise):
+    """Return the factor on Gaussian noise of a light, of samples that are wide or are not."""
+    width = noise.wide if wide else noise.narrow
     if form > 2:
-        swing = (wide * wide - f32(1)) * factor_at(light, noise.curves[noise.curve, 6 + channel])
+        swing = noise.wide * noise.wide - f32(1)
+        swing *= factor_at(light, noise.curves[noise.curve, 6 + channel])
         less = min(swing * noise.wide_odds, MOST_SWING)
-        wide, narrow = np.sqrt(f32(1) + less / noise.wide_odds), np.sqrt(f32(1) - less)
-    return factor, bend, wide, narrow
+        width = np.sqrt(f32(1) + (less / noise.wide_odds if wide else -less))
+    return width
 
 
 @scalar
@@ -142,10 +140,11 @@ def noisy_channel(light, z, state, of_row, own, form, noise):
     has the skewness of Poisson's, by the first term of Cornish and Fisher's expansion.
     """
     light = light + own.offset
-    factor, bend, wide, narrow = light_form(light, form[1], form[0], noise)
+    factor, bend = factor_and_bend(light, form[1], form[0], noise)
     word = random_word(state, CHANNEL_WIDTH)
     # Its last bit counts most: alone it tells halves.
-    z = z * (wide if u32(word >> u32(1) | word << u32(31)) >= noise.wide_from else narrow)
+    wide = u32(word >> u32(1) | word << u32(31)) >= noise.wide_from
+    z = z * width_of_noise(light, form[1], form[0], wide, noise)
     shot = own.shot * max(light, f32(0))
     variance = max(own.read * own.read + shot, _LEAST)
     skewed = own.shot * shot / (f32(6) * variance) * (z * z - f32(1))
@@ -166,8 +165,11 @@ def _gaussian(channel, pixel, pixels, noise):
 
 
 @scalar
-def _at(channel, pixel, step, pixels, noise):
-    """Draw of the pixel a step further; from the picture's end on, of those at its beginning."""
+def gaussian_at(channel, pixel, step, pixels, noise):
+    """Draw the normal number of the pixel a step further.
+
+    From the picture's end on that is of those at its beginning.
+    """
     at = u32(pixel + step)
     at = u32(at - pixels) if at >= pixels else at
     at = u32(at - pixels) if at >= pixels else at
@@ -225,16 +227,7 @@ def _of_patches(channel, pixel, pixels, width, noise):
 
 
 @scalar
-def _three(channel, pixel, step, pixels, noise):
-    return (
-        _at(channel, pixel, step, pixels, noise),
-        _at(channel, pixel, u32(step + u32(1)), pixels, noise),
-        _at(channel, pixel, u32(step + u32(2)), pixels, noise),
-    )
-
-
-@scalar
-def _steps(pixels, width):
+def steps_to_rows(pixels, width):
     """Return how far on in the picture the rows above, of a pixel and below begin, less one.
 
     Those of the first and last pixel of a row, and of a picture, lie at its other end.
@@ -244,62 +237,12 @@ def _steps(pixels, width):
 
 
 @scalar
-def _grainy(channel, pixel, pixels, width, noise):
-    """Return noise that a pixel shares with its neighbours, standard normal."""
-    above, own, below = _steps(pixels, width)
-    near = (
-        _three(channel, pixel, above, pixels, noise),
-        _three(channel, pixel, own, pixels, noise),
-        _three(channel, pixel, below, pixels, noise),
-    )
-    return _shared(near, noise.grains[noise.number, channel])
+def with_noise(light, normals, form, place, rows, noise):
+    """Return a pixel's light with the noise of its three standard normal numbers.
 
-
-@scalar
-def _plain_normals(place, noise):
-    """Return a pixel's three standard normal numbers, of which neighbours share nothing."""
-    pixel, pixels, _ = place
-    return (
-        _gaussian(0, pixel, pixels, noise),
-        _gaussian(1, pixel, pixels, noise),
-        _gaussian(2, pixel, pixels, noise),
-    )
-
-
-@scalar
-def _patchy(channel, pixel, pixels, width, noise):
-    """Return noise that a pixel shares with its neighbours, and with its patch."""
-    coarse = noise.grains[noise.number, channel, 3] if noise.grainy > 1 else f32(0)
-    total = f32(0)
-    if coarse > f32(0):
-        total = coarse * _of_patches(channel, pixel, pixels, width, noise)
-    return total + _grainy(channel, pixel, pixels, width, noise)
-
-
-@scalar
-def _patchy_normals(place, noise):
-    """Return the same where there are coarse patches."""
-    pixel, pixels, width = u32(place[0]), u32(place[1]), u32(place[2])
-    return (
-        _patchy(0, pixel, pixels, width, noise),
-        _patchy(1, pixel, pixels, width, noise),
-        _patchy(2, pixel, pixels, width, noise),
-    )
-
-
-@scalar
-def noisy_pixel(red, green, blue, place, rows, noise):
-    """Return a pixel's light with its noise; `rows` is what its row shares of each channel.
-
-    place: number of the pixel in the picture, the picture's pixels, and its width.
+    place: number of the pixel in the picture, the picture's pixels, and its width. rows: what its
+    row shares of each channel.
     """
-    normals = _patchy_normals(place, noise) if noise.grainy else _plain_normals(place, noise)
-    return _with_noise((red, green, blue), normals, noise.form, place, rows, noise)
-
-
-@scalar
-def _with_noise(light, normals, form, place, rows, noise):
-    """Return a pixel's light with the noise of its three standard normal numbers."""
     (red, green, blue), (a, b, c), (pixel, pixels, _) = light, normals, place
     first = sample_state(channel_sample(0, pixel, pixels), noise.seed)
     second = sample_state(channel_sample(1, pixel, pixels), noise.seed)
@@ -323,7 +266,7 @@ def draw_normals(place, rows, noise, normals):
     the first one to that after the last.
     """
     y, left, width, pixels = place
-    above, own, below = _steps(u32(pixels), width)
+    above, own, below = steps_to_rows(u32(pixels), width)
     across = normals.shape[0] // (3 * (rows + 2))
     for channel in range(3):
         for i in range(rows + 2):
@@ -333,7 +276,7 @@ def draw_normals(place, rows, noise, normals):
             start = (channel * (rows + 2) + i) * across
             some = normals[start : start + across]
             for x in range(across):
-                some[x] = _at(channel, u32(first + u32(x)), step, u32(pixels), noise)
+                some[x] = gaussian_at(channel, u32(first + u32(x)), step, u32(pixels), noise)
 
 
 @scalar
@@ -347,7 +290,8 @@ def _near(above, own, below, x):
 
 
 @scalar
-def _plain_of(near, channel, at, noise):
+def plain_normal(near, channel, at, noise):
+    """Return noise of which neighbours share nothing, standard normal."""
     return _gaussian(channel, at[0], at[1], noise)
 
 
@@ -357,7 +301,8 @@ def _grainy_of(near, channel, at, noise):
 
 
 @scalar
-def _patchy_of(near, channel, at, noise):
+def patchy_normal(near, channel, at, noise):
+    """Return noise that a pixel shares with its neighbours, and with its patch."""
     grain, (pixel, pixels, width) = noise.grains[noise.number, channel], at
     total = f32(0)
     if grain[3] > f32(0):
@@ -371,7 +316,11 @@ def _develop(rows, cells, colour, noise, place, normal_of, form):
     (red, greens, blue), normals = rows
     r_cells, g_cells, b_cells = cells
     y, left, width, pixels = place
-    shared = row_noises(y, pixels, noise)
+    shared = (
+        row_noise(y, 0, pixels, noise),
+        row_noise(y, 1, pixels, noise),
+        row_noise(y, 2, pixels, noise),
+    )
     r_above, r_own, r_below, g_above, g_own, g_below, b_above, b_own, b_below = normals
     for x in range(red.shape[0]):
         at = u32(y * width + left + x), u32(pixels), u32(width)
@@ -381,7 +330,7 @@ def _develop(rows, cells, colour, noise, place, normal_of, form):
             normal_of(_near(g_above, g_own, g_below, x), 1, at, noise),
             normal_of(_near(b_above, b_own, b_below, x), 2, at, noise),
         )
-        r, g, b = _with_noise(light, three, form, at, shared, noise)
+        r, g, b = with_noise(light, three, form, at, shared, noise)
         r_cells[x], g_cells[x] = u16(encoding_cell(r)), u16(encoding_cell(g))
         b_cells[x] = u16(encoding_cell(b))
 
@@ -396,7 +345,7 @@ def develop_noisily(raw, colour, noise, place, normals, cells):
     rows = raw, normals
     # Loops of their own: each works on as many pixels at once as it can.
     if noise.grainy > 1:
-        _develop(rows, cells, colour, noise, place, _patchy_of, noise.form)
+        _develop(rows, cells, colour, noise, place, patchy_normal, noise.form)
     elif noise.grainy and noise.form > 1:
         _develop(rows, cells, colour, noise, place, _grainy_of, noise.form)
     elif noise.grainy and noise.form > 0:
@@ -404,10 +353,10 @@ def develop_noisily(raw, colour, noise, place, normals, cells):
     elif noise.grainy:
         _develop(rows, cells, colour, noise, place, _grainy_of, 0)
     elif noise.form > 2:
-        _develop(rows, cells, colour, noise, place, _plain_of, 3)
+        _develop(rows, cells, colour, noise, place, plain_normal, 3)
     elif noise.form > 1:
-        _develop(rows, cells, colour, noise, place, _plain_of, 2)
+        _develop(rows, cells, colour, noise, place, plain_normal, 2)
     elif noise.form > 0:
-        _develop(rows, cells, colour, noise, place, _plain_of, 1)
+        _develop(rows, cells, colour, noise, place, plain_normal, 1)
     else:
-        _develop(rows, cells, colour, noise, place, _plain_of, 0)
+        _develop(rows, cells, colour, noise, place, plain_normal, 0)

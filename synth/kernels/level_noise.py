@@ -220,8 +220,9 @@ def noisy_level(light, own, form, odds, curve, tail):
     light. The curve is integrated over noise as `channel_noise.noisy_channel` draws it: normal
     numbers of two widths, and for some samples an exponential tail.
 
-    own: its `OneChannel`. form: of `channel_noise.light_form`. odds: `wide_odds` of `ChannelNoise`.
-    tail: nodes and weights of Gauss and Laguerre's rule.
+    own: its `OneChannel`. form: `channel_noise.factor_and_bend` of the light, and its
+    `width_of_noise`. odds: `wide_odds` of `ChannelNoise`. tail: nodes and weights of Gauss and
+    Laguerre's rule.
     """
     (tail_nodes, tail_weights), on_noise, bend = tail, form[0], form[1]
     share = f32(own.tail_share) * _WORDS

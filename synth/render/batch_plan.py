@@ -17,6 +17,7 @@ from ..camera.illumination import CHANNEL_LIGHT, blur_weights, cubic_weights
 from ..camera.recipe import MAX_CELLS
 from ..draws.table import DrawTable
 from ..kernels.batch.arrays import IMAGE, MOST, TOTALS, WORK, Batch, lay_out_images
+from ..kernels.batch.image_state import KINDS
 from ..kernels.curves import log_light
 from ..kernels.degradations.jpeg import COSINES, all_quantisers
 from ..kernels.illumination import CELLS
@@ -82,8 +83,10 @@ def plan_batch(
     if formed is None:
         most["forms"] = 0
     steps, total = (dict(zip(a.dtype.names or (), a.item(), strict=True)) for a in (most, totals))
-    if table.has_curves:
-        steps |= {f"curved_{name}": steps.pop(name) for name in ("quads", "mosaics")}
+    if table.has_emitters:
+        steps["emitter_spreads"] = steps.pop("spreads")
+    for name in "quads", "mosaics":
+        steps[KINDS[table.pixel_kind][0] + name] = steps.pop(name)
     return BatchPlan(images, {name: places for name, places in steps.items() if places}, total)
 
 

@@ -23,8 +23,8 @@ from ..illumination import CELLS, MAX_LIGHTS, luminance_matters
 FIELD = CELLS * CELLS
 
 _ADDRESSES = (
-    *("normal", "first", "low", "plane", "mosaic", "row", "lit", "pattern", "made", "coded"),
-    *("formed_low", "formed_normal"),
+    *("normal", "first", "low", "plane", "mosaic", "row", "gaussians", "lit", "pattern", "made"),
+    *("coded", "formed_low", "formed_normal"),
 )
 _NUMBERS = (
     *("draw", "height", "width", "top", "left", "rows", "columns"),
@@ -39,12 +39,12 @@ IMAGE = np.dtype(
 normal, low: where its first sample lies in `Batch.normal`, and that of its window in `.low`. first:
 where that of the normal lies whose light it has, which is as large: its own, or that of the first
 frame of its clip. plane, mosaic, row: its first place in the planes of chroma noise reduction and
-in the mosaics, where it has such, and in the sensors' rows. lit, pattern, made, coded: likewise
-where light is spread, where the sensor has a pattern, and where JPEG follows. formed_...: where its
-window goes in `resize_steps.OutputLayout`. draw: number of its draw. height, width: pixels of the
-normal; 0 for no image. top, left, rows, columns: the window that a low is made of, mostly the
-whole. made_...: what is made before JPEG, else the window. span_...: of the pixels that that
-depends on. across, down, turned: what `resize_steps` does to it.
+in the mosaics, where it has such, and in the sensors' rows. gaussians, lit, pattern, made, coded:
+likewise where developed light has noise, where light is spread, where the sensor has a pattern, and
+where JPEG follows. formed_...: where its window goes in `resize_steps.OutputLayout`. draw: number
+of its draw. height, width: pixels of the normal; 0 for no image. top, left, rows, columns: the
+window that a low is made of, mostly the whole. made_...: what is made before JPEG, else the window.
+span_...: of the pixels that that depends on. across, down, turned: what `resize_steps` does to it.
 
 Places of samples are counted modulo 2^64 from the beginning of an array: on a GPU images may lie
 anywhere, before it too.
@@ -99,6 +99,7 @@ WORK: dict[str, tuple[str, str, tuple[int, ...]]] = {
     "columns": ("u8", "plane", ()),  # their blur along columns, as two float32: `pack_floats`
     "mosaic": ("f4", "mosaic", ()),
     "rows": ("f4", "row", ()),  # black level plus noise of the sensors' rows
+    "gaussians": ("f4", "gaussians", ()),  # of noise: a row's, and pixels' that share them
     "lit": ("f4", "lit", (3,)),  # red, green and blue of spread light, pixel by pixel
     "pattern": ("f4", "pattern", ()),  # what sites add, three a pixel or site by site
     "made": ("u1", "made", (3,)),  # pixels of images before JPEG, RGB
@@ -147,14 +148,23 @@ def unpack_floats(pair):
 
 _STEPS = (
     *("luminance", "lights", "fields", "means", "light", "lures", "emitters", "tables", "spreads"),
-    *("patterns", "rows", "quads", "sites", "mosaics", "blurs", "merges", "samples", "transforms"),
-    *("quantisations", "restorations", "returns", "decodes", "forms"),
+    *("patterns", "rows", "gaussians", "quads", "sites", "mosaics", "blurs", "merges", "samples"),
+    *("transforms", "quantisations", "restorations", "returns", "decodes", "forms"),
 )
 MOST = np.dtype([(name, "i8") for name in _STEPS])
 """Most places of an image in each step."""
-_PLACES = ("plane", "mosaic", "row", "lit", "pattern", "made", "coded")
+_PLACES = ("plane", "mosaic", "row", "gaussians", "lit", "pattern", "made", "coded")
 TOTALS = np.dtype([(name, "i8") for name in _PLACES])
 """Places of all images, where they have such."""
+
+
+@scalar
+def gaussian_count(rows, columns, grainy):
+    """Return how many normal numbers pixels of a span share, of three channels.
+
+    One a row; with grain one a pixel, too, and of those beside the span.
+    """
+    return 3 * rows + (3 * (rows + 2) * (columns + 2) if grainy else 0)
 
 
 @kernel
@@ -163,9 +173,9 @@ def lay_out_images(images, draws, has_degradations, most, totals):
 
     images: array (N) of IMAGE.
     draws: array (T) of DRAW.
-    has_degradations: bool array (3), whether any draw, of other batches too, has spread light, a
-      pattern, JPEG. Their steps are counted by all images then, so that batches of about the same
-      sizes have the same launches, whatever was drawn.
+    has_degradations: bool array (5), whether any draw, of other batches too, has spread light, a
+      pattern, JPEG, noise of developed light, and grain. Their steps are counted by all images
+      then, so that batches of about the same sizes have the same launches, whatever was drawn.
     most: array (1) of MOST, of zeros, to be filled.
     totals: array (1) of TOTALS, likewise.
     """
@@ -181,7 +191,7 @@ def lay_out_images(images, draws, has_degradations, most, totals):
         images[i].span_top, images[i].span_left = top, left
         images[i].span_rows, images[i].span_columns = rows, columns
         images[i].plane, images[i].mosaic = totals[0].plane, totals[0].mosaic
-        images[i].row = totals[0].row
+        images[i].row, images[i].gaussians = totals[0].row, totals[0].gaussians
         images[i].lit, images[i].pattern = totals[0].lit, totals[0].pattern
         images[i].made, images[i].coded = totals[0].made, totals[0].coded
         pixels, sites = rows * columns, (rows + 2 * BORDER) * (columns + 2 * BORDER)
@@ -212,6 +222,11 @@ def lay_out_images(images, draws, has_degradations, most, totals):
         if has_degradations[1]:
             most[0].patterns = max(most[0].patterns, sensed)
             totals[0].pattern += (sites if mosaic else 3 * pixels) if draw.patterned > 0 else 0
+        if has_degradations[3]:
+            count = gaussian_count(rows, columns, has_degradations[4])
+            most[0].gaussians = max(most[0].gaussians, count)
+            own = gaussian_count(rows, columns, draw.grainy)
+            totals[0].gaussians += own if draw.noisy > 0 else 0
         if draw.taps > 0:
             most[0].blurs = max(most[0].blurs, image.made_rows * columns)
             most[0].merges = max(most[0].merges, made)

@@ -10,7 +10,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..args import bands_of, colour_of, exposure_of, noise_of, sensor_of
+from ..args import (
+    CURVED,
+    GRAINY,
+    PLAIN,
+    bands_of,
+    colour_of,
+    exposure_of,
+    noise_of,
+    sensor_of,
+)
 from ..arrays import f32, u32, u64
 from ..channel_noise import ChannelNoise
 from ..compiling.compile import scalar
@@ -47,6 +56,10 @@ class Output(NamedTuple):
 
     colour: Colour
     noise: ChannelNoise
+    gaussians: np.uint64  # where its normal numbers lie in `Batch.gaussians`: of so many rows,
+    rows: np.uint32
+    across: np.uint32  # then so many in a row beside one another,
+    apart: np.uint64  # and so many of each channel
     smoothed: bool  # whether chroma is smoothed afterwards: pixels go from the place `plane` on
     plane: np.uint64
     table: npt.NDArray[np.uint8]  # (ENCODE_CELLS)
@@ -104,14 +117,14 @@ def image_sensor(image, batch):
 
 
 @scalar
-def noise_of_image(image, batch, curved=True):
+def noise_of_image(image, batch, kind=GRAINY):
     """Return the noise of an image's developed light."""
     draw = batch.draws[image.draw]
-    return noise_of(draw, GAUSSIAN, image.draw, batch.grains, batch.curves, curved)
+    return noise_of(draw, GAUSSIAN, image.draw, batch.grains, batch.curves, kind)
 
 
 @scalar
-def light_of(number, batch, curved=True):
+def light_of(number, batch, kind=GRAINY):
     """Return how light comes to the sensor of an image."""
     image = batch.images[number]
     draw = batch.draws[image.draw]
@@ -123,7 +136,7 @@ def light_of(number, batch, curved=True):
         spread,
         image.lit,
         u32(256 * draw.linear),
-        u32(256 * draw.linear_apart) if curved else u32(0),
+        u32(256 * draw.linear_apart) if kind >= CURVED else u32(0),
         draw.grid_cells > 0,
         batch.light[number],
         draw.coloured > 0,
@@ -134,14 +147,18 @@ def light_of(number, batch, curved=True):
 
 
 @scalar
-def output_of(number, batch, curved=True):
+def output_of(number, batch, kind=GRAINY):
     """Return how samples of an image become pixels."""
     image = batch.images[number]
     draw = batch.draws[image.draw]
     coded = draw.degradations_jpeg_quality > 0
     return Output(
         colour_of(draw),
-        noise_of_image(image, batch, curved),
+        noise_of_image(image, batch, kind),
+        image.gaussians,
+        u32(image.span_rows),
+        u32(image.span_columns + 2),
+        u64((image.span_rows + 2) * (image.span_columns + 2)),
         draw.taps > 0,
         image.plane,
         batch.table[number],
@@ -152,7 +169,7 @@ def output_of(number, batch, curved=True):
 
 
 @scalar
-def _state_of(number, columns, batch, curved):
+def _state_of(number, columns, batch, kind):
     image = batch.images[number]
     return ImageState(
         image.span_top,
@@ -162,28 +179,38 @@ def _state_of(number, columns, batch, curved):
         batch.draws[image.draw].patterned > 0,
         image.pattern,
         image.mosaic,
-        light_of(number, batch, curved),
+        light_of(number, batch, kind),
         image_sensor(image, batch),
-        output_of(number, batch, curved),
+        output_of(number, batch, kind),
     )
 
 
 @scalar
 def pixel_state(number, batch):
-    """Return an image whose sensor is read pixel by pixel, of draws without curves or patches."""
-    return _state_of(number, batch.images[number].span_columns, batch, False)
+    """Return an image whose sensor is read pixel by pixel, of PLAIN draws."""
+    return _state_of(number, batch.images[number].span_columns, batch, PLAIN)
 
 
 @scalar
 def curved_state(number, batch):
-    """Return an image whose sensor is read pixel by pixel."""
-    return _state_of(number, batch.images[number].span_columns, batch, True)
+    """Return an image whose sensor is read pixel by pixel, of CURVED draws."""
+    return _state_of(number, batch.images[number].span_columns, batch, CURVED)
+
+
+@scalar
+def grainy_state(number, batch):
+    """Return an image whose sensor is read pixel by pixel, of any draws."""
+    return _state_of(number, batch.images[number].span_columns, batch, GRAINY)
+
+
+KINDS = ("", pixel_state), ("curved_", curved_state), ("grainy_", grainy_state)
+"""Of PLAIN, CURVED and GRAINY draws what the names of steps begin with, and an image's state."""
 
 
 @scalar
 def site_state(number, batch):
     """Return an image whose sensor is read site by site."""
-    return _state_of(number, batch.images[number].span_columns + 2 * BORDER, batch, True)
+    return _state_of(number, batch.images[number].span_columns + 2 * BORDER, batch, GRAINY)
 
 
 @scalar

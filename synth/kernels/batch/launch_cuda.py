@@ -21,7 +21,7 @@ from . import noise_steps as noise
 from . import pixel_steps as pixels
 from . import resize_steps as resizing
 from .device_memory import checked
-from .image_state import curved_state, next_place, nothing, pixel_state, row_and_column, site_state
+from .image_state import KINDS, next_place, nothing, row_and_column, site_state
 
 THREADS = 128
 """Threads of a block, which works on one image. Few, so that many registers a thread leave no room
@@ -120,15 +120,31 @@ FIELDS = (
     _over("emitters", field.emitter_thread_count, field.emitter_step),
     _over("tables", field.table_thread_count, field.table_step),
 )
+SPREADS = (
+    _holding("spreads", degraded.spread_state, degraded.spread_thread_count, degraded.spread_place),
+    _holding(
+        "emitter_spreads",
+        degraded.emitter_spread_state,
+        degraded.spread_thread_count,
+        degraded.spread_place,
+        registers=64,
+    ),
+)
 PIXELS = (
-    _over("spreads", degraded.spread_thread_count, degraded.spread_step),
+    *SPREADS,
     _over("patterns", degraded.pattern_thread_count, degraded.pattern_step),
     _over("rows", pixels.row_thread_count, pixels.row_step),
+    _over("gaussians", pixels.gaussian_thread_count, pixels.gaussian_step),
     *(
         _holding(
-            name, state, pixels.quad_thread_count, pixels.quad_step, pixels.quad_levels, REGISTERS
+            f"{kind}quads",
+            state,
+            pixels.quad_thread_count,
+            pixels.quad_step,
+            pixels.quad_levels,
+            REGISTERS,
         )
-        for name, state in (("quads", pixel_state), ("curved_quads", curved_state))
+        for kind, state in KINDS
     ),
     _holding(
         "sites",
@@ -138,8 +154,12 @@ PIXELS = (
         pixels.site_levels,
         REGISTERS,
     ),
-    _holding("mosaics", pixel_state, pixels.mosaic_thread_count, pixels.mosaic_step, registers=96),
-    _holding("curved_mosaics", curved_state, pixels.mosaic_thread_count, pixels.mosaic_step),
+    *(
+        _holding(
+            f"{kind}mosaics", state, pixels.mosaic_thread_count, pixels.mosaic_step, registers=96
+        )
+        for kind, state in KINDS
+    ),
     _holding("blurs", chroma.blurred_image, chroma.blur_thread_count, chroma.blur_step),
     _holding("merges", chroma.merged_image, chroma.merge_thread_count, chroma.merge_step),
 )
@@ -153,7 +173,7 @@ JPEG = (
 )
 LOWS = *FIELDS, *PIXELS, *JPEG
 """From normals to lows, of a batch alone."""
-LIGHT = *FIELDS, PIXELS[0]
+LIGHT = *FIELDS, *SPREADS
 """Those of them that maps need."""
 MAPS = (
     _over("levels", field.table_thread_count, noise.level_step),

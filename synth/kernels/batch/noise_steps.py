@@ -17,7 +17,7 @@ import numpy as np
 
 from ..args import colour_of, pattern_of
 from ..arrays import f32, f64, i32, i64, u32, u64
-from ..channel_noise import light_form
+from ..channel_noise import factor_and_bend, width_of_noise
 from ..compiling.compile import scalar
 from ..curves import LUMA, Toe, encoded
 from ..degradations.pattern import hot_offset
@@ -73,7 +73,9 @@ def channel_step(number, place, batch, maps):
     own = noise.red if c == 0 else (noise.green if c == 1 else noise.blue)
     curve = Curve(maps.levels[number], maps.normal[0], maps.normal[1])
     light, tail = light_of_place(k), (maps.laguerre[0], maps.laguerre[1])
-    form = light_form(light, c, noise.form, noise)
+    factor, bend = factor_and_bend(light, c, noise.form, noise)
+    wide = width_of_noise(light, c, noise.form, True, noise)
+    form = factor, bend, wide, width_of_noise(light, c, noise.form, False, noise)
     found = noisy_level(light, own, form, noise.wide_odds, curve, tail)
     for i in range(3):
         maps.channels[number, c, i, k] = found[i]

@@ -4,6 +4,7 @@ The scalar functions are the same as those of `camera`, in the same order.
 
     images that have red, green and blue at each pixel    row_step -> quad_step
     images behind a mosaic                                 row_step -> site_step -> mosaic_step
+    where developed light has noise, before either         gaussian_step
     where chroma is smoothed, after either                 -> those of `chroma_steps`
     where JPEG follows                                     -> those of `jpeg_steps`
 
@@ -14,7 +15,14 @@ that is wider. Places count within the span; what is random is drawn by the plac
 from __future__ import annotations
 
 from ..arrays import f32, f64, i16, i32, u32, u64
-from ..channel_noise import noisy_pixel, row_noises
+from ..channel_noise import (
+    gaussian_at,
+    patchy_normal,
+    plain_normal,
+    row_noise,
+    steps_to_rows,
+    with_noise,
+)
 from ..chroma import split_pixel
 from ..compiling.compile import scalar
 from ..demosaic import BILINEAR, BINNED, BORDER, MALVAR, Around, demosaic_site
@@ -23,8 +31,8 @@ from ..exposure import GUIDES, band_factor, between, expose_pixel, guide_of, nea
 from ..illumination import CELLS
 from ..numbers.random_bits import channel_sample, mosaic_sample
 from ..sensor import row_offset, sense_greens, sense_site
-from .arrays import pack_halves
-from .image_state import image_sensor
+from .arrays import gaussian_count, pack_halves
+from .image_state import image_sensor, noise_of_image, row_and_column
 
 # Places are unsigned, and of 32 bits within an image: signed ones might count from an array's end,
 # and wider ones cost a GPU twice as much.
@@ -114,6 +122,51 @@ def write_made(output, place, levels, batch):
 
 
 @scalar
+def gaussian_thread_count(image, draw, beside):
+    """Count the normal numbers that pixels of an image share: of rows, and of neighbours."""
+    own = draw.noisy > 0 and image.height > 0
+    return u32(gaussian_count(image.span_rows, image.span_columns, draw.grainy) if own else 0)
+
+
+@scalar
+def gaussian_step(number, place, batch):
+    """Draw a normal number of a row, or of a pixel of a span or beside it, of a channel."""
+    image = batch.images[number]
+    noise, pixels = noise_of_image(image, batch), u32(image.height * image.width)
+    rows, across = u32(image.span_rows), u32(image.span_columns + 2)
+    at = image.gaussians + u64(place)
+    if place < u32(3) * rows:
+        row, channel = row_and_column(place, u32(3))
+        batch.gaussians[at] = row_noise(u32(row + u32(image.span_top)), channel, pixels, noise)
+    else:
+        place = u32(place - u32(3) * rows)
+        row, column = row_and_column(place, across)
+        channel, row = row_and_column(row, u32(rows + u32(2)))
+        above, own, below = steps_to_rows(pixels, u32(image.width))
+        y = min(max(i32(row) - i32(1), i32(0)), i32(rows) - i32(1))
+        step = above if row == u32(0) else (below if row > rows else own)
+        pixel = u32((u32(y) + u32(image.span_top)) * u32(image.width) + u32(image.span_left))
+        batch.gaussians[at] = gaussian_at(channel, u32(pixel + column), step, pixels, noise)
+
+
+@scalar
+def _gaussians_around(channel, own, batch):
+    """Fetch the normal numbers of a channel around a pixel, three of each of three rows."""
+    row, column, output = own
+    across, n = u64(output.across), batch.gaussians
+    above = output.gaussians + u64(channel) * output.apart + u64(row) * across + u64(column)
+    above += u64(3) * u64(output.rows)
+    middle = above + across
+    below = middle + across
+    one, two = u64(1), u64(2)
+    return (
+        (n[above], n[above + one], n[above + two]),
+        (n[middle], n[middle + one], n[middle + two]),
+        (n[below], n[below + one], n[below + two]),
+    )
+
+
+@scalar
 def develop_to(image, place, y, x, samples, batch):
     """Write a pixel of the low, or of the planes of an image whose chroma is to be smoothed.
 
@@ -122,10 +175,26 @@ def develop_to(image, place, y, x, samples, batch):
     output = image.output
     r, g, b = developed_light(samples[0], samples[1], samples[2], output.colour)
     if output.noise.there:
-        noise, width = output.noise, image.light.width
-        pixel, pixels = u32(y * width + x), u32(image.light.height * width)
-        rows = row_noises(y, pixels, noise)
-        r, g, b = noisy_pixel(r, g, b, (pixel, pixels, width), rows, noise)
+        noise, width = output.noise, u32(image.light.width)
+        at = u32(u32(y) * width + u32(x)), u32(u32(image.light.height) * width), width
+        row, column = u32(y - image.top), u32(x - image.left)
+        first = output.gaussians + u64(u32(3) * row)
+        some = batch.gaussians
+        rows = some[first], some[first + u64(1)], some[first + u64(2)]
+        if noise.grainy:
+            own = row, column, output
+            normals = (
+                patchy_normal(_gaussians_around(0, own, batch), 0, at, noise),
+                patchy_normal(_gaussians_around(1, own, batch), 1, at, noise),
+                patchy_normal(_gaussians_around(2, own, batch), 2, at, noise),
+            )
+        else:
+            normals = (
+                plain_normal(0, 0, at, noise),
+                plain_normal(0, 1, at, noise),
+                plain_normal(0, 2, at, noise),
+            )
+        r, g, b = with_noise((r, g, b), normals, noise.form, at, rows, noise)
     red, green, blue = encoding_cell(r), encoding_cell(g), encoding_cell(b)
     if output.smoothed:
         table = output.fine_table

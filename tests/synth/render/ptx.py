@@ -63,6 +63,7 @@ DIMENSIONS = {
     "columns": ("u8", 1),
     "mosaic": ("f4", 1),
     "rows": ("f4", 1),
+    "gaussians": ("f4", 1),
     "lit": ("f4", 1),
     "pattern": ("f4", 1),
     "made": ("u1", 1),

@@ -19,10 +19,9 @@ from gloam.synth.kernels.batch import illumination_steps as field
 from gloam.synth.kernels.batch import jpeg_steps as jpeg
 from gloam.synth.kernels.batch import pixel_steps as pixels
 from gloam.synth.kernels.batch.image_state import (
-    curved_state,
+    KINDS,
     next_place,
     nothing,
-    pixel_state,
     row_and_column,
     site_state,
 )
@@ -139,16 +138,24 @@ STEPS = {
     "lures": over(field.lure_thread_count, field.lure_step),
     "emitters": over(field.emitter_thread_count, field.emitter_step),
     "tables": over(field.table_thread_count, field.table_step),
-    "spreads": over(degraded.spread_thread_count, degraded.spread_step),
+    "spreads": holding(degraded.spread_state, degraded.spread_thread_count, degraded.spread_place),
+    "emitter_spreads": holding(
+        degraded.emitter_spread_state, degraded.spread_thread_count, degraded.spread_place
+    ),
     "patterns": over(degraded.pattern_thread_count, degraded.pattern_step),
     "rows": over(pixels.row_thread_count, pixels.row_step),
-    "quads": holding(pixel_state, pixels.quad_thread_count, pixels.quad_step, pixels.quad_levels),
+    "gaussians": over(pixels.gaussian_thread_count, pixels.gaussian_step),
+    **{
+        f"{kind}quads": holding(
+            state, pixels.quad_thread_count, pixels.quad_step, pixels.quad_levels
+        )
+        for kind, state in KINDS
+    },
     "sites": holding(site_state, pixels.site_thread_count, pixels.site_step, pixels.site_levels),
-    "curved_quads": holding(
-        curved_state, pixels.quad_thread_count, pixels.quad_step, pixels.quad_levels
-    ),
-    "mosaics": holding(pixel_state, pixels.mosaic_thread_count, pixels.mosaic_step),
-    "curved_mosaics": holding(curved_state, pixels.mosaic_thread_count, pixels.mosaic_step),
+    **{
+        f"{kind}mosaics": holding(state, pixels.mosaic_thread_count, pixels.mosaic_step)
+        for kind, state in KINDS
+    },
     "blurs": holding(chroma.blurred_image, chroma.blur_thread_count, chroma.blur_step),
     "merges": holding(chroma.merged_image, chroma.merge_thread_count, chroma.merge_step),
     "samples": over(jpeg.sample_thread_count, jpeg.sample_step),

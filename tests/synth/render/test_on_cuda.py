@@ -89,11 +89,15 @@ def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additi
     asked = {
         "mosaics",
         "curved_mosaics",
+        "grainy_mosaics",
         "spreads",
+        "emitter_spreads",
         "patterns",
         "rows",
+        "gaussians",
         "quads",
         "curved_quads",
+        "grainy_quads",
         "sites",
         "blurs",
         "merges",
@@ -106,4 +110,6 @@ def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additi
     asked |= {"samples", "transforms", "quantisations", "restorations", "returns", "decodes"}
     assert {name for name, count in joined.items() if count} == asked
     # Reciprocals, which `reciprocal` makes exact.
-    assert refined == {"quads", "curved_quads", "sites", "spreads", "maps"}
+    assert refined == {
+        *("quads", "curved_quads", "grainy_quads", "sites", "emitter_spreads", "maps")
+    }
