@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 
 from ..kernels.arrays import FloatArray, FloatImage, Mask, Pixels
+from ..kernels.compiling.compile import kernel
 from ..kernels.curves import LEVEL_LIGHT, linear_to_srgb
 from .pair_statistics import SMOOTHEST, Scene, block_means, correlation, scene_of
 
@@ -122,7 +123,9 @@ def noise_statistics(low: Pixels, smooth: Mask) -> dict[str, float]:
     residual = cv2.split(values - blurred)  # planes, as every third value is slow to get at
     places = np.flatnonzero(smooth)
     noise = [plane.ravel()[places] for plane in residual]
-    levels, samples = (image.reshape(-1, 3).take(places, 0).T for image in (blurred, low))
+    levels, samples = (
+        np.ascontiguousarray(image.reshape(-1, 3).take(places, 0).T) for image in (blurred, low)
+    )
     measured = {"correlation_rb": correlation(noise[0], noise[2]), "blocks": _blocks(values)}
     height, width = smooth.shape
     planes = np.zeros((3, height, width + _WIDEST))
@@ -138,31 +141,51 @@ def noise_statistics(low: Pixels, smooth: Mask) -> dict[str, float]:
     return measured
 
 
+@kernel
+def _add_moments(noise, level, sample, bins, sums):
+    """Fill sums (6, B) of the noise of each bin of levels, about its mean.
+
+    Of one, its square, cube and fourth power, where the sample is black, and where it is far off.
+    """
+    means = np.zeros(sums.shape[1])
+    for i in range(len(noise)):
+        k = bins[np.uint8(level[i])]
+        sums[0, k] += 1
+        means[k] += noise[i]
+    means /= np.maximum(sums[0], 1)
+    for i in range(len(noise)):
+        k = bins[np.uint8(level[i])]
+        apart = noise[i] - means[k]
+        square = apart * apart
+        sums[1, k] += square
+        sums[2, k] += square * apart
+        sums[3, k] += square * square
+        sums[4, k] += sample[i] == 0
+    for i in range(len(noise)):
+        k = bins[np.uint8(level[i])]
+        apart = noise[i] - means[k]
+        sums[5, k] += apart * apart > _FAR * _FAR * sums[1, k] / sums[0, k]
+
+
 def _by_level(noise: Any, level: FloatImage, sample: Pixels, channel: str) -> dict[str, float]:
     """Return moments of the noise of one channel, by its level."""
-    which = _LEVEL_BINS[level.astype(np.uint8)]
-    bins = len(LEVELS) - 1
-    count = np.bincount(which, minlength=bins).astype(np.float64)
+    sums = np.zeros((6, len(LEVELS) - 1))
+    _add_moments(noise, level, sample, _LEVEL_BINS, sums)
+    count, (second, third, fourth, black, far) = sums[0], sums[1:]
     with np.errstate(invalid="ignore", divide="ignore"):
-        apart = noise - (np.bincount(which, noise, bins) / count)[which]
-        square = apart * apart
-        second, third, fourth = (
-            np.bincount(which, power, bins) / count
-            for power in (square, square * apart, square * square)
-        )
+        second, third, fourth = second / count, third / count, fourth / count
         moments = {
             "deviation": np.sqrt(second),
             "skewness": third / second**1.5,
             "kurtosis": fourth / second**2 - 3,
-            "black": np.bincount(which, sample == 0, bins) / count,
+            "black": black / count,
         }
-        far = np.bincount(which, square > _FAR * _FAR * second[which], bins)[_UNCUT].sum()
-        uncut = count[_UNCUT].sum()
-        outliers = 10_000 * float(far / uncut) if uncut >= _ENOUGH else float("nan")
+    uncut = count[_UNCUT].sum()
+    outliers = 10_000 * float(far[_UNCUT].sum() / uncut) if uncut >= _ENOUGH else float("nan")
     return {f"outliers_{channel}": outliers} | {
         f"{name}_{channel}_{LEVELS[i]}": float(found[i]) if count[i] >= _ENOUGH else float("nan")
         for name, found in moments.items()
-        for i in range(bins)
+        for i in range(len(count))
         if f"{name}_{channel}_{LEVELS[i]}" in NOISE_LABELS
     }
 
