@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from ..errors import GloamError, LoaderError
 from ..manifests.images.png import SIGNATURE
-from ..manifests.open_data import open_data, unpaired_lists
+from ..manifests.open_data import holds_photographs, is_live, open_data, source_of, unpaired_lists
 from ..manifests.sets.pair_set import PairSet
-from ..manifests.sets.split_files import LabelColumns, StepLabels, read_label_columns
-from .index import Contents, contents_of
-from .lows import LiveLows, is_live, live_lows, redraws
+from ..manifests.sets.split_files import LabelColumns, StepLabels, open_files, read_label_columns
+from .index import Contents
+from .lows import LiveLows, live_lows, redraws
 from .mixture import Component, Mixture, at, in_file
 from .order import Step
 from .stored_pairs import read_extent
@@ -125,51 +125,50 @@ def open_components(
 def _open_component(
     name: str, component: Component, given: Mapping[str, Any], split: str, seed: int, plain: bool
 ) -> OpenComponent:
-    """Open a component: find its pairs, how their lows are made or were, and labels."""
-    split, bright = component.split or split, None
+    """Open a component: find its pairs, how their lows are made or were, and labels.
+
+    Its own options come before the loader's, which alone count for a plain one.
+    """
+    split, whole = component.split or split, component.identity or component.unpaired
+    recipes, draws = component.recipe or given.get("recipe"), component.draws or given.get("draws")
     held: PairSet | Sequence[Any]
+    others: Sequence[Any] = ()
     if component.unpaired:
-        held, bright = unpaired_lists(component.data)
+        held, *others = unpaired_lists(component.data)
         if given.get("size") is None:
             raise LoaderError("unpaired pictures differ in size: give size=")
+    elif plain:
+        held = open_data(component.data, given.get("normals"))
     else:
-        normals = given.get("normals") if plain else component.normals
-        held = open_data(component.data, normals)
-    draws, whole = component.draws or given.get("draws"), component.identity or component.unpaired
-    recipes = {} if whole else _live_recipes(component, held, given, plain)
-    live = bool(recipes) or whole
+        held = open_data(source_of(component.data), component.normals)
+    live = component.live
+    if component.recipe is not None or component.draws is not None:
+        live = True
+    elif live is None:  # the loader's is for sets alone
+        live = given.get("live") if isinstance(held, PairSet) else holds_photographs(held)
+    if plain:
+        exact = given.get("exact") or None
+        live = is_live(held, given.get("live"), recipe=recipes, draws=draws, exact=exact)
+    else:
+        live = whole or is_live(held, live)
+    near = {name: given.get(name) for name in ("cache", "cache_gb")}
+    files = [open_files(one, split, live=live, **near) for one in (held, *others)]
+    labels = read_label_columns(held, files[0]) if given.get("labels") else None
     drawn = not live and bool(given.get("extras")) and redraws(held)
     if drawn:
-        recipes, draws = {0: None}, "set"
+        recipes, draws = None, "set"
+    by_step = recipes if isinstance(recipes, Mapping) else {0: recipes}
+    making = by_step if drawn or (live and not whole) else {}
     training = split == "train"
-    lows = {step: live_lows(held, one, draws, seed, training) for step, one in recipes.items()}
-    near = {name: given.get(name) for name in ("cache", "cache_gb")}
-    both = [held] if bright is None else [held, bright]
-    contents, *other = (contents_of(one, split, live=live, **near) for one in both)
-    more: dict[str, Any] = {"weight": component.weight, "drawn": lows.pop(0) if drawn else None}
-    if given.get("labels"):
-        more["labels"] = read_label_columns(held, contents)
-    bright_ones = other[0] if other else None
-    return OpenComponent(name, contents, bright_ones, lows, component.identity, **more)
-
-
-def _live_recipes(
-    component: Component, held: PairSet | Sequence[Any], given: Mapping[str, Any], plain: bool
-) -> Mapping[int, Any]:
-    """Return the recipes of live lows by step, none where they are stored.
-
-    The component's own options come before the loader's, which alone count for a plain one.
-    """
-    recipes = component.recipe or given.get("recipe")
-    recipes = recipes if isinstance(recipes, Mapping) else {0: recipes}
-    if plain:
-        own = {key: given.get(key) for key in ("recipe", "draws")}
-        exact = given.get("exact") or None
-        return recipes if is_live(held, given.get("live"), **own, exact=exact) else {}
-    wanted = component.live
-    if wanted is None and isinstance(held, PairSet):
-        wanted = given.get("live")
-    elif wanted is None and not isinstance(held, PairSet):
-        wanted = all(isinstance(one, str | bytes | os.PathLike) for one in held[:1])  # photographs
-    wanted = True if component.recipe is not None or component.draws is not None else wanted
-    return recipes if is_live(held, wanted) else {}
+    lows = {step: live_lows(held, how, draws, seed, training) for step, how in making.items()}
+    contents, *bright = (Contents(**vars(one)) for one in files)
+    return OpenComponent(
+        name,
+        contents,
+        bright[0] if bright else None,
+        live={} if drawn else lows,
+        identity=component.identity,
+        drawn=lows.get(0) if drawn else None,
+        labels=labels,
+        weight=component.weight,
+    )

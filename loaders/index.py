@@ -5,7 +5,6 @@ Columns say where each image lies.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -21,12 +20,11 @@ from ..errors import GloamError, GloamWarning, ImageRefused, LoaderError, SetErr
 from ..manifests.images.header import read_header
 from ..manifests.open_data import list_pairs
 from ..manifests.real.rules import Match
-from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys, TarKeys
 from ..manifests.sets.layouts.layout import Layout
 from ..manifests.sets.layouts.shard_tar import shard_path
 from ..manifests.sets.pair_set import PairSet
-from ..manifests.sets.split_files import SplitFiles, open_split, shard_cache
+from ..manifests.sets.split_files import SplitFiles, open_files
 from ..storage.stores import in_store
 from ..synth.clips import frame_name
 from ..synth.kernels.arrays import Pixels
@@ -208,40 +206,15 @@ class Contents(SplitFiles):
 def contents_of(
     data: PairSet | Sequence[Any], split: str, *, live: bool = False, **cache: Any
 ) -> Contents:
-    """Find the pairs of a loader.
-
-    data: a set, or (low, normal) pairs, each a path or bytes.
-    split: "train", "val" or "test".
-    live: make lows when a pair is read; a list may then hold normals alone.
-    **cache: see `shard_cache`.
-
-    Raises SetError when an index or list of a set is missing or not the one that was built;
-    LoaderError when a list is empty, or the cache cannot be.
-    """
-    if split not in SPLITS:
-        raise LoaderError(f"split {split!r}: must be one of {', '.join(SPLITS)}")
-    if not isinstance(data, PairSet):
-        files = _split_of_list(data, split, live)
-    else:
-        files = open_split(data, split, live)
-    return Contents(**vars(files) | {"cache": shard_cache(files, **cache)})
+    """Find the pairs of a loader; see `open_files`."""
+    return Contents(**vars(open_files(data, split, live=live, **cache)))
 
 
-def _split_of_list(data: Sequence[Any], split: str, live: bool) -> SplitFiles:
-    given = _normals_of_list(data) if live else _checked_pairs(data)
-    if not given:
-        raise LoaderError("the list of pairs is empty")
-    digest = hashlib.sha256()
-    for item in given if live else (item for pair in given for item in pair):
-        digest.update(
-            hashlib.sha256(item).digest()
-            if isinstance(item, bytes)
-            else os.fspath(item).encode("utf-8", "surrogatepass") + b"\0"
-        )
-    name = "list of photographs" if live else "list of pairs"
-    warn_of_few_bits(name, *((given,) if live else zip(*given, strict=True)))
-    identity = digest.hexdigest()[:16]
-    return SplitFiles(name, split, None, len(given), identity, given=given, live=live)
+def warn_of_depth(contents: Contents) -> None:
+    """Warn where the files of a list seem to hold fewer bits than they have room for."""
+    if contents.layout is None and not contents.of_clips:
+        lists = (contents.given,) if contents.live else zip(*contents.given, strict=True)
+        warn_of_few_bits(contents.name, *lists)
 
 
 def warn_enlarged(contents: Contents, size: tuple[int, int] | None) -> None:
@@ -260,24 +233,6 @@ def warn_enlarged(contents: Contents, size: tuple[int, int] | None) -> None:
             GloamWarning,
             stacklevel=4,
         )
-
-
-def _normals_of_list(data: Sequence[Any]) -> list[Any]:
-    """Return the normals of a list of photographs, or of pairs."""
-    given = [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in data]
-    for i, item in enumerate(given):
-        if not isinstance(item, str | bytes | os.PathLike):
-            raise LoaderError(f"entry {i} of the list is neither a path nor bytes, nor a pair")
-    return given
-
-
-def _checked_pairs(data: Sequence[Any]) -> Sequence[Any]:
-    for i, pair in enumerate(data):
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise LoaderError(f"entry {i} of the list is not a (low, normal) pair")
-        if not all(isinstance(item, str | bytes | os.PathLike) for item in pair):
-            raise LoaderError(f"entry {i} of the list is no pair of paths or bytes")
-    return data
 
 
 @overload

@@ -50,30 +50,6 @@ class LiveLows:
         return {"draws": self.draws, "seed": self.seed, "recipe": recipe, "model": MODEL}
 
 
-def is_live(data: PairSet | Sequence[Any], live: bool | None, **options: object) -> bool:
-    """Find out whether a loader makes lows.
-
-    live: by default sets that hold no lows are live.
-    **options: those that go with live lows alone; None where they were not given.
-
-    Raises LoaderError when the set holds no lows and `live` is False, or an option goes with live
-    lows alone.
-    """
-    holds_none = isinstance(data, PairSet) and data.live
-    if live is None:
-        live = holds_none
-    if holds_none and not live and isinstance(data, PairSet):
-        raise LoaderError(
-            f"{data.root}: holds no lows, as it was built with --low-codec none: leave out"
-            " live=False, or gloam export it",
-            path=data.root,
-        )
-    for name, value in options.items():
-        if value is not None and not live:
-            raise LoaderError(f"{name} goes with live=True: the lows of the set are stored")
-    return live
-
-
 def live_lows(
     data: PairSet | Sequence[Any],
     recipe: Recipe | str | None,

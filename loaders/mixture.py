@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from ..errors import ConfigError, LoaderError, visible
-from ..manifests.config import Numbers, line_of, load_yaml
-from ..manifests.open_data import as_list
+from ..manifests.config import Numbers
 from ..storage.untrusted import shown
+from ..storage.yaml_files import load_yaml
 from ..synth.recipes.recipe_files import shipped_names
 from .options import first_fault
 
@@ -68,17 +68,24 @@ class Component(Numbers):
         return self
 
 
+class MixtureFile(NamedTuple):
+    """The YAML file of a mixture. lines: of its keys; see `load_yaml`."""
+
+    path: Path
+    lines: dict[str, int]
+
+
 @dataclass(frozen=True)
 class Mixture:
     """Sources that a loader mixes; see `mix`.
 
-    file: the YAML file that says them.
+    file: the YAML file that says them, and the lines of its keys.
     plain: whether it is a set or a list alone, without a name, weight or options of its own.
     """
 
     components: Mapping[str, Component]
     epoch: Epoch = "longest"
-    file: Path | None = field(default=None, compare=False)
+    file: MixtureFile | None = field(default=None, compare=False)
     plain: bool = False
 
     def __repr__(self) -> str:
@@ -143,8 +150,9 @@ def mixture_in(path: Path) -> Mixture:
 
     Raises LoaderError when it is none.
     """
+    file = MixtureFile(path, {})
     try:
-        values = load_yaml(path)
+        values = load_yaml(path, file.lines)
     except (ConfigError, OSError) as error:
         raise LoaderError(str(error), path=path) from None
     try:
@@ -161,17 +169,20 @@ def mixture_in(path: Path) -> Mixture:
             else given
             for name, given in values["mix"].items()
         }
-        return replace(mix(components, epoch=values.get("epoch", "longest")), file=path)
+        return replace(mix(components, epoch=values.get("epoch", "longest")), file=file)
     except LoaderError as error:
-        raise in_file(path, str(error), error.key or "mix") from None
+        raise in_file(file, str(error), error.key or "mix") from None
 
 
-def in_file(path: Path | None, what: str, key: str) -> LoaderError:
+def in_file(file: MixtureFile | None, what: str, key: str) -> LoaderError:
     """Return the error for a key of a file, with its line; of none, what it is alone."""
-    if path is None:
+    if file is None:
         return LoaderError(what)
-    line = line_of(path, key)
-    return LoaderError(f"{path}: {f'line {line}: ' if line else ''}{what}", path=path, key=key)
+    known = key
+    while known and known not in file.lines:  # of what is there of the way to it
+        known = known.rpartition(".")[0]
+    line = f"line {file.lines[known]}: " if known else ""
+    return LoaderError(f"{file.path}: {line}{what}", path=file.path, key=key)
 
 
 def _below_folder(key: str, value: Any, folder: Path) -> Any:
@@ -244,6 +255,6 @@ def as_mixture(data: Any, options: Mapping[str, Any]) -> Mixture:
     if unpaired or any(isinstance(options.get(name), Mapping) for name in ("size", "recipe")):
         own = {name: options.get(name) for name in ("normals", "live")[: 1 if unpaired else 2]}
         return mix({"data": {"data": data, "weight": 1, "unpaired": unpaired, **own}})
-    if isinstance(data, Mapping | bool):
-        as_list(data)  # refused: a dict says what a component is of, no more
-    return Mixture({"": Component(data=data, weight={0: 1})}, plain=True)
+    # Unchecked: a dict, which says what a component is of, is refused where data is opened.
+    alone = Component(data=None, weight={0: 1}).model_copy(update={"data": data})
+    return Mixture({"": alone}, plain=True)

@@ -1,34 +1,19 @@
-"""Reading YAML, and pydantic's findings as lines of file, key, value, and what is allowed."""
+"""Models of what people write, and pydantic's findings as lines: key, value, what is allowed."""
 
 from __future__ import annotations
 
 import difflib
-import re
 import reprlib
 from collections.abc import Iterator
-from importlib import resources
-from itertools import chain
-from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from ..errors import ConfigError, visible
-from ..storage.untrusted import naming, read_regular
 
 M = TypeVar("M", bound=BaseModel)
 
-_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
-_MERGE = "tag:yaml.org,2002:merge"
-_READ_OTHERWISE = ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:timestamp")
-"""Kinds that YAML 1.1 takes plain texts for: `no` and `on`, `2024-01-01`."""
-_EXPONENT = re.compile(r"[-+]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)[eE][-+]?\d+$", re.ASCII)
-_OCTAL, _SIXTIES = re.compile(r"[-+]?0[0-9_]+"), re.compile(r"[^:]*:.*")
-_LARGEST = 1 << 19  # bytes of a file that people write
-_MOST_VALUES = 100_000  # in one, aliases followed
 _MOST_FINDINGS = 20
-_LONGEST_NUMBER = 100  # characters; Python itself takes hexadecimal ones of any length
 _SHORT = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 80, 80
 
@@ -68,13 +53,6 @@ class Frozen(Numbers):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-def load_shipped(package: str | None, name: str) -> dict[str, Any]:
-    """Read a YAML file of a package of gloam's, by LibYAML where it is there."""
-    text = (resources.files(package or "") / name).read_text("utf-8")
-    values: dict[str, Any] = yaml.load(text, _Shipped)
-    return values
-
-
 def shorten(value: Any) -> str:
     """Return the repr of a user's value, shortened."""
     return _SHORT.repr(value)
@@ -92,132 +70,6 @@ class InvalidValue(ValueError):
         shown = f"{value:g}" if isinstance(value, float) else f"{value}"
         super().__init__(f"{key} = {shown}: {problem}")
         self.key, self.value, self.problem = key, value, problem
-
-
-class _Unclear(Exception):
-    """A number that YAML reads otherwise than it looks."""
-
-
-class _Loader(yaml.SafeLoader):
-    """The safe loader, which takes no text that grows when it is read, and no key twice.
-
-    It reads what people mean: only `true` and `false` are such, 1e3 is a number, and a number that
-    is another one to YAML 1.1 is refused.
-    """
-
-    def get_single_node(self) -> yaml.Node | None:
-        node = super().get_single_node()
-        if node is not None:
-            _count_values(node, {})
-        return node
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
-                if key.value in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"key {key.value} stands twice", key.start_mark
-                    )
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [one for one in resolvers if one[0] not in _READ_OTHERWISE]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver(
-    _READ_OTHERWISE[0], re.compile("(true|True|TRUE|false|False|FALSE)$"), list("tTfF")
-)
-_Loader.add_implicit_resolver(_NUMBERS[1], _EXPONENT, list("-+.0123456789"))
-
-
-class _Shipped(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """A fast loader, not for strangers' files: of deep ones its recursion ends the process."""
-
-    yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
-
-
-def _count_values(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
-    """Count the values of a text with its aliases followed, each of which is looked at once.
-
-    Raises ValueError when a value holds itself, there are too many, or a number is too long;
-    _Unclear when one is not what it looks like.
-    """
-    if node not in known:
-        known[node] = 0
-        held = node.value if isinstance(node, yaml.CollectionNode) else []
-        parts = chain.from_iterable(held) if isinstance(node, yaml.MappingNode) else held
-        known[node] = 1 + sum(_count_values(part, known) for part in parts)
-        if known[node] > _MOST_VALUES:
-            raise ValueError(f"more than {_MOST_VALUES:,} values")
-        if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
-            raise ValueError(f"a number of {len(node.value):,} characters")
-        if isinstance(node, yaml.ScalarNode) and node.tag in _NUMBERS:
-            _refuse_unclear(node)
-    elif not known[node]:
-        raise ValueError("a value holds itself")
-    return known[node]
-
-
-def _refuse_unclear(node: yaml.ScalarNode) -> None:
-    if _OCTAL.fullmatch(node.value):
-        why = "is octal to YAML: write it without the leading 0"
-    elif _SIXTIES.fullmatch(node.value):
-        why = "counts in sixties to YAML: write it as one number"
-    else:
-        return
-    raise _Unclear(
-        f"line {node.start_mark.line + 1}: {node.value} {why}, or in quotes where it is a name"
-    )
-
-
-def load_yaml(path: Path) -> dict[str, Any]:
-    """Read a mapping from a YAML file of at most 512 KiB, by the safe loader.
-
-    Raises ConfigError when the file cannot be read, is too large, is not YAML, or is not a mapping.
-    """
-    with naming(path, OSError, ValueError, kind=ConfigError):  # of a name that no file can have
-        data = read_regular(path, _LARGEST)
-    with naming(path, ValueError, what="not YAML: ", kind=ConfigError):
-        text = data.decode("utf-8")
-    return parse_yaml(text, path)
-
-
-def parse_yaml(text: str, where: object) -> dict[str, Any]:
-    """Read a mapping from YAML, by the safe loader; `where` is named in errors.
-
-    Raises ConfigError when it is too large, is not YAML, or is not a mapping.
-    """
-    if len(text) > _LARGEST:
-        raise ConfigError.at(where, f"more than {_LARGEST >> 10} KiB of text")
-    try:
-        value = yaml.load(text, _Loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError.at(where, f"not YAML: {' '.join(str(error).split())[:1000]}") from error
-    except _Unclear as error:
-        raise ConfigError.at(where, str(error)) from None
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise ConfigError.at(where, f"expected keys and values, found a {type(value).__name__}")
-    return value
-
-
-def line_of(path: Path, key: str) -> int | None:
-    """Return the line of a YAML file where a key stands, or what is there of the way to it.
-
-    key: such as `mix.synth.weight`. None when nothing is.
-    """
-    node, line = yaml.compose(read_regular(path, _LARGEST).decode("utf-8"), _Loader), None
-    while isinstance(node, yaml.MappingNode):
-        inner = next((one for one in node.value if f"{key}.".startswith(f"{one[0].value}.")), None)
-        if inner is None:
-            break
-        key = key[len(inner[0].value) + 1 :]
-        line, node = inner[0].start_mark.line + 1, inner[1]
-    return line
 
 
 def validate(model: type[M], values: dict[str, Any], where: str) -> M:

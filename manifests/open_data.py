@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,11 @@ from .sources.matching import normalize_name
 
 
 def open_data(data: Any, normals: str | Path | None) -> PairSet | Sequence[Any]:
-    """Open the set that a loader was given, or return the list; see `source_of`.
+    """Open the set that a loader was given, or return the list.
 
     Raises GloamError when it cannot be opened; LoaderError when `normals` goes with a list, or it
     is neither a set nor a list.
     """
-    data = source_of(data)
     if isinstance(data, PairSet | str | Path):
         return refuse_clips(open_set(data, normals))
     listed = as_list(data)
@@ -79,23 +79,29 @@ def source_of(data: Any) -> Any:
     """
     if not isinstance(data, Mapping):
         return data
-    names = set(data)
-    kinds = (str, Path, list, tuple) if names == {"dark", "bright"} else (str, Path)
+    kinds = (str, Path, list, tuple) if set(data) == {"dark", "bright"} else (str, Path)
     if not all(isinstance(one, kinds) for one in data.values()):
         raise LoaderError("data: its values must be paths and names")
-    if names == {"low", "normal"}:
-        return list_pairs(data["low"], data["normal"])
-    if names == {"photos"}:
-        return list_pairs(data["photos"], None)
-    if names == {"dark", "bright"}:
-        lists = (data["dark"], data["bright"])
-        return tuple(list_pairs(one, None) if isinstance(one, str | Path) else one for one in lists)
-    if {"real", "dir"} <= names <= {"real", "dir", "split"}:
-        return real(data["real"], *(data[key] for key in ("dir", "split") if key in data))
-    raise LoaderError(
-        "data: must be a set, a list, or {low:, normal:}, {photos:}, {dark:, bright:}, {real:,"
-        " dir:, split:}"
-    )
+    if frozenset(data) not in _KINDS:
+        raise LoaderError(
+            "data: must be a set, a list, or {low:, normal:}, {photos:}, {dark:, bright:}, {real:,"
+            " dir:, split:}"
+        )
+    return _KINDS[frozenset(data)](data)
+
+
+def _photos(data: str | Path | Sequence[Any]) -> Sequence[Any]:
+    return list_pairs(data, None) if isinstance(data, str | Path) else data
+
+
+_KINDS: dict[frozenset[str], Callable[[Mapping[str, Any]], Any]] = {
+    frozenset(("low", "normal")): lambda one: list_pairs(one["low"], one["normal"]),
+    frozenset(("photos",)): lambda one: _photos(one["photos"]),
+    frozenset(("dark", "bright")): lambda one: (_photos(one["dark"]), _photos(one["bright"])),
+    frozenset(("real", "dir")): lambda one: real(one["real"], one["dir"]),
+    frozenset(("real", "dir", "split")): lambda one: real(one["real"], one["dir"], one["split"]),
+}
+"""Functions that list the samples which a dict names, by its keys."""
 
 
 def unpaired_lists(data: Any) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -109,3 +115,32 @@ def unpaired_lists(data: Any) -> tuple[Sequence[Any], Sequence[Any]]:
     if any(isinstance(one, str | bytes) or not isinstance(one, Sequence) for one in source):
         raise LoaderError("unpaired pictures are lists of paths or bytes, or folders: {dark: DIR}")
     return source[0], source[1]
+
+
+def holds_photographs(data: Sequence[Any]) -> bool:
+    """Return whether a list is of photographs alone, not of pairs, by its first entry."""
+    return all(isinstance(one, str | bytes | os.PathLike) for one in data[:1])
+
+
+def is_live(data: PairSet | Sequence[Any], live: bool | None, **options: object) -> bool:
+    """Find out whether a loader makes lows.
+
+    live: by default sets that hold no lows are live.
+    **options: those that go with live lows alone; None where they were not given.
+
+    Raises LoaderError when the set holds no lows and `live` is False, or an option goes with live
+    lows alone.
+    """
+    holds_none = isinstance(data, PairSet) and data.live
+    if live is None:
+        live = holds_none
+    if holds_none and not live and isinstance(data, PairSet):
+        raise LoaderError(
+            f"{data.root}: holds no lows, as it was built with --low-codec none: leave out"
+            " live=False, or gloam export it",
+            path=data.root,
+        )
+    for name, value in options.items():
+        if value is not None and not live:
+            raise LoaderError(f"{name} goes with live=True: the lows of the set are stored")
+    return live

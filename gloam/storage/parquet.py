@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from .stores import place
+from .untrusted import naming
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ColumnChunkMetaData, FileMetaData
@@ -187,6 +188,12 @@ def _without_dictionaries(table: pa.Table, schema: pa.Schema, most: int) -> pa.T
         raise ValueError(f"its texts have {size:,} bytes")
     fields = [schema.field(name) for name in table.column_names]
     return table.cast(pa.schema(fields, schema.metadata))
+
+
+def read_named(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a table of a set, or some of its columns; raises SetError when it cannot be read."""
+    with naming(path, OSError, ValueError, pa.ArrowException, what="cannot be read: "):
+        return read_table(path, columns)
 
 
 def read_schema(path: Path) -> pa.Schema:

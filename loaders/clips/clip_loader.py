@@ -14,6 +14,7 @@ from ...errors import ImageRefused, LoaderError
 from ...manifests.clips.listing import Windows
 from ...manifests.clips.segments import Segments
 from ...manifests.clips.video import probe_video
+from ...manifests.open_data import is_live
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...manifests.sources import Location
@@ -22,7 +23,7 @@ from ...synth.models import model_of
 from ..backend import Choice, is_installed, options_for
 from ..components import OpenComponent
 from ..epoch_loader import EpochLoader
-from ..lows import LiveLows, is_live, live_lows
+from ..lows import LiveLows, live_lows
 from ..options import ClipOptions, Options, named_options
 from ..order import Order
 from ..stored_pairs import StoredSample

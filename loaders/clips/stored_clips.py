@@ -31,7 +31,7 @@ from ...manifests.sets.split_files import open_split
 from ...manifests.sources import Location
 from ...manifests.sources.containers import read
 from ...synth.kernels.arrays import Pixels
-from ..index import Contents, contents_of
+from ..index import Contents, contents_of, warn_of_depth
 from ..stored_pairs import StoredSample
 
 
@@ -110,7 +110,9 @@ def clips_of_pairs(pairs: Sequence[Any], split: str, windows: Windows) -> ClipCo
     """
     _check_windows(windows)
     sequences: dict[str, list[tuple[Extent, ...]]] = {}
-    for low, normal in contents_of(as_list(pairs), split).given:
+    contents = contents_of(as_list(pairs), split)
+    warn_of_depth(contents)
+    for low, normal in contents.given:
         frames = tuple(Extent(os.fspath(path)) for path in (low, normal))
         sequences.setdefault(os.path.dirname(frames[0].path), []).append(frames)
     common = os.path.commonpath(list(sequences))

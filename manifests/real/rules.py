@@ -14,7 +14,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from ...errors import ConfigError, SourceError
 from ...storage.untrusted import SPLITS
-from ..config import Frozen, load_shipped, validate
+from ...storage.yaml_files import load_shipped
+from ..config import Frozen, validate
 from ..images.header import SUFFIXES
 from ..images.npy import SUFFIX
 

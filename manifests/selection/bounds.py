@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
-from ..config import Frozen, load_shipped, load_yaml, validate
+from ...storage.yaml_files import load_shipped, load_yaml
+from ..config import Frozen, validate
 from .measures import FIELDS
 
 KEPT = ""

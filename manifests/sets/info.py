@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from ...errors import DamagedError, SetError, visible
 from ...storage import untrusted
 from ...storage.atomic import canonical_json, sha256_and_size, sha256_bytes, write_bytes
+from ...storage.stores import Place, as_path
 from ..labels.label_table import CLASS_LIST, LABELS
 from ..recorded_request import RecordedRequest
 from ..sources.folders import folders_of_pairs
@@ -127,13 +128,19 @@ def write_set(root: Path, info: SetInfo) -> None:
     write_bytes(root / SET_FILE, canonical_json(info.sealed().model_dump()))
 
 
-def read_set(root: Path) -> SetInfo:
-    """Read a finished set's `set.json`.
+def read_set(root: str | Path) -> SetInfo:
+    """Read a finished set's `set.json`; see `find_set`."""
+    return find_set(root)[1]
+
+
+def find_set(root: str | Path) -> tuple[Place, SetInfo]:
+    """Return where a finished set lies, and its `set.json`.
 
     Raises SetError when the set is not there, not finished, of a newer format, or its `set.json` is
     not as it was written.
     """
-    path = untrusted.inside(root, SET_FILE)
+    place = as_path(root)
+    path = untrusted.inside(place, SET_FILE)
     try:
         data, value = untrusted.read_versioned(path)
         info = SetInfo.model_validate(value)
@@ -142,10 +149,10 @@ def read_set(root: Path) -> SetInfo:
     except SetError:
         if path.is_file():
             raise
-        raise _no_finished_set(root) from None
+        raise _no_finished_set(place) from None
     if info.sealed() != info or canonical_json(info.model_dump()) != data:
         raise DamagedError.at(path, "damaged: not as it was written")
-    return info
+    return place, info
 
 
 def _no_finished_set(root: Path) -> SetError:

@@ -58,8 +58,7 @@ class PairSet:
     """
 
     def __init__(self, root: str | Path, normals: str | Path | PairSet | None = None) -> None:
-        self.root = as_path(root)
-        self.info: info.SetInfo = info.read_set(self.root)
+        self.root, self.info = info.find_set(root)
         given = normals.root if isinstance(normals, PairSet) else normals
         self.normals = None if given is None else as_path(given)
         self.normal_layout = self.info.layout

@@ -16,7 +16,7 @@ from ...engines.local import count
 from ...engines.process import available_cores
 from ...errors import SetError, first_line
 from ...storage.atomic import sha256_file
-from ...storage.parquet import read_schema
+from ...storage.parquet import read_named, read_schema
 from ...storage.stores import in_store, place
 from ...storage.untrusted import inside, naming
 from ..labels.label_table import LABELS, read_about, read_left_out
@@ -26,7 +26,7 @@ from .layouts.layout import LISTS, read_list
 from .layouts.shard_tar import Examined
 from .pair_set import PairSet, open_set
 from .receipts import FileFacts, Receipt
-from .stored_labels import read_label_arrays
+from .stored_labels import LABEL_COLUMNS, label_arrays
 from .tables import check_columns, read_keys, read_plan
 from .units import Unit, each_unit
 
@@ -230,9 +230,10 @@ def _counts(root: Path, info: SetInfo, receipts: dict[str, Receipt | None]) -> I
     try:
         keys = read_plan(root, ["key", "split", "shard"])["key"].to_pylist()
         planned = set(keys)
-        made = read_keys(inside(root, PAIRS))
+        path = inside(root, PAIRS)
+        made = read_keys(path)
         if info.build.labelled:
-            read_label_arrays(root, len(read_about(root)[0]))
+            label_arrays(path, read_named(path, LABEL_COLUMNS), len(read_about(root)[0]))
     except SetError as error:
         yield Problem(PAIRS, error.what, kind=Kind.UNREADABLE)
         return

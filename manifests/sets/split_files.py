@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import LoaderError, SetError
+from ...storage.parquet import read_named
 from ...storage.stores import Place, as_path
+from ...storage.untrusted import inside
 from ..labels.label_table import read_about
 from ..labels.photo_labels import MASK
+from ..selection.plan import SPLITS
 from .info import PAIRS
 from .layouts import layout_named
 from .layouts.extents import Extent, Extents
 from .layouts.layout import Layout
 from .pair_set import PairSet
 from .stage import ShardCache
-from .stored_labels import LabelRows, Whole, read_label_arrays
+from .stored_labels import LABEL_COLUMNS, LabelRows, Whole, label_arrays
 
 _HERE = Place()
 
@@ -65,6 +70,62 @@ class SplitFiles:
     def two_sets(self) -> bool:
         """True if lows and normals are in different sets."""
         return self.root != self.normal_root
+
+
+def open_files(
+    data: PairSet | Sequence[Any], split: str, *, live: bool = False, **cache: Any
+) -> SplitFiles:
+    """Find the samples that a loader is to read.
+
+    data: a set, or (low, normal) pairs, each a path or bytes.
+    split: "train", "val" or "test".
+    live: make lows when a pair is read; a list may then hold normals alone.
+    **cache: see `shard_cache`.
+
+    Raises SetError when an index or list of a set is missing or not the one that was built;
+    LoaderError when a list is empty, or the cache cannot be.
+    """
+    if split not in SPLITS:
+        raise LoaderError(f"split {split!r}: must be one of {', '.join(SPLITS)}")
+    if isinstance(data, PairSet):
+        files = open_split(data, split, live)
+    else:
+        files = _files_of_list(data, split, live)
+    return replace(files, cache=shard_cache(files, **cache))
+
+
+def _files_of_list(data: Sequence[Any], split: str, live: bool) -> SplitFiles:
+    given = _normals_of_list(data) if live else _checked_pairs(data)
+    if not given:
+        raise LoaderError("the list of pairs is empty")
+    digest = hashlib.sha256()
+    for item in given if live else (item for pair in given for item in pair):
+        digest.update(
+            hashlib.sha256(item).digest()
+            if isinstance(item, bytes)
+            else os.fspath(item).encode("utf-8", "surrogatepass") + b"\0"
+        )
+    name = "list of photographs" if live else "list of pairs"
+    identity = digest.hexdigest()[:16]
+    return SplitFiles(name, split, None, len(given), identity, given=given, live=live)
+
+
+def _normals_of_list(data: Sequence[Any]) -> list[Any]:
+    """Return the normals of a list of photographs, or of pairs."""
+    given = [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in data]
+    for i, item in enumerate(given):
+        if not isinstance(item, str | bytes | os.PathLike):
+            raise LoaderError(f"entry {i} of the list is neither a path nor bytes, nor a pair")
+    return given
+
+
+def _checked_pairs(data: Sequence[Any]) -> Sequence[Any]:
+    for i, pair in enumerate(data):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise LoaderError(f"entry {i} of the list is not a (low, normal) pair")
+        if not all(isinstance(item, str | bytes | os.PathLike) for item in pair):
+            raise LoaderError(f"entry {i} of the list is no pair of paths or bytes")
+    return data
 
 
 def open_split(pairs: PairSet, split: str, live: bool) -> SplitFiles:
@@ -181,7 +242,9 @@ def read_label_columns(pairs: PairSet | Sequence[Any], files: SplitFiles) -> Lab
             f"{files.name}: has no labels; gloam build --labels carries those of its sources"
         )
     names, roles = read_about(pairs.root)
-    sizes, own = read_label_arrays(pairs.root, len(names), files.split)
+    path = inside(pairs.root, PAIRS)
+    table = read_named(path, LABEL_COLUMNS)
+    sizes, own = label_arrays(path, table, len(names), files.split)
     if len(own.counts) != files.count:
         raise SetError(f"{pairs.root}: {PAIRS} has {len(own.counts)} rows; gloam verify the set")
     masks = None

@@ -12,15 +12,16 @@ import pyarrow as pa
 
 from ...errors import SetError
 from ...storage.parquet import pc
-from ...storage.untrusted import inside, naming
+from ...storage.untrusted import naming
 from ..images.npy import npy_bytes
 from ..images.opening import encode_by_opencv
 from ..labels.photo_labels import BOXES, CLASS, CLASSES, MASK, NO_CLASS, VOID, Labels
-from .info import PAIRS
 from .sample import Encoded
-from .tables import LABEL_FIELDS, SIZE_FIELDS, read_checked
+from .tables import LABEL_FIELDS, SIZE_FIELDS, check_table
 
 Whole = npt.NDArray[np.int64]
+_FIELDS = pa.schema([("split", pa.string()), *SIZE_FIELDS, *LABEL_FIELDS])
+LABEL_COLUMNS = _FIELDS.names
 _LISTS = ("label_boxes", "label_classes", "label_difficult", "label_crowd")
 
 
@@ -71,25 +72,31 @@ class LabelRows(NamedTuple):
     crowd: npt.NDArray[np.bool_]
 
 
-def read_label_arrays(
-    root: Path, classes: int, split: str | None = None
+def label_arrays(
+    path: Path, table: pa.Table, classes: int, split: str | None = None
 ) -> tuple[Whole, LabelRows]:
-    """Read the labels of a set's pairs, or of a split.
+    """Return the labels of a set's pairs, or of a split.
 
+    path, table: of its pairs, of which `LABEL_COLUMNS` were read.
     classes: that the set has.
 
     Returns int64 array (N, 2), height and width of the stored normals; and their labels.
 
     Raises SetError when they are not as gloam writes them: missing values, a number for no class.
     """
-    fields = pa.schema([("split", pa.string()), *SIZE_FIELDS, *LABEL_FIELDS])
-    path = inside(root, PAIRS)
+    check_table(path, table, LABEL_COLUMNS)
+    lists: list[tuple[Whole, npt.NDArray[Any]]] = []
     with naming(path, ValueError, pa.ArrowException, what="its labels cannot be read: "):
-        table = read_checked(path, fields.names).select(fields.names).cast(fields)
+        table = table.select(LABEL_COLUMNS).cast(_FIELDS)
         if split is not None:
             table = table.filter(pc.equal(table["split"], split))
-        table = table.combine_chunks()
-        lists = [_list_column(table[name]) for name in _LISTS]
+        for name in _LISTS:
+            array = table[name].combine_chunks()
+            if array.null_count or array.values.null_count:
+                raise ValueError("values are missing")
+            ends = array.offsets.to_numpy().astype(np.int64)
+            values = array.values.to_numpy(zero_copy_only=False)
+            lists.append((ends - ends[0], values[ends[0] : ends[-1]]))
         numbers = [*(table[name].to_numpy() for name in ("label_class", "height", "width"))]
     counts = np.diff(lists[1][0])
     each = zip(lists, (4, 1, 1, 1), strict=True)
@@ -107,13 +114,3 @@ def read_label_arrays(
         *(values for _, values in lists[1:]),
     )
     return np.stack(numbers[1:], axis=1).astype(np.int64), rows
-
-
-def _list_column(column: pa.ChunkedArray) -> tuple[Whole, npt.NDArray[Any]]:
-    """Return offsets and values of a column of lists. Raises ValueError when one is missing."""
-    array = column.combine_chunks()
-    if array.null_count or array.values.null_count:
-        raise ValueError("values are missing")
-    ends = array.offsets.to_numpy().astype(np.int64)
-    values = array.values.to_numpy(zero_copy_only=False)
-    return ends - ends[0], values[ends[0] : ends[-1]]

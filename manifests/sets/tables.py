@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ...errors import DamagedError
 from ...storage import untrusted
-from ...storage.parquet import pc, read_table
+from ...storage.parquet import pc, read_named
 from ..selection.plan import PLAN_SCHEMA
 from .info import CANDIDATES, PAIRS, PLAN, REFUSED
 
@@ -78,8 +78,13 @@ def read_checked(
 
     Raises SetError when it cannot be read, lacks a column, or has a key that gloam does not give.
     """
-    with untrusted.naming(path, OSError, ValueError, pa.ArrowException, what="cannot be read: "):
-        table = read_table(path, columns)
+    return check_table(path, read_named(path, columns), columns, keyless=keyless)
+
+
+def check_table(
+    path: Path, table: pa.Table, columns: Sequence[str] | None = None, *, keyless: bool = False
+) -> pa.Table:
+    """Check a table of a set that was read; see `read_checked`."""
     check_columns(path, table.schema, columns)
     if path.name in (PLAN, PAIRS) and any(
         table[name].null_count for name in _SCHEMAS[path.name].names if name in table.column_names

@@ -223,9 +223,9 @@ def evenly(count: int, most: int) -> list[int]:
 
 
 def folders_of_pairs(folder: Path) -> tuple[Path, Path] | None:
-    """Return a folder's own folders of lows and of normals, if it has both."""
+    """Return a folder's own folders of lows and of normals, if it has both, on this machine."""
     low, normals = folder / "low", [folder / "normal", folder / "high"]
-    found = [one for one in normals if low.is_dir() and one.is_dir()]
+    found = [one for one in normals if os.path.isdir(low) and os.path.isdir(one)]
     return (low, found[0]) if found else None
 
 

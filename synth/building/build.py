@@ -24,7 +24,7 @@ from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine
 from ...engines.process import available_cores
 from ...errors import ConfigError, GloamError, GloamWarning, SetError, SourceError
-from ...manifests.config import load_yaml, validate
+from ...manifests.config import validate
 from ...manifests.recorded_request import OutputOptions
 from ...manifests.selection.bounds import EVERYTHING, load_profile
 from ...manifests.selection.plan import SPARE, PlanOptions
@@ -50,6 +50,7 @@ from ...storage.atomic import remove_tree, write_bytes
 from ...storage.locks import exclusive
 from ...storage.parquet import pc, read_table
 from ...storage.stores import as_path, in_store
+from ...storage.yaml_files import load_yaml
 from ..recipes.load import Recipe, load_recipe
 from ..recipes.overrides import Overrides, override_texts
 from .draw_columns import draw_fields

@@ -23,7 +23,8 @@ from pydantic import (
 )
 
 from ...errors import ConfigError
-from ...manifests.config import Frozen, Numbers, load_shipped, load_yaml, validate
+from ...manifests.config import Frozen, Numbers, validate
+from ...storage.yaml_files import load_shipped, load_yaml
 from ..kernels.arrays import FloatArray
 from ..kernels.numbers.library import exp, log
 

@@ -18,7 +18,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ...manifests.config import load_shipped
+from ...storage.yaml_files import load_shipped
 from ..kernels.arrays import FloatArray, FloatImage, Mask, Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE
 

@@ -18,13 +18,13 @@ import yaml
 from ...engines.engine import Counted, Engine, check_paths, ignore_progress
 from ...engines.local import LocalEngine, local_engine
 from ...errors import ConfigError, ImageRefused, SetError, SourceError
-from ...manifests.config import load_yaml
 from ...manifests.sets.pair_set import PairSet, is_set, open_set
 from ...manifests.sets.units import Unit, each_unit
 from ...manifests.sources.folders import evenly
 from ...progress import Progress, Silent
 from ...storage.stores import as_path
 from ...storage.untrusted import whole
+from ...storage.yaml_files import load_yaml
 from ..clips import frames_of, is_clip
 from ..draws.record import CameraDraw
 from ..kernels.arrays import Pixels

@@ -20,7 +20,6 @@ from ...engines.engine import Engine
 from ...engines.local import local_engine
 from ...errors import ConfigError, ImageRefused, SetError, needed
 from ...manifests.clips.video import pyav
-from ...manifests.config import load_shipped
 from ...manifests.images.normals import encode
 from ...manifests.labels.coco import annotation_path, write_annotations
 from ...manifests.labels.label_table import read_about
@@ -37,6 +36,7 @@ from ...progress import Progress, Silent
 from ...storage import atomic
 from ...storage.stores import as_path, in_store, place
 from ...storage.untrusted import inside, read_regular
+from ...storage.yaml_files import load_shipped
 from ..building.make_unit import pairs_with_lows
 from ..building.regenerate import export_layout
 from ..clips import frames_of

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError
-from ...manifests.config import load_shipped, load_yaml
+from ...storage.yaml_files import load_shipped, load_yaml
 from ..camera.calibrated_sensors import read_cameras
 
 

@@ -16,10 +16,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from ...errors import ConfigError, GloamError, ImageRefused
-from ...manifests.config import parse_yaml
 from ...manifests.images.header import read_header
 from ...manifests.images.normals import load_normal
 from ...storage.atomic import write_bytes
+from ...storage.yaml_files import parse_yaml
 from ..camera.calibrated_sensors import camera_names, iso_range
 from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 import gloam
-from gloam.manifests.config import load_yaml
+from gloam.storage.yaml_files import load_yaml
 
 from .running import error_line, run
 

@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 import gloam
 from gloam.errors import ConfigError
-from gloam.manifests.config import load_yaml, parse_yaml, validate
+from gloam.manifests.config import validate
+from gloam.storage.yaml_files import load_yaml, parse_yaml
 
 
 class Inner(BaseModel):

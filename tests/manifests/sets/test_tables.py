@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from gloam.errors import SetError
-from gloam.manifests.sets.stored_labels import read_label_arrays
+from gloam.manifests.sets.stored_labels import LABEL_COLUMNS, label_arrays
 from gloam.manifests.sets.tables import LABEL_FIELDS, PAIR_FIELDS, read_checked, read_plan
+from gloam.storage.parquet import read_named
 
 PLAN: dict[str, Any] = {
     "key": ["a", "b"],
@@ -92,9 +93,11 @@ def test_a_row_that_stands_a_million_times_is_refused(tmp_path: Path) -> None:
 def test_labels_of_others_are_refused(tmp_path: Path, column: str, values: Any) -> None:
     schema = pa.schema([*PAIR_FIELDS, *LABEL_FIELDS])
     for given in (PAIRS, PAIRS | {column: values}):
-        pq.write_table(pa.table(given, schema=schema), tmp_path / "pairs.parquet")
+        path = tmp_path / "pairs.parquet"
+        pq.write_table(pa.table(given, schema=schema), path)
+        table = read_named(path, LABEL_COLUMNS)
         if given == PAIRS:
-            assert read_label_arrays(tmp_path, 2)[1].counts.tolist() == [1, 0]
+            assert label_arrays(path, table, 2)[1].counts.tolist() == [1, 0]
             continue
         with pytest.raises(SetError, match=r"pairs\.parquet: "):
-            read_label_arrays(tmp_path, 2)
+            label_arrays(path, table, 2)
