@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import GloamError, LoaderError
 from ..manifests.images.png import SIGNATURE
-from ..manifests.open_data import holds_photographs, is_live, open_data, source_of, unpaired_lists
+from ..manifests.open_data import is_live, open_data, source_of, unpaired_lists
 from ..manifests.sets.pair_set import PairSet
 from ..manifests.sets.split_files import LabelColumns, StepLabels, open_files, read_label_columns
 from .index import Contents
@@ -118,7 +118,8 @@ def open_components(
         except GloamError as error:
             if mixture.plain:
                 raise
-            raise in_file(mixture.file, f"mix: {name}: {error}", f"mix.{name}") from error
+            what, key = f"mix: {name}: {error}", f"mix.{name}"
+            raise in_file(mixture.file, mixture.lines, what, key) from error
     return tuple(opened)
 
 
@@ -145,7 +146,10 @@ def _open_component(
     if component.recipe is not None or component.draws is not None:
         live = True
     elif live is None:  # the loader's is for sets alone
-        live = given.get("live") if isinstance(held, PairSet) else holds_photographs(held)
+        if isinstance(held, PairSet):
+            live = given.get("live")
+        else:  # photographs alone have no lows
+            live = all(isinstance(one, str | bytes | os.PathLike) for one in held[:1])
     if plain:
         exact = given.get("exact") or None
         live = is_live(held, given.get("live"), recipe=recipes, draws=draws, exact=exact)

@@ -22,7 +22,7 @@ from ..errors import GloamWarning, LoaderError
 from ..synth.measures.wrong_pairs import swapped_warning
 from .backend import Choice, Device, converted, converter
 from .components import OpenComponent
-from .index import Contents, SaidSwapped, warn_enlarged, warn_of_depth
+from .index import Contents, SaidSwapped, warn_of_pictures
 from .lows import LiveLows
 from .options import Options
 from .order import Order, Share, Step, endless_steps
@@ -158,9 +158,9 @@ class EpochLoader:
         identity: str = "",
     ) -> None:
         for component in components:
-            for own in filter(None, (component.contents, component.bright)):
-                warn_of_depth(own)
-            warn_enlarged(component.contents, sizes[0].size)
+            warn_of_pictures(component.contents, sizes[0].size)
+            if component.bright is not None:
+                warn_of_pictures(component.bright)
         self.components, self.order, self.sizes = tuple(components), order, sizes
         self.name, self.split, self._asked = name or self.contents.name, split, sizes[0]
         self._identity = identity or self.contents.identity

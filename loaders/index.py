@@ -210,15 +210,14 @@ def contents_of(
     return Contents(**vars(open_files(data, split, live=live, **cache)))
 
 
-def warn_of_depth(contents: Contents) -> None:
-    """Warn where the files of a list seem to hold fewer bits than they have room for."""
+def warn_of_pictures(contents: Contents, size: tuple[int, int] | None = None) -> None:
+    """Warn of a list whose files seem to hold fewer bits than they have room for.
+
+    And where the first picture has to be enlarged by more than `_ENLARGED` to have a size.
+    """
     if contents.layout is None and not contents.of_clips:
         lists = (contents.given,) if contents.live else zip(*contents.given, strict=True)
         warn_of_few_bits(contents.name, *lists)
-
-
-def warn_enlarged(contents: Contents, size: tuple[int, int] | None) -> None:
-    """Warn where the first picture has to be enlarged by more than `_ENLARGED` to have a size."""
     if size is None or contents.remote:
         return
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -68,24 +68,18 @@ class Component(Numbers):
         return self
 
 
-class MixtureFile(NamedTuple):
-    """The YAML file of a mixture. lines: of its keys; see `load_yaml`."""
-
-    path: Path
-    lines: dict[str, int]
-
-
 @dataclass(frozen=True)
 class Mixture:
     """Sources that a loader mixes; see `mix`.
 
-    file: the YAML file that says them, and the lines of its keys.
+    file, lines: the YAML file that says them, and the lines of its keys; see `load_yaml`.
     plain: whether it is a set or a list alone, without a name, weight or options of its own.
     """
 
     components: Mapping[str, Component]
     epoch: Epoch = "longest"
-    file: MixtureFile | None = field(default=None, compare=False)
+    file: Path | None = field(default=None, compare=False)
+    lines: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
     plain: bool = False
 
     def __repr__(self) -> str:
@@ -150,9 +144,9 @@ def mixture_in(path: Path) -> Mixture:
 
     Raises LoaderError when it is none.
     """
-    file = MixtureFile(path, {})
+    lines: dict[str, int] = {}
     try:
-        values = load_yaml(path, file.lines)
+        values = load_yaml(path, lines)
     except (ConfigError, OSError) as error:
         raise LoaderError(str(error), path=path) from None
     try:
@@ -169,20 +163,21 @@ def mixture_in(path: Path) -> Mixture:
             else given
             for name, given in values["mix"].items()
         }
-        return replace(mix(components, epoch=values.get("epoch", "longest")), file=file)
+        made = mix(components, epoch=values.get("epoch", "longest"))
+        return replace(made, file=path, lines=lines)
     except LoaderError as error:
-        raise in_file(file, str(error), error.key or "mix") from None
+        raise in_file(path, lines, str(error), error.key or "mix") from None
 
 
-def in_file(file: MixtureFile | None, what: str, key: str) -> LoaderError:
+def in_file(path: Path | None, lines: Mapping[str, int], what: str, key: str) -> LoaderError:
     """Return the error for a key of a file, with its line; of none, what it is alone."""
-    if file is None:
+    if path is None:
         return LoaderError(what)
     known = key
-    while known and known not in file.lines:  # of what is there of the way to it
+    while known and known not in lines:  # of what is there of the way to it
         known = known.rpartition(".")[0]
-    line = f"line {file.lines[known]}: " if known else ""
-    return LoaderError(f"{file.path}: {line}{what}", path=file.path, key=key)
+    line = f"line {lines[known]}: " if known else ""
+    return LoaderError(f"{path}: {line}{what}", path=path, key=key)
 
 
 def _below_folder(key: str, value: Any, folder: Path) -> Any:

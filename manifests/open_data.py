@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -115,11 +114,6 @@ def unpaired_lists(data: Any) -> tuple[Sequence[Any], Sequence[Any]]:
     if any(isinstance(one, str | bytes) or not isinstance(one, Sequence) for one in source):
         raise LoaderError("unpaired pictures are lists of paths or bytes, or folders: {dark: DIR}")
     return source[0], source[1]
-
-
-def holds_photographs(data: Sequence[Any]) -> bool:
-    """Return whether a list is of photographs alone, not of pairs, by its first entry."""
-    return all(isinstance(one, str | bytes | os.PathLike) for one in data[:1])
 
 
 def is_live(data: PairSet | Sequence[Any], live: bool | None, **options: object) -> bool:

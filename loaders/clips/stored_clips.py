@@ -31,7 +31,7 @@ from ...manifests.sets.split_files import open_split
 from ...manifests.sources import Location
 from ...manifests.sources.containers import read
 from ...synth.kernels.arrays import Pixels
-from ..index import Contents, contents_of, warn_of_depth
+from ..index import Contents, contents_of, warn_of_pictures
 from ..stored_pairs import StoredSample
 
 
@@ -111,7 +111,7 @@ def clips_of_pairs(pairs: Sequence[Any], split: str, windows: Windows) -> ClipCo
     _check_windows(windows)
     sequences: dict[str, list[tuple[Extent, ...]]] = {}
     contents = contents_of(as_list(pairs), split)
-    warn_of_depth(contents)
+    warn_of_pictures(contents)
     for low, normal in contents.given:
         frames = tuple(Extent(os.fspath(path)) for path in (low, normal))
         sequences.setdefault(os.path.dirname(frames[0].path), []).append(frames)

@@ -73,17 +73,23 @@ class SplitFiles:
 
 
 def open_files(
-    data: PairSet | Sequence[Any], split: str, *, live: bool = False, **cache: Any
+    data: PairSet | Sequence[Any],
+    split: str,
+    *,
+    live: bool = False,
+    cache: Any | None = None,
+    cache_gb: float | None = None,
 ) -> SplitFiles:
     """Find the samples that a loader is to read.
 
     data: a set, or (low, normal) pairs, each a path or bytes.
-    split: "train", "val" or "test".
     live: make lows when a pair is read; a list may then hold normals alone.
-    **cache: see `shard_cache`.
+    cache, cache_gb: the folder that shards of a set in a store are copied to while they are loaded,
+      and what the copies may take. What lies as near as it can is not copied.
 
     Raises SetError when an index or list of a set is missing or not the one that was built;
-    LoaderError when a list is empty, or the cache cannot be.
+    LoaderError when a list is empty, the shards of a set do not lie in a store alone, or the folder
+    is none.
     """
     if split not in SPLITS:
         raise LoaderError(f"split {split!r}: must be one of {', '.join(SPLITS)}")
@@ -91,7 +97,7 @@ def open_files(
         files = open_split(data, split, live)
     else:
         files = _files_of_list(data, split, live)
-    return replace(files, cache=shard_cache(files, **cache))
+    return replace(files, cache=_shard_cache(files, cache, cache_gb))
 
 
 def _files_of_list(data: Sequence[Any], split: str, live: bool) -> SplitFiles:
@@ -156,16 +162,7 @@ def open_split(pairs: PairSet, split: str, live: bool) -> SplitFiles:
     return SplitFiles(name, split, layout, count, identity, root, *of_normals, units, live=live)
 
 
-def shard_cache(
-    files: SplitFiles, cache: Any | None = None, cache_gb: float | None = None
-) -> ShardCache | None:
-    """Have the shards of a set in a store copied to a folder while they are loaded.
-
-    cache, cache_gb: the folder, and what the copies may take; options of a loader.
-
-    Returns None of what lies as near as it can. Raises LoaderError when the shards of a set do not
-    lie in a store alone, or the folder is none.
-    """
+def _shard_cache(files: SplitFiles, cache: Any | None, cache_gb: float | None) -> ShardCache | None:
     if cache is None:
         if cache_gb is not None:
             raise LoaderError("cache_gb goes with cache=FOLDER")

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ...errors import SetError
 from ...storage.parquet import pc
-from ...storage.untrusted import naming
+from ...storage.untrusted import reason_of
 from ..images.npy import npy_bytes
 from ..images.opening import encode_by_opencv
 from ..labels.photo_labels import BOXES, CLASS, CLASSES, MASK, NO_CLASS, VOID, Labels
@@ -86,7 +86,7 @@ def label_arrays(
     """
     check_table(path, table, LABEL_COLUMNS)
     lists: list[tuple[Whole, npt.NDArray[Any]]] = []
-    with naming(path, ValueError, pa.ArrowException, what="its labels cannot be read: "):
+    try:
         table = table.select(LABEL_COLUMNS).cast(_FIELDS)
         if split is not None:
             table = table.filter(pc.equal(table["split"], split))
@@ -98,6 +98,8 @@ def label_arrays(
             values = array.values.to_numpy(zero_copy_only=False)
             lists.append((ends - ends[0], values[ends[0] : ends[-1]]))
         numbers = [*(table[name].to_numpy() for name in ("label_class", "height", "width"))]
+    except (ValueError, pa.ArrowException) as error:
+        raise SetError.at(path, f"its labels cannot be read: {reason_of(error)}") from error
     counts = np.diff(lists[1][0])
     each = zip(lists, (4, 1, 1, 1), strict=True)
     if not (
