@@ -118,12 +118,11 @@ class DaliBackend(Backend):
         """
         components, sizes, options = loader.components, loader.sizes, loader.options
         device_id = self._wanted.current() if options.device == "gpu" else None
-        span = self._resident_span(loader) if self._resident else (0, None)
         decoder = self._begin_decoder(loader, device_id)
         if device_id is not None:
             from .render.cuda import CudaRenderer
 
-            first, last = span
+            first, last = self._resident_span(loader) if self._resident else (0, None)
             return CudaRenderer(decoder, components, sizes, device_id, first, last, self._most)
         resizer, as_dali = None, self._by_dali and not self._resident and not components[0].live
         if as_dali and options.size is not None:

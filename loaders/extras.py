@@ -116,10 +116,7 @@ class StepDraws(NamedTuple):
 
 
 def draws_of(
-    components: Sequence[OpenComponent],
-    step: int,
-    groups: Sequence[Group],
-    options: Options,
+    components: Sequence[OpenComponent], step: int, groups: Sequence[Group], options: Options
 ) -> StepDraws:
     """Return the draws of a step's samples, where somebody asks, and their components' names."""
     parts = []

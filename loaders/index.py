@@ -29,12 +29,7 @@ from ..storage.stores import in_store
 from ..synth.clips import frame_name
 from ..synth.kernels.arrays import Pixels
 from ..synth.kernels.png.file import decode_pngs, png_size
-from ..synth.measures.wrong_pairs import (
-    are_swapped,
-    mean_level,
-    swapped_warning,
-    warn_of_few_bits,
-)
+from ..synth.measures.wrong_pairs import are_swapped, mean_level, swapped_warning, warn_of_few_bits
 from .stored_pairs import (
     GivenPairs,
     Pairs,

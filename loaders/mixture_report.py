@@ -18,12 +18,7 @@ from ..storage.atomic import write_bytes
 from ..storage.untrusted import naming
 from ..synth.measures.checks import Check
 from ..synth.measures.report import folder_subject, report
-from ..synth.measures.wrong_pairs import (
-    BRIGHTER,
-    brightness,
-    refuse_swapped,
-    refuse_swapped_lists,
-)
+from ..synth.measures.wrong_pairs import BRIGHTER, brightness, refuse_swapped, refuse_swapped_lists
 from .mixture import Mixture, at, mixture_in
 from .pair_loader import TorchLoader
 

@@ -11,7 +11,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from itertools import chain
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +28,13 @@ from ..storage.stores import AT_ONCE, LARGE
 from .buffers import ReusedMemory
 from .components import OpenComponent
 from .order import Position, Step, Whole
+from .prefetch import BegunAhead
 from .stored_pairs import Ranges, encoded_alike, read_together
 
 Bytes = npt.NDArray[np.uint8]
 Encoded = list[Bytes] | Bytes
 """Encoded images: arrays, or the rows of one, of which each image takes as much as it needs."""
 _Item = TypeVar("_Item")
-_Begun = TypeVar("_Begun")
 _CHUNK = 32  # images that a thread reads, one after the other
 _ROWS = 128  # the same of rows, which wait for the interpreter's lock once for all
 _KEPT = 8  # arrays of rows that are kept: of steps that are read, decoded and rendered
@@ -82,28 +82,6 @@ class ReadPool:
     def close(self) -> None:
         """End the threads."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-class BegunAhead(Generic[_Begun]):
-    """Work that is numbered from 0 on, and begun before it is asked for.
-
-    begin: function of a number; begins the work, and returns what it is taken from.
-    ahead: how much further work is begun than is asked for.
-    """
-
-    def __init__(self, begin: Callable[[int], _Begun], ahead: int) -> None:
-        self._begin, self._ahead = begin, ahead
-        self._begun: dict[int, _Begun] = {}
-
-    def of(self, number: int) -> _Begun:
-        """Return what the work of a number is taken from; forget all that is not ahead of it."""
-        wanted = range(number, number + 1 + self._ahead)
-        for other in [one for one in self._begun if one not in wanted]:
-            del self._begun[other]
-        for one in wanted:
-            if one not in self._begun:
-                self._begun[one] = self._begin(one)
-        return self._begun[number]
 
 
 def read_extents(groups: Sequence[Sequence[Extent]]) -> list[list[Bytes]]:

@@ -161,10 +161,7 @@ def rendered_step(
 
 
 def draw_crops_of(
-    decoded: DecodedStep,
-    random: Floats,
-    components: Sequence[OpenComponent],
-    options: Options,
+    decoded: DecodedStep, random: Floats, components: Sequence[OpenComponent], options: Options
 ) -> tuple[Crops, Crops]:
     """Return the crops (N, 7) of lows and of normals: of unpaired pictures other windows.
 

@@ -22,7 +22,7 @@ from ...synth.kernels.arrays import Pixels
 from ..dali.failures import DecodingFailed, last_words
 from ..epoch_loader import EpochLoader
 from ..order import Step
-from ..read import BegunAhead
+from ..prefetch import BegunAhead
 from ..steps import DecodedStep
 from .stored_clips import ClipContents
 from .video_order import Groups, Runs, Schedule, VideoPart

@@ -34,7 +34,7 @@ to wait either: where a GPU is busy with training, images are then overwritten b
 before they are resized (DALI 2.4: 1 to 6 % of batches, benchmarks/results/busy-h200.txt)."""
 DECODERS_ALONE = SIDE_BY_SIDE | {"stream_policy": dali.StreamPolicy.PER_OPERATOR}
 """For those whose decoders have no operators on a GPU behind them, and whose outputs stay until all
-that reads them is done; see `render.cuda.StreamKeepAlive`."""
+that reads them is done; see `prefetch.StreamKeepAlive`."""
 GPU_CODECS = ("h264", "hevc")
 """Codecs, by FFmpeg's names, that DALI decodes on GPUs. Others, which may hold packets that only
 show an earlier frame again, were not tried there."""

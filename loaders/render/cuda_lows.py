@@ -24,7 +24,7 @@ from ...synth.models import draw_table, low_maker, model_of
 from ...synth.recipes.load import Recipe
 from ..lows import LiveLows
 from ..options import Options
-from ..read import BegunAhead
+from ..prefetch import BegunAhead
 
 if TYPE_CHECKING:
     from ...synth.render.on_cuda import CameraOnCuda

@@ -101,37 +101,25 @@ def open_files(
 
 
 def _files_of_list(data: Sequence[Any], split: str, live: bool) -> SplitFiles:
-    given = _normals_of_list(data) if live else _checked_pairs(data)
+    """Return the samples of a list of pairs or, of one whose lows are made live, of its normals."""
+    given, digest = data, hashlib.sha256()
+    odd = "neither a path nor bytes, nor a pair" if live else "no pair of paths or bytes"
+    if live:
+        given = [one[1] if isinstance(one, tuple) and len(one) == 2 else one for one in data]
+    for i, item in enumerate(given):
+        if not live and (not isinstance(item, tuple | list) or len(item) != 2):
+            raise LoaderError(f"entry {i} of the list is not a (low, normal) pair")
+        for one in [item] if live else item:
+            if isinstance(one, bytes):
+                digest.update(hashlib.sha256(one).digest())
+            elif isinstance(one, str | os.PathLike):
+                digest.update(os.fspath(one).encode("utf-8", "surrogatepass") + b"\0")
+            else:
+                raise LoaderError(f"entry {i} of the list is {odd}")
     if not given:
         raise LoaderError("the list of pairs is empty")
-    digest = hashlib.sha256()
-    for item in given if live else (item for pair in given for item in pair):
-        digest.update(
-            hashlib.sha256(item).digest()
-            if isinstance(item, bytes)
-            else os.fspath(item).encode("utf-8", "surrogatepass") + b"\0"
-        )
-    name = "list of photographs" if live else "list of pairs"
-    identity = digest.hexdigest()[:16]
+    name, identity = f"list of {'photographs' if live else 'pairs'}", digest.hexdigest()[:16]
     return SplitFiles(name, split, None, len(given), identity, given=given, live=live)
-
-
-def _normals_of_list(data: Sequence[Any]) -> list[Any]:
-    """Return the normals of a list of photographs, or of pairs."""
-    given = [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in data]
-    for i, item in enumerate(given):
-        if not isinstance(item, str | bytes | os.PathLike):
-            raise LoaderError(f"entry {i} of the list is neither a path nor bytes, nor a pair")
-    return given
-
-
-def _checked_pairs(data: Sequence[Any]) -> Sequence[Any]:
-    for i, pair in enumerate(data):
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise LoaderError(f"entry {i} of the list is not a (low, normal) pair")
-        if not all(isinstance(item, str | bytes | os.PathLike) for item in pair):
-            raise LoaderError(f"entry {i} of the list is no pair of paths or bytes")
-    return data
 
 
 def open_split(pairs: PairSet, split: str, live: bool) -> SplitFiles:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 
-from gloam.loaders.render.cuda import StreamKeepAlive
+from gloam.loaders.prefetch import StreamKeepAlive
 
 
 class Memory:

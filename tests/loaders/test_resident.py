@@ -11,6 +11,7 @@ import torch
 import gloam
 from gloam.errors import LoaderError
 from gloam.loaders import resident
+from gloam.loaders.backend import Device
 
 PLAIN = {"batch_size": 4, "device": "cpu", "size": 32, "keys": True, "augment": True}
 
@@ -93,6 +94,28 @@ def test_auto_reads_batch_by_batch_what_does_not_fit(shards, monkeypatch, capsys
     auto = gloam.PairLoader(shards, resident="auto", **PLAIN)
     assert [keys for *_, keys in auto] == wanted
     assert "loading it batch by batch" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_a_gpu_may_be_given_all_samples_where_a_ranks_own_do_not_fit(shards, monkeypatch, fits):
+    spans = []
+
+    def renderer(decoder, components, sizes, device, first, last, most):
+        spans.append((first, last))
+
+    def filled(*asked):
+        if not fits:
+            raise resident.DoesNotFit("its pairs do not fit")
+
+    monkeypatch.setattr("gloam.loaders.render.cuda.CudaRenderer", renderer)
+    monkeypatch.setattr(Device, "current", lambda _: 0)
+    ranks = {"rank": 1, "world_size": 2, "last_batch": "partial"}
+    loader = gloam.PairLoader(shards, resident="auto", **{**PLAIN, "device": "cuda"}, **ranks)
+    monkeypatch.setattr(loader.backend, "_fill_pool", filled)
+    monkeypatch.setattr(loader.backend, "_reading_decoder", lambda *asked: None)
+    loader.backend._begin_renderer(loader)
+    count = loader.order.count
+    assert spans == [(count // 2, count) if fits else (0, None)]
 
 
 def test_a_longest_side_makes_what_is_held_smaller(shards):
