@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 import gloam
-from gloam.errors import LoaderError
+from gloam.errors import LoaderError, SetError
 from gloam.loaders import PairLoader, TorchLoader
 from gloam.manifests.sets.stage import stage
 from gloam.storage import store_requests
+from gloam.storage.atomic import write_bytes
 from gloam.storage.stores import as_path
 
 _FORM = {"batch_size": 3, "size": 32, "crop": "random", "augment": True, "keys": True}
@@ -139,3 +140,10 @@ def test_a_store_that_dies_in_mid_epoch_is_a_line_that_names_the_object(
         both = chain(batches, loader)  # what was read ahead may be the rest of this epoch
         with pytest.raises(LoaderError, match=r"s3://bucket/.*/shards/train-\d+\.tar"):
             list(both)
+
+
+def test_folders_of_pairs_in_a_store_are_not_named_for_pairs_in(bucket):
+    for folder in ("low", "normal"):
+        write_bytes(as_path(f"{bucket}/pairs/{folder}/1.png"), b"one")
+    with pytest.raises(SetError, match=r"not a gloam set \(it has no set\.json\)$"):
+        gloam.open_set(f"{bucket}/pairs")
