@@ -102,7 +102,7 @@ class ImageLoader(EpochLoader):
             if found.info.build.labelled:
                 columns = read_label_columns(found, contents)
                 if CLASS in columns.roles:
-                    self.classes, numbers = columns.names, columns.numbers.astype(np.int64)
+                    self.classes, numbers = columns.names, columns.rows.numbers.astype(np.int64)
         component = OpenComponent("", contents, classes=numbers)
         order = Order(contents.count, chosen.seed, chosen.shuffle)
         super().__init__((component,), order, {0: chosen}, given, split)

@@ -88,6 +88,6 @@ def live_lows(
 
 def redraws(data: PairSet | Sequence[Any]) -> bool:
     """Return whether this gloam draws what the stored lows of a set were made of."""
-    if not isinstance(data, PairSet):
+    if not isinstance(data, PairSet) or data.live:
         return False
-    return not data.live and data.info.build.versions.get("model", "1") == str(MODEL)
+    return data.info.build.versions.get("model", "1") == str(MODEL)

@@ -125,10 +125,9 @@ def is_live(data: PairSet | Sequence[Any], live: bool | None, **options: object)
     Raises LoaderError when the set holds no lows and `live` is False, or an option goes with live
     lows alone.
     """
-    holds_none = isinstance(data, PairSet) and data.live
     if live is None:
-        live = holds_none
-    if holds_none and not live and isinstance(data, PairSet):
+        live = isinstance(data, PairSet) and data.live
+    if isinstance(data, PairSet) and data.live and not live:
         raise LoaderError(
             f"{data.root}: holds no lows, as it was built with --low-codec none: leave out"
             " live=False, or gloam export it",

@@ -120,8 +120,7 @@ def load_yaml(path: Path, lines: dict[str, int] | None = None) -> dict[str, Any]
     with naming(path, OSError, ValueError, kind=ConfigError):  # of a name that no file can have
         data = read_regular(path, _LARGEST)
     with naming(path, ValueError, what="not YAML: ", kind=ConfigError):
-        text = data.decode("utf-8")
-    return parse_yaml(text, path, lines)
+        return parse_yaml(data.decode("utf-8"), path, lines)
 
 
 def parse_yaml(text: str, where: object, lines: dict[str, int] | None = None) -> dict[str, Any]:

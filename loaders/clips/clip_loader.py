@@ -99,12 +99,11 @@ class ClipLoader(EpochLoader):
         given = named_options(options, ClipOptions)
         training = split == "train"
         recipe, draws = given.get("recipe"), given.get("draws")
-        frames, stride, step = given.get("frames"), given.get("stride"), given.get("step")
+        named = ("frames", "stride", "step")
+        asked = {name: given[name] for name in named if given.get(name) is not None}
+        windows = Windows(**{"frames": 8, **asked})
         held: PairSet | list[Any] = []
         live = True
-        windows = Windows(
-            8 if frames is None else frames, 1 if stride is None else stride, step or 0
-        )
         if not isinstance(data, PairSet | str | Path):
             live = bool(given.get("live")) or recipe is not None or draws is not None
             if live:
@@ -112,7 +111,7 @@ class ClipLoader(EpochLoader):
             contents = clips_of_pairs(data, split, windows)
         elif isinstance(data, PairSet) or (as_path(data) / SET_FILE).is_file():
             held = open_set(data)
-            if (frames, stride, step) != (None, None, None):
+            if asked:
                 raise LoaderError.at(
                     held.root,
                     "frames, stride and step are those that the set was built with:"

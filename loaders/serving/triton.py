@@ -60,16 +60,9 @@ def export_triton(
 
     Raises ConfigError when an option is wrong; SetError when the folder holds something.
     """
+    form: dict[str, Any] = {"size": size, "value_range": value_range, "layout": layout}
     try:
-        options = Options(
-            batch_size=max_batch,
-            size=size,  # type: ignore[arg-type]
-            dtype=dtype,
-            value_range=value_range,
-            layout=layout,
-            device=device,
-            workers=threads,
-        )
+        options = Options(batch_size=max_batch, dtype=dtype, device=device, workers=threads, **form)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

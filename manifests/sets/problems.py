@@ -26,7 +26,7 @@ from .layouts.layout import LISTS, read_list
 from .layouts.shard_tar import Examined
 from .pair_set import PairSet, open_set
 from .receipts import FileFacts, Receipt
-from .stored_labels import LABEL_COLUMNS, label_arrays
+from .stored_labels import LABEL_COLUMNS, label_rows
 from .tables import check_columns, read_keys, read_plan
 from .units import Unit, each_unit
 
@@ -233,7 +233,7 @@ def _counts(root: Path, info: SetInfo, receipts: dict[str, Receipt | None]) -> I
         path = inside(root, PAIRS)
         made = read_keys(path)
         if info.build.labelled:
-            label_arrays(path, read_named(path, LABEL_COLUMNS), len(read_about(root)[0]))
+            label_rows(path, read_named(path, LABEL_COLUMNS), len(read_about(root)[0]))
     except SetError as error:
         yield Problem(PAIRS, error.what, kind=Kind.UNREADABLE)
         return

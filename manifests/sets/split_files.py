@@ -6,10 +6,10 @@ import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import LoaderError, SetError
 from ...storage.parquet import read_named
@@ -24,7 +24,7 @@ from .layouts.extents import Extent, Extents
 from .layouts.layout import Layout
 from .pair_set import PairSet
 from .stage import ShardCache
-from .stored_labels import LABEL_COLUMNS, LabelRows, Whole, label_arrays
+from .stored_labels import LABEL_COLUMNS, LabelRows, Whole, label_rows
 
 _HERE = Place()
 
@@ -186,35 +186,31 @@ class LabelColumns:
 
     roles: which of "cls", "boxes", "classes", "mask" the set has.
     names: of its classes, by their numbers.
-    sizes: int64 array (N, 2); height and width of the stored normals.
+    rows: those of all its pairs.
     masks: where each mask lies.
-    numbers: int32 array (N); of the pairs' own classes; -1 without one.
     """
 
     roles: tuple[str, ...]
     names: list[str]
-    sizes: Whole
+    rows: LabelRows
     masks: Extents | None
-    numbers: npt.NDArray[np.int32]
-    _ends: Whole
-    _of_objects: tuple[npt.NDArray[Any], ...]
 
-    def take(self, numbers: Sequence[int] | Whole) -> LabelRows:
-        """Return the labels of some pairs."""
-        at = np.asarray(numbers, np.int64)
-        starts, ends = self._ends[at], self._ends[at + 1]
-        counts = ends - starts
-        first = np.repeat(starts - np.cumsum(counts) + counts, counts)
-        places = first + np.arange(int(counts.sum()))
-        return LabelRows(self.numbers[at], counts, *(column[places] for column in self._of_objects))
+    @cached_property
+    def _ends(self) -> Whole:
+        return np.concatenate([[0], np.cumsum(self.rows.counts)]).astype(np.int64)
 
     def of_step(self, numbers: Whole, nearest: Callable[[Extent], Extent]) -> StepLabels:
         """Return the labels of a step's pairs.
 
         nearest: says where a mask is read.
         """
-        places = [] if self.masks is None else map(self.masks.__getitem__, numbers.tolist())
-        return StepLabels(self.take(numbers), self.roles, [nearest(one) for one in places])
+        starts, counts = self._ends[numbers], self.rows.counts[numbers]
+        first = np.repeat(starts - np.cumsum(counts) + counts, counts)
+        places = first + np.arange(int(counts.sum()))
+        of_objects = (column[places] for column in self.rows[2:])
+        rows = LabelRows._make((self.rows.numbers[numbers], counts, *of_objects))
+        masks = [] if self.masks is None else map(self.masks.__getitem__, numbers.tolist())
+        return StepLabels(rows, self.roles, [nearest(one) for one in masks])
 
 
 def read_label_columns(pairs: PairSet | Sequence[Any], files: SplitFiles) -> LabelColumns:
@@ -229,20 +225,12 @@ def read_label_columns(pairs: PairSet | Sequence[Any], files: SplitFiles) -> Lab
     names, roles = read_about(pairs.root)
     path = inside(pairs.root, PAIRS)
     table = read_named(path, LABEL_COLUMNS)
-    sizes, own = label_arrays(path, table, len(names), files.split)
-    if len(own.counts) != files.count:
-        raise SetError(f"{pairs.root}: {PAIRS} has {len(own.counts)} rows; gloam verify the set")
+    rows = label_rows(path, table, len(names), files.split)
+    if len(rows.counts) != files.count:
+        raise SetError(f"{pairs.root}: {PAIRS} has {len(rows.counts)} rows; gloam verify the set")
     masks = None
     if MASK in roles:
         assert files.layout is not None
         place = files.root, files.split, files.units, (MASK,)
         masks = files.layout.extents(*place, held=False)[1][0]
-    return LabelColumns(
-        roles,
-        names,
-        sizes,
-        masks,
-        own.numbers,
-        np.concatenate([[0], np.cumsum(own.counts)]).astype(np.int64),
-        (own.boxes, own.classes, own.difficult, own.crowd),
-    )
+    return LabelColumns(roles, names, rows, masks)

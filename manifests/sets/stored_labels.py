@@ -72,15 +72,11 @@ class LabelRows(NamedTuple):
     crowd: npt.NDArray[np.bool_]
 
 
-def label_arrays(
-    path: Path, table: pa.Table, classes: int, split: str | None = None
-) -> tuple[Whole, LabelRows]:
+def label_rows(path: Path, table: pa.Table, classes: int, split: str | None = None) -> LabelRows:
     """Return the labels of a set's pairs, or of a split.
 
     path, table: of its pairs, of which `LABEL_COLUMNS` were read.
     classes: that the set has.
-
-    Returns int64 array (N, 2), height and width of the stored normals; and their labels.
 
     Raises SetError when they are not as gloam writes them: missing values, a number for no class.
     """
@@ -109,10 +105,9 @@ def label_arrays(
         and all((sides > 0).all() for sides in numbers[1:])
     ):
         raise SetError.at(path, "has labels that gloam does not write; gloam verify the set")
-    rows = LabelRows(
+    return LabelRows(
         numbers[0].astype(np.int32),
         counts,
         lists[0][1].astype(np.float32).reshape(-1, 4),
         *(values for _, values in lists[1:]),
     )
-    return np.stack(numbers[1:], axis=1).astype(np.int64), rows

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gloam.errors import SetError
-from gloam.manifests.sets.stored_labels import LABEL_COLUMNS, label_arrays
+from gloam.manifests.sets.stored_labels import LABEL_COLUMNS, label_rows
 from gloam.manifests.sets.tables import LABEL_FIELDS, PAIR_FIELDS, read_checked, read_plan
 from gloam.storage.parquet import read_named
 
@@ -97,7 +97,7 @@ def test_labels_of_others_are_refused(tmp_path: Path, column: str, values: Any) 
         pq.write_table(pa.table(given, schema=schema), path)
         table = read_named(path, LABEL_COLUMNS)
         if given == PAIRS:
-            assert label_arrays(path, table, 2)[1].counts.tolist() == [1, 0]
+            assert label_rows(path, table, 2).counts.tolist() == [1, 0]
             continue
         with pytest.raises(SetError, match=r"pairs\.parquet: "):
-            label_arrays(path, table, 2)
+            label_rows(path, table, 2)
