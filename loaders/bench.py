@@ -26,11 +26,12 @@ from ..engines.process import (
     prepare_workers,
 )
 from ..errors import LoaderError
+from ..manifests.open_data import images_in, images_listed
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import open_set
 from .backend import is_installed
 from .clips.clip_loader import ClipLoader
-from .image_loader import ImageLoader, images_in, images_listed
+from .image_loader import ImageLoader
 from .index import contents_of
 from .mixture import Mixture, at, mixture_in
 from .pair_loader import PairLoader, TorchLoader

@@ -21,8 +21,6 @@ from .stored_pairs import DECODERS
 if TYPE_CHECKING:
     from ..manifests.sets.pair_set import PairSet
 
-_OF_DALI = ("resident", "resident_side")
-
 
 class PairLoader(EpochLoader):
     """An iterable over batches of pairs; each pass is one epoch.
@@ -156,7 +154,7 @@ def _check_options(given: Mapping[str, Any], backend: str, mixed: bool) -> None:
             if given.get(name):
                 raise LoaderError(f"{name} goes with one set, not with a mixture: leave it out")
     if backend == "torch":
-        for name in _OF_DALI:
+        for name in ("resident", "resident_side"):
             if given.get(name, "auto") not in ("auto", False, None):
                 raise LoaderError(f"{name} goes with backend='dali': leave it out")
         if (given.get("decoder") or "opencv") not in DECODERS:

@@ -120,24 +120,22 @@ def load_yaml(path: Path, lines: dict[str, int] | None = None) -> dict[str, Any]
     with naming(path, OSError, ValueError, kind=ConfigError):  # of a name that no file can have
         data = read_regular(path, _LARGEST)
     with naming(path, ValueError, what="not YAML: ", kind=ConfigError):
-        return parse_yaml(data.decode("utf-8"), path, lines)
+        text = data.decode("utf-8")
+    values = parse_yaml(text, path)
+    if lines is not None:
+        lines |= _lines_of_keys(yaml.compose(text, _Loader))
+    return values
 
 
-def parse_yaml(text: str, where: object, lines: dict[str, int] | None = None) -> dict[str, Any]:
+def parse_yaml(text: str, where: object) -> dict[str, Any]:
     """Read a mapping from YAML, by the safe loader; `where` is named in errors.
-
-    lines: see `load_yaml`.
 
     Raises ConfigError when it is too large, is not YAML, or is not a mapping.
     """
     if len(text) > _LARGEST:
         raise ConfigError.at(where, f"more than {_LARGEST >> 10} KiB of text")
     try:
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        if lines is not None:
-            lines |= _lines_of_keys(node)
-        value = None if node is None else loader.construct_document(node)
+        value = yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError.at(where, f"not YAML: {' '.join(str(error).split())[:1000]}") from error
     except _Unclear as error:

@@ -164,24 +164,22 @@ def beyond_dali(clips: Sequence[StoredSample], on_gpu: bool) -> str:
     videos, segments = by_video(clips), Segments(margins=on_gpu)
 
     def look(video: Location) -> str:
+        name = video.member
         try:
-            return look_into(video)
+            facts = probe_video(video)
+            if facts.codec not in codecs:
+                return f"{name} is {facts.codec}; on this device it decodes {', '.join(codecs)}"
+            if facts.form not in pipelines.PIXEL_FORMS:
+                return f"{name} has pixels of {facts.form}, not of 8 bits and 4:2:0"
+            if not facts.bt601 or not facts.srgb:
+                return f"{name} has colours that are not those of BT.601"
+            if not facts.upright or any(side % 2 for side in facts.size):
+                return f"{name} is turned, interlaced or of odd size"
+            _, times = videos[video][len(videos[video]) // 2]
+            astray = segments.cut(video, times).astray(video)
         except ImageRefused as refusal:
-            return f"{video.member}: {refusal}"
-
-    def look_into(video: Location) -> str:
-        facts = probe_video(video)
-        if facts.codec not in codecs:
-            return f"{video.member} is {facts.codec}; on this device it decodes {', '.join(codecs)}"
-        if facts.form not in pipelines.PIXEL_FORMS:
-            return f"{video.member} has pixels of {facts.form}, not of 8 bits and 4:2:0"
-        if not facts.bt601 or not facts.srgb:
-            return f"{video.member} has colours that are not those of BT.601"
-        if not facts.upright or any(side % 2 for side in facts.size):
-            return f"{video.member} is turned, interlaced or of odd size"
-        _, times = videos[video][len(videos[video]) // 2]
-        astray = segments.cut(video, times).astray(video)
-        return f"{video.member} {astray}" if astray else ""
+            return f"{name}: {refusal}"
+        return f"{name} {astray}" if astray else ""
 
     with ThreadPoolExecutor(_LOOKING) as pool:
         found = next(filter(None, pool.map(look, videos)), "")

@@ -27,7 +27,7 @@ from .layouts.shard_tar import Examined
 from .pair_set import PairSet, open_set
 from .receipts import FileFacts, Receipt
 from .stored_labels import LABEL_COLUMNS, label_rows
-from .tables import check_columns, read_keys, read_plan
+from .tables import check_columns, read_checked, read_plan
 from .units import Unit, each_unit
 
 _MOST_SAID = 20  # odd names and numbers of one file
@@ -231,7 +231,7 @@ def _counts(root: Path, info: SetInfo, receipts: dict[str, Receipt | None]) -> I
         keys = read_plan(root, ["key", "split", "shard"])["key"].to_pylist()
         planned = set(keys)
         path = inside(root, PAIRS)
-        made = read_keys(path)
+        made = read_checked(path, ["key"])["key"].to_pylist()
         if info.build.labelled:
             label_rows(path, read_named(path, LABEL_COLUMNS), len(read_about(root)[0]))
     except SetError as error:

@@ -65,12 +65,6 @@ def read_plan(root: Path, columns: Sequence[str] | None = None) -> pa.Table:
     return table
 
 
-def read_keys(path: Path) -> list[str]:
-    """Read the keys of a table, in order; `read_plan` says what is raised."""
-    keys: list[str] = read_checked(path, ["key"])["key"].to_pylist()
-    return keys
-
-
 def read_checked(
     path: Path, columns: Sequence[str] | None = None, *, keyless: bool = False
 ) -> pa.Table:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import SourceError, visible
-from ...storage.stores import Status, as_path, in_store, place
+from ...storage.stores import Status, in_store, place
 from ...storage.untrusted import naming, whole
 from ..images.header import SUFFIXES
 from ..images.npy import SUFFIX
@@ -138,10 +138,11 @@ def _raise_unreadable(error: OSError) -> None:
     raise SourceError.at(error.filename, error.strerror or str(error)) from error
 
 
-def as_it_lies(path: Path) -> Path:
-    """Return a path as the system writes its accents, where a list writes them otherwise."""
-    if not str(path).isascii() and not path.exists():
-        forms = (as_path(unicodedata.normalize(form, str(path))) for form in ("NFC", "NFD"))
+def as_it_lies(folder: Path, name: str) -> Path:
+    """Return the path of a list's line as the system writes its accents, should they differ."""
+    path = folder / name
+    if not name.isascii() and not path.exists():
+        forms = (folder / unicodedata.normalize(form, name) for form in ("NFC", "NFD"))
         return next((one for one in forms if one.exists()), path)
     return path
 

@@ -16,7 +16,7 @@ from ...manifests.sets.layouts import layout_named
 from ...manifests.sets.pair_set import PairSet
 from ...manifests.sets.problems import find_files
 from ...manifests.sets.sample import Sample
-from ...manifests.sets.tables import read_keys, read_plan
+from ...manifests.sets.tables import read_checked, read_plan
 from ...manifests.sets.units import Unit, each_unit
 from ...manifests.sets.workspace import refuse_broken_link
 from ...progress import Progress
@@ -233,7 +233,7 @@ def _odd_notes(root: Path) -> Iterator[str]:
     try:
         info = read_set(folder)
         read_plan(folder)
-        read_keys(inside(folder, PAIRS))
+        read_checked(inside(folder, PAIRS), ["key"])
         for name, facts in info.files.items():
             path = inside(folder, name)
             if path.is_file() and atomic.sha256_file(path) != facts.sha256:

@@ -14,7 +14,7 @@ from PIL import Image
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import LoaderError
-from gloam.loaders.image_loader import images_in, images_listed
+from gloam.manifests.open_data import images_in, images_listed
 
 from ...labelled import NAMES, class_source
 
