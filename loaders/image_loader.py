@@ -81,15 +81,14 @@ class ImageLoader(EpochLoader):
         own = found.paths if isinstance(found, ImageFiles) else found
         near = {name: given.get(name) for name in ("cache", "cache_gb")}
         files = open_files(own, split, live=True, **near)
-        classes, numbers = list[str](), np.full(files.count, -1, np.int64)
+        self.classes, numbers = list[str](), np.full(files.count, -1, np.int64)
         if isinstance(found, ImageFiles):
-            classes, numbers = found.names, np.array(found.labels, np.int64)
+            self.classes, numbers = found.names, np.array(found.labels, np.int64)
         elif found.info.build.labelled:
             columns = read_label_columns(found, files)
             if CLASS in columns.roles:
-                classes, numbers = columns.names, columns.rows.numbers.astype(np.int64)
+                self.classes, numbers = columns.names, columns.rows.numbers.astype(np.int64)
         chosen, wanted = options_for(choice.backend, given, split == "train", False)
-        self.classes = classes
         component = OpenComponent("", Contents(**vars(files)), classes=numbers)
         order = Order(files.count, chosen.seed, chosen.shuffle)
         super().__init__((component,), order, {0: chosen}, given, split)

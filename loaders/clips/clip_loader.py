@@ -105,8 +105,8 @@ class ClipLoader(EpochLoader):
         held: PairSet | list[Any] = []
         live = True
         if not isinstance(data, PairSet | str | Path):
-            live = bool(given.get("live")) or recipe is not None or draws is not None
-            if live:
+            live = False
+            if given.get("live") or recipe is not None or draws is not None:
                 raise LoaderError("a list of pairs has its lows: live lows are of folders and sets")
             contents = clips_of_pairs(data, split, windows)
         elif isinstance(data, PairSet) or (as_path(data) / SET_FILE).is_file():

@@ -27,11 +27,12 @@ from ...manifests.open_data import as_list
 from ...manifests.selection.candidates import make_keys
 from ...manifests.sets.layouts.extents import Extent
 from ...manifests.sets.pair_set import PairSet
-from ...manifests.sets.split_files import open_split
+from ...manifests.sets.split_files import open_files, open_split
 from ...manifests.sources import Location
 from ...manifests.sources.containers import read
 from ...synth.kernels.arrays import Pixels
-from ..index import Contents, contents_of, warn_of_pictures
+from ...synth.measures.wrong_pairs import warn_of_few_bits
+from ..index import Contents
 from ..stored_pairs import StoredSample
 
 
@@ -110,9 +111,9 @@ def clips_of_pairs(pairs: Sequence[Any], split: str, windows: Windows) -> ClipCo
     """
     _check_windows(windows)
     sequences: dict[str, list[tuple[Extent, ...]]] = {}
-    contents = contents_of(as_list(pairs), split)
-    warn_of_pictures(contents)
-    for low, normal in contents.given:
+    files = open_files(as_list(pairs), split)
+    warn_of_few_bits(files.name, *zip(*files.given, strict=True))
+    for low, normal in files.given:
         frames = tuple(Extent(os.fspath(path)) for path in (low, normal))
         sequences.setdefault(os.path.dirname(frames[0].path), []).append(frames)
     common = os.path.commonpath(list(sequences))
