@@ -26,9 +26,10 @@ from recording import shards_of
 
 from gloam.loaders import PairLoader
 from gloam.loaders.dali.pipelines import SIDE_BY_SIDE, fn, pipeline_def
-from gloam.loaders.index import contents_of
+from gloam.loaders.index import Contents
 from gloam.loaders.ranks import usable_cores
 from gloam.manifests.sets.pair_set import open_set
+from gloam.manifests.sets.split_files import open_files
 
 SECONDS, BATCH = 4.0, 256
 
@@ -135,10 +136,9 @@ def decoded(shards: Path) -> tuple[Any, ...]:
 
 @pipeline_def
 def held(shards: Path) -> tuple[Any, ...]:
-    pairs = contents_of(open_set(shards), "train").pairs()[:BATCH]
-    images = tuple(
-        [np.frombuffer(pair[side].read(), np.uint8) for pair in pairs] for side in (1, 2)
-    )
+    pairs = Contents(**vars(open_files(open_set(shards), "train"))).pairs
+    both = zip(*(pairs[number].extents(False) for number in range(BATCH)), strict=True)
+    images = tuple([np.frombuffer(one.read(), np.uint8) for one in own] for own in both)
     low, normal = fn.external_source(source=lambda: images, num_outputs=2, batch=True)
     return tuple(fn.decoders.image([low, normal], device="mixed", hw_decoder_load=0.9))
 

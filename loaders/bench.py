@@ -29,10 +29,10 @@ from ..errors import LoaderError
 from ..manifests.open_data import images_in, images_listed
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import open_set
+from ..manifests.sets.split_files import open_files
 from .backend import is_installed
 from .clips.clip_loader import ClipLoader
 from .image_loader import ImageLoader
-from .index import contents_of
 from .mixture import Mixture, at, mixture_in
 from .pair_loader import PairLoader, TorchLoader
 from .workers import copied_ahead
@@ -120,8 +120,8 @@ def bench_pairs(asked: Asked) -> Bench:
     """Measure the ways to load a set."""
     root, split = asked.root, asked.split
     pairs = open_set(root)
-    contents = contents_of(pairs, split)
-    asked = asked._replace(batch_size=min(asked.batch_size, contents.count))
+    count = open_files(pairs, split).count
+    asked = asked._replace(batch_size=min(asked.batch_size, count))
     common = asked.common | {"crop": "resize", "shuffle": True, "last_batch": "drop"}
     device = common["device"]
     live = pairs.live
@@ -145,7 +145,7 @@ def bench_pairs(asked: Asked) -> Bench:
         how = {"backend": "dali", **common, **options}
         speeds.append(asked.timed(name, partial(PairLoader, root, split, **how)))
     speeds.append(_measure_memory(asked, device))
-    return Bench(machine_facts(asked, "pairs", contents.count), speeds)
+    return Bench(machine_facts(asked, "pairs", count), speeds)
 
 
 def bench_mixture(asked: Asked) -> Bench:

@@ -23,8 +23,7 @@ from ..manifests.real.rules import Match
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys, TarKeys
 from ..manifests.sets.layouts.layout import Layout
 from ..manifests.sets.layouts.shard_tar import shard_path
-from ..manifests.sets.pair_set import PairSet
-from ..manifests.sets.split_files import SplitFiles, open_files
+from ..manifests.sets.split_files import SplitFiles
 from ..storage.stores import in_store
 from ..synth.clips import frame_name
 from ..synth.kernels.arrays import Pixels
@@ -198,18 +197,8 @@ class Contents(SplitFiles):
         return keys, tuple(members)
 
 
-def contents_of(
-    data: PairSet | Sequence[Any], split: str, *, live: bool = False, **cache: Any
-) -> Contents:
-    """Find the pairs of a loader; see `open_files`."""
-    return Contents(**vars(open_files(data, split, live=live, **cache)))
-
-
 def warn_of_pictures(contents: Contents, size: tuple[int, int] | None = None) -> None:
-    """Warn of a list whose files seem to hold fewer bits than they have room for.
-
-    And where the first picture has to be enlarged by more than `_ENLARGED` to have a size.
-    """
+    """Warn of a list whose files seem to hold few bits, and of pictures that `size` enlarges."""
     if contents.layout is None and not contents.of_clips:
         lists = (contents.given,) if contents.live else zip(*contents.given, strict=True)
         warn_of_few_bits(contents.name, *lists)

@@ -24,8 +24,6 @@ EXTRAS = (
     *("noise", "noise-linear", "light", "clean", "linear"),
 )
 """What `PairOptions.extras` may name."""
-
-
 MOST = 1 << 16
 """Largest number of samples, pixels, workers and the like."""
 Size = int | tuple[int, int]

@@ -17,8 +17,6 @@ from ..storage.untrusted import first_finding, whole
 STATE_VERSION = 2
 MOST_EPOCHS = 1 << 31
 _MOST_DIFFERENCES = 8
-
-
 Epoch = Annotated[int, Field(ge=0, lt=MOST_EPOCHS)]
 Whole = Annotated[int, Field(ge=0, lt=1 << 62)]
 Counts = Annotated[tuple[Whole, ...], Strict(False)]  # of a list, as JSON has it

@@ -16,8 +16,6 @@ M = TypeVar("M", bound=BaseModel)
 _MOST_FINDINGS = 20
 _SHORT = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 80, 80
-
-
 _WHOLE: tuple[Any, ...] = (int, int | None)
 _NUMBER: tuple[Any, ...] = (float, float | None)
 _TRUTH: tuple[Any, ...] = (bool, bool | None)

@@ -35,8 +35,6 @@ CONVENTIONS = (
     " GT-mean scales encoded values to the normal's mean grey. Neither can be had without the"
     " normal: do not set such a figure beside another paper's plain one.",
 )
-
-
 RANKS = (
     "rank: by mean PSNR among the outputs of a set, 1 the best; agreement: Kendall's tau and"
     " Spearman's rho of the ranks by two sets, 1 the same order, 0 none"

@@ -23,9 +23,10 @@ import torch
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
 from gloam.loaders.buffers import BufferHandle, SharedBufferPool
-from gloam.loaders.index import contents_of
+from gloam.loaders.index import Contents
 from gloam.manifests.images.normals import encode
 from gloam.manifests.sets.pair_set import open_set
+from gloam.manifests.sets.split_files import open_files
 
 from .numbered import TRAIN, VAL, mixed_sizes, numbers
 
@@ -243,7 +244,7 @@ def test_sizes_and_damage_are_named(root, tmp_path):
     ):
         next(iter(loader))
     copy = shutil.copytree(root, tmp_path / "copy")
-    stored = contents_of(open_set(copy), "train").pairs[3]
+    stored = Contents(**vars(open_files(open_set(copy), "train"))).pairs[3]
     key, low = stored.key, stored.lows[0]
     with open(low.path, "r+b") as handle:
         handle.seek(max(low.offset, 0) + 60)

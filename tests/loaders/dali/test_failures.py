@@ -8,8 +8,9 @@ import pytest
 
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader
-from gloam.loaders.index import Contents, contents_of
+from gloam.loaders.index import Contents
 from gloam.manifests.sets.pair_set import open_set
+from gloam.manifests.sets.split_files import open_files
 
 pytest.importorskip("nvidia.dali")
 pytest.importorskip("torch")
@@ -19,7 +20,7 @@ PLAIN = {"device": "cpu", "workers": 2, "size": (40, 56)}
 
 def test_a_damaged_image_is_named_by_shard_key_and_member(shards, tmp_path):
     root = shutil.copytree(shards, tmp_path / "copy")
-    stored = contents_of(open_set(root), "train").pairs[7]
+    stored = Contents(**vars(open_files(open_set(root), "train"))).pairs[7]
     key, low = stored.key, stored.lows[0]
     with open(low.path, "r+b") as handle:
         handle.seek(low.offset)
@@ -50,7 +51,7 @@ def test_a_damaged_image_is_named_without_decoding_the_set(
     with PairLoader(root, keys=True, **options) as loader:
         list(loader)
         key = list(loader)[6][2][1]
-    stored = contents_of(open_set(root), "train").pairs
+    stored = Contents(**vars(open_files(open_set(root), "train"))).pairs
     normal = next(stored[i].normals[0] for i in range(len(stored)) if stored[i].key == key)
     decoded = []
 
@@ -76,7 +77,7 @@ def test_a_damaged_image_is_named_without_decoding_the_set(
 
 def test_a_pass_that_failed_neither_ends_quietly_nor_saves_a_wrong_place(shards, tmp_path):
     root = shutil.copytree(shards, tmp_path / "copy")
-    low = contents_of(open_set(root), "train").pairs[20].lows[0]
+    low = Contents(**vars(open_files(open_set(root), "train"))).pairs[20].lows[0]
     options = {"batch_size": 2, "prefetch": 1, "shuffle": False, **PLAIN}
     with PairLoader(root, keys=True, **options) as loader:
         expected = [keys for *_, keys in loader]

@@ -10,9 +10,10 @@ import pytest
 
 from gloam.errors import LoaderError, SetError
 from gloam.loaders import PairLoader
-from gloam.loaders.index import contents_of
+from gloam.loaders.index import Contents
 from gloam.manifests.sets.layouts.shards import Shards
 from gloam.manifests.sets.pair_set import open_set
+from gloam.manifests.sets.split_files import open_files
 
 from ..numbered import TRAIN, VAL, epoch_numbers, mixed_sizes, numbered, numbers
 
@@ -30,7 +31,7 @@ def make(request, shards, files, shard_lows, file_lows):
     def loader(split="train", **options):
         layout, _, lows_only = request.param.partition("-")
         if layout == "list":
-            stored = contents_of(open_set(files), split).pairs
+            stored = Contents(**vars(open_files(open_set(files), split))).pairs
             pairs = [
                 (stored[i].lows[0].path, stored[i].normals[0].path) for i in range(len(stored))
             ]

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from gloam.loaders import PairLoader
-from gloam.loaders.index import contents_of
+from gloam.loaders.index import Contents
 from gloam.loaders.read import lengths
 from gloam.manifests.sets.pair_set import open_set
+from gloam.manifests.sets.split_files import open_files
 
 pytest.importorskip("nvidia.dali")
 pytest.importorskip("torch")
@@ -44,7 +45,7 @@ def decoded_on(shards, device):
     from gloam.loaders.dali import pipelines
 
     options = PairLoader(shards, batch_size=2, **PLAIN, crop="resize").options
-    pairs = contents_of(open_set(shards), "train").pairs
+    pairs = Contents(**vars(open_files(open_set(shards), "train"))).pairs
     data = [np.frombuffer(pairs[i].normals[0].read(), np.uint8) for i in range(12)]
     batches = [data[i : i + 4] for i in range(8, -1, -4)] * 9
 
