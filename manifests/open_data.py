@@ -54,6 +54,20 @@ def refuse_clips(pairs: PairSet) -> PairSet:
     return pairs
 
 
+def require_clips(pairs: PairSet) -> PairSet:
+    """Return a set of clips; raise LoaderError for one of pairs, or that clips are not read of."""
+    if not pairs.frames:
+        raise LoaderError.at(pairs.root, "holds pairs of images: PairLoader reads them")
+    if pairs.layout != "shards" or pairs.lows_only:
+        mend = f"gloam export {pairs.root} DIR --layout shards"
+        raise LoaderError.at(
+            pairs.root,
+            "clips are read of sets that hold lows and normals, as shards: "
+            + ("regenerate it without --low-only" if pairs.lows_only else mend),
+        )
+    return pairs
+
+
 def list_pairs(
     lows: str | Path, normals: str | Path | None, match: Match | None = None
 ) -> list[Any]:

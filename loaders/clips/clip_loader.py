@@ -14,9 +14,10 @@ from ...errors import ImageRefused, LoaderError
 from ...manifests.clips.listing import Windows
 from ...manifests.clips.segments import Segments
 from ...manifests.clips.video import probe_video
-from ...manifests.open_data import is_live
+from ...manifests.open_data import is_live, require_clips
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import PairSet, open_set
+from ...manifests.sets.split_files import open_split
 from ...manifests.sources import Location
 from ...storage.stores import as_path
 from ...synth.models import model_of
@@ -29,7 +30,7 @@ from ..order import Order
 from ..stored_pairs import StoredSample
 from ..workers import set_up
 from .clip_backend import ClipBackend
-from .stored_clips import ClipContents, by_video, clips_in, clips_of_pairs, clips_of_set
+from .stored_clips import ClipContents, by_video, clips_in, clips_of_pairs
 from .video_order import VideoOrder, group_clips
 
 _LOOKING = 8  # threads that look into videos
@@ -118,7 +119,8 @@ class ClipLoader(EpochLoader):
                     f" clips of {held.frames} frames; leave them out",
                 )
             live = is_live(held, given.get("live"), recipe=recipe, draws=draws)
-            contents = clips_of_set(held, split, live)
+            files = open_split(require_clips(held), split, live)
+            contents = ClipContents(**vars(files) | {"frames": held.frames})
         else:
             contents = clips_in(data, windows)
         chosen, wanted = options_for("torch", given, training, live)

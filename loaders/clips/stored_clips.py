@@ -26,8 +26,7 @@ from ...manifests.images.header import read_header
 from ...manifests.open_data import as_list
 from ...manifests.selection.candidates import make_keys
 from ...manifests.sets.layouts.extents import Extent
-from ...manifests.sets.pair_set import PairSet
-from ...manifests.sets.split_files import open_files, open_split
+from ...manifests.sets.split_files import open_files
 from ...manifests.sources import Location
 from ...manifests.sources.containers import read
 from ...synth.kernels.arrays import Pixels
@@ -78,28 +77,6 @@ class ClipContents(Contents):
             return probe_video(sample.video[0]).size
         header = read_header(read(files[0]))
         return header.height, header.width
-
-
-def clips_of_set(pairs: PairSet, split: str, live: bool) -> ClipContents:
-    """Return the clips of a set's split.
-
-    Raises LoaderError when the set holds no clips, or none in the split, or is one that clips are
-    not read of.
-    """
-    root, frames = pairs.root, pairs.frames
-    if not frames:
-        raise LoaderError.at(root, "holds pairs of images: PairLoader reads them")
-    if pairs.layout != "shards" or pairs.lows_only:
-        raise LoaderError(
-            f"{root}: clips are read of sets that hold lows and normals, as shards: "
-            + (
-                "regenerate it without --low-only"
-                if pairs.lows_only
-                else f"gloam export {root} DIR --layout shards"
-            ),
-            path=root,
-        )
-    return ClipContents(**vars(open_split(pairs, split, live)) | {"frames": frames})
 
 
 def clips_of_pairs(pairs: Sequence[Any], split: str, windows: Windows) -> ClipContents:

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 import gloam
 from gloam.errors import GloamWarning, LoaderError
 from gloam.loaders.clips.clip_backend import ClipBackend, batches_at_once
-from gloam.loaders.clips.stored_clips import clips_of_set
+from gloam.loaders.clips.stored_clips import ClipContents
 from gloam.loaders.options import Options
 from gloam.loaders.order import Order, Share, endless_steps
 from gloam.loaders.ranks import Rank
+from gloam.manifests.sets.split_files import open_split
 
 from ...clips import davis, panned, write_video
 
@@ -53,7 +54,9 @@ def made(tmp_path_factory):
 
 
 def test_the_largest_frames_say_how_many(made):
-    contents = clips_of_set(gloam.open_set(made), "train", False)
+    held = gloam.open_set(made)
+    files = vars(open_split(held, "train", False))
+    contents = ClipContents(**files | {"frames": held.frames})
     clips = map(contents.pair, range(contents.count))
     assert {contents.size_of(clip) for clip in clips} >= {(72, 96)}
     common = {"batch_size": 4, "device": "cpu", "workers": 2, "backend": "dali"}
