@@ -502,15 +502,22 @@ def _fill_noise_curves(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray
     draws["noise_narrow"][alike] = np.sqrt(np.float32(1) - less)
     kinds, numbers = distinct(np.hstack([draws["toe_slope"][own, None], nodes.table[own], *parts]))
     draws["curve"][own] = 1 + numbers
+    made = [_noise_curve(kind.tobytes()) for kind in kinds]
+    return np.concatenate([plain, np.stack(made)])
+
+
+@lru_cache(maxsize=256)  # mostly of a recipe that has one alone
+def _noise_curve(packed: bytes) -> npt.NDArray[np.float32]:
+    """Return the factors (9, FACTORS) of a toe's slope, lights at nodes, and nine rows of these."""
+    kind = np.frombuffer(packed)
     places = (np.arange(FACTORS) / (FACTORS - 1)) ** 2
-    lights, *parts = np.split(kinds[:, 1:], 10, axis=1)
-    lights = lights / (255 * kinds[:, :1])
-    made = between_nodes(places, lights, np.stack(parts)).swapaxes(0, 1)
-    made[:, 3:6] /= 6
-    made[:, 6:] /= 2  # a swing is the root of a kurtosis
+    lights, *parts = np.split(kind[1:], 10)
+    made = between_nodes(places, lights[None] / (255 * kind[0]), np.stack(parts)[:, None])[:, 0]
+    made[3:6] /= 6
+    made[6:] /= 2  # a swing is the root of a kurtosis
     factors = [0, 1, 2, 6, 7, 8]
-    made[:, factors] = exp(made[:, factors].ravel()).reshape(-1, 6, FACTORS)
-    return np.concatenate([plain, made.astype(np.float32)])
+    made[factors] = exp(made[factors].ravel()).reshape(6, FACTORS)
+    return made.astype(np.float32)
 
 
 def _numbers(name: str, columns: Columns, own: IntArray) -> Floats:
