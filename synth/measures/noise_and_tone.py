@@ -307,13 +307,35 @@ def _registration(low: Pixels, normal: Pixels) -> dict[str, float]:
     curve = np.interp(np.arange(256), known, total[known] / count[known]).astype(np.float32)
     shown: Any = cv2.LUT(bright, curve)
     expected, found = (_band(image) for image in (shown, dark.astype(np.float32)))
-    down, across = np.gradient(expected)
-    terms = np.stack([across.ravel(), down.ravel(), expected.ravel()], dtype=np.float64)
-    square = terms @ terms.T
-    if min(np.diag(square)) < 1e-3 * expected.size:
+    products = np.zeros((3, 4))
+    _add_products(expected, found, products)
+    if min(np.diag(products)) < 1e-3 * expected.size:
         return none
-    right, below, detail = np.linalg.solve(square, terms @ found.ravel().astype(np.float64))
+    right, below, detail = np.linalg.solve(products[:, :3], products[:, 3])
     return {"shift": float(np.hypot(right, below)), "detail": float(detail)}
+
+
+@kernel
+def _add_products(expected: Any, found: Any, products: Any) -> None:
+    """Fill products (3, 4) of gradients across and down, and of an image, by these and another."""
+    height, width = expected.shape
+    for y in range(height):
+        above, below = max(y - 1, 0), min(y + 1, height - 1)
+        for x in range(width):
+            left, right = max(x - 1, 0), min(x + 1, width - 1)
+            across = np.float64(expected[y, right] - expected[y, left]) / (right - left)
+            down = np.float64(expected[below, x] - expected[above, x]) / (below - above)
+            own, other = np.float64(expected[y, x]), np.float64(found[y, x])
+            products[0, 0] += across * across
+            products[0, 1] += across * down
+            products[0, 2] += across * own
+            products[0, 3] += across * other
+            products[1, 1] += down * down
+            products[1, 2] += down * own
+            products[1, 3] += down * other
+            products[2, 2] += own * own
+            products[2, 3] += own * other
+    products[1, 0], products[2, 0], products[2, 1] = products[0, 1], products[0, 2], products[1, 2]
 
 
 def _band(image: FloatImage) -> FloatImage:
