@@ -139,7 +139,8 @@ def darken_batch(
     ----------
     images : sequence of images, or a uint8 array or tensor (N, H, W, 3) or (N, 3, H, W)
         Images as `darken` takes, of any sizes. CUDA tensors (H, W, 3) are darkened where they lie,
-        without a copy, on torch's current stream; all of them lie on one GPU.
+        without a copy, on torch's current stream; all of them lie on one GPU. Those of (3, H, W)
+        go through the host.
     recipe : Recipe or str
     seed : int
         Random seed of the set.
@@ -188,9 +189,10 @@ def darken_batch(
     normals = [image.pixels for image in given]
     lows = render_batch(normals, draw_many(chosen, seed, names), device)
     made = [image.back(low) for image, low in zip(given, lows, strict=True)]
-    if isinstance(images, list | tuple):
-        return made
-    return np.stack(made) if isinstance(images, np.ndarray) else sys.modules["torch"].stack(made)
+    if isinstance(images, np.ndarray):
+        return np.stack(made)
+    torch = sys.modules.get("torch")  # whoever gives a tensor has imported it
+    return torch.stack(made) if torch and isinstance(images, torch.Tensor) else made
 
 
 def transform_photograph(

@@ -34,8 +34,9 @@ _HELD = 8  # results for each core that wait for one before them
 class RayEngine:
     """The cores of a Ray cluster; see `engine.Engine`.
 
-    address: address of the cluster for `ray.init`; "" for the one that `RAY_ADDRESS` or this
-      machine knows, or else one of this machine alone, which ends with the engine.
+    address: HOST:PORT of a cluster; "" for that of `RAY_ADDRESS`; "auto", or without either, for
+      the one that this machine knows, or else one of this machine alone, which ends with the
+      engine, as "local" does. Where the process is connected already, its cluster is taken.
 
     Raises ConfigError when Ray is not installed, or no cluster answers at the address.
     """
@@ -44,7 +45,7 @@ class RayEngine:
 
     def __init__(self, address: str = "") -> None:
         self._ray = _ray()
-        self._own = _connect_to_cluster(self._ray, address)
+        self._connected = _connect_to_cluster(self._ray, address)
         self._run = self._ray.remote(max_retries=_RETRIES, num_cpus=1)(_run)
 
     def map(
@@ -93,8 +94,8 @@ class RayEngine:
         """Do nothing: Ray starts workers when there are tasks."""
 
     def close(self) -> None:
-        """Leave the cluster; one of this engine's own ends."""
-        if self._own:
+        """Leave the cluster, unless the process was connected before; one of its own ends."""
+        if self._connected:
             self._ray.shutdown()
 
     def _result(self, one: Any) -> Any:
@@ -126,15 +127,17 @@ def _ray() -> Any:
 
 
 def _connect_to_cluster(ray: Any, address: str) -> bool:
-    """Connect to a cluster; returns whether it is one that ends with this process."""
+    """Connect to a cluster; returns whether the process was not connected before."""
     if ray.is_initialized():
         return False
-    known = address or os.environ.get("RAY_ADDRESS", "") or _last_cluster_here()
+    asked = address or os.environ.get("RAY_ADDRESS", "")
+    known = asked if asked not in ("", "auto") else _last_cluster_here()
+    known = "" if known == "local" else known
     if known:
         try:
             _check_answers(known)
         except ConfigError:
-            if address or "RAY_ADDRESS" in os.environ:
+            if known == asked:
                 raise
             known = ""  # what this machine knew of is gone
     how: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "namespace": "gloam"}
@@ -145,7 +148,7 @@ def _connect_to_cluster(ray: Any, address: str) -> bool:
             ray.init(address=known or "local", **how)
     except Exception as error:
         raise ConfigError(f"--engine ray:{known}: {first_line(error)}", key="engine") from error
-    return not known
+    return True
 
 
 def _last_cluster_here() -> str:
@@ -181,4 +184,5 @@ def _own_signals() -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if handler is not None:  # which one of another language's is
+                signal.signal(number, handler)

@@ -15,8 +15,8 @@ import stat
 import threading
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import IO
@@ -53,6 +53,7 @@ def exclusive(path: Path, shared: bool = False, wait: bool = False) -> Iterator[
         with _file_lock(path, shared, wait):
             yield
         return
+    lock: AbstractContextManager[None]
     with _own_file(path) as handle:
         try:
             kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
@@ -62,14 +63,15 @@ def exclusive(path: Path, shared: bool = False, wait: bool = False) -> Iterator[
                 handle.seek(0)
                 raise _held_error(path, handle.read()) from None
             _warn_of_no_locks(path, error)
-            with _file_lock(path, shared, wait):
-                yield
-            return
-        handle.seek(0)
-        handle.truncate()
-        handle.write(_own_name())
-        handle.flush()
-        yield
+            lock = _file_lock(path, shared, wait)
+        else:
+            handle.seek(0)
+            handle.truncate()
+            handle.write(_process_name())
+            handle.flush()
+            lock = nullcontext()
+        with lock:
+            yield
 
 
 def _own_file(path: Path) -> IO[str]:
@@ -99,7 +101,7 @@ def _odd_lock(path: Path) -> SetError:
     )
 
 
-def _own_name() -> str:
+def _process_name() -> str:
     return f"process {os.getpid()} on {socket.gethostname()}"
 
 
@@ -124,14 +126,23 @@ def _warn_of_no_locks(path: Path, error: OSError) -> None:
 def _file_lock(path: Path, shared: bool, wait: bool) -> Iterator[None]:
     """Hold a file that one process makes at a time; those that share a lock have a file each."""
     only = path.with_name(f"{path.name}.held")
+    sharers = f"{path.name}.held-*"
     own = (
         path.with_name(f"{path.name}.held-{socket.gethostname()}-{os.getpid()}") if shared else only
     )
+
+    def living(files: Iterable[Path]) -> Path | None:
+        return next((held for held in files if _holder_lives(held)), None)
+
     while True:
-        others = [only] if shared else [only, *path.parent.glob(f"{path.name}.held-*")]
-        holder = next((held for held in others if _holder_lives(held)), None)
-        if holder is None and place(own).create(_holder_mark(own)):
-            break
+        mark = _holder_mark(own)
+        holder = living([only] if shared else [only, *path.parent.glob(sharers)])
+        if holder is None and place(own).create(mark):
+            # One of the other kind may have found none, too, and made its own.
+            holder = living([only] if shared else path.parent.glob(sharers))
+            if holder is None:
+                break
+            own.unlink(missing_ok=True)
         if not wait:
             known = _read_holder(holder or own)
             if known is not None:
@@ -140,9 +151,12 @@ def _file_lock(path: Path, shared: bool, wait: bool) -> Iterator[None]:
                 raise _held_error(path, known, f" (if it is dead, {way_out})")
             continue  # it has just ended
         time.sleep(_POLL)
-    try:
-        with _renewed_lease(own):
+    if place(own).remote:
+        with _renewed_lease(own, mark):
             yield
+        return
+    try:
+        yield
     finally:
         own.unlink(missing_ok=True)
 
@@ -157,21 +171,24 @@ def _read_holder(held: Path) -> str | None:
 
 def _holder_mark(held: Path) -> bytes:
     """Return who holds a lock, in a store with what no other lease holds."""
-    return (_own_name() + (f"\n{token_hex(8)}" if place(held).remote else "")).encode()
+    return (_process_name() + (f"\n{token_hex(8)}" if place(held).remote else "")).encode()
 
 
 @contextmanager
-def _renewed_lease(held: Path) -> Iterator[None]:
-    """Renew a lease while the block runs; a file needs it not."""
-    if not place(held).remote:
-        yield
-        return
-    ended = threading.Event()
+def _renewed_lease(held: Path, mark: bytes) -> Iterator[None]:
+    """Renew a lease in a store while the block runs, then end it.
+
+    One that another process took over, as after a pause longer than a lease, is left to it.
+    """
+    ended, own = threading.Event(), {mark}  # also marks whose writing seemed to fail
 
     def renew() -> None:
         while not ended.wait(_LEASE / 6):
             with suppress(OSError):  # the store fails; the build's own requests say so
-                write_bytes(held, _holder_mark(held))
+                if read_regular(held) not in own:
+                    return
+                own.add(next_mark := _holder_mark(held))
+                write_bytes(held, next_mark)
 
     thread = threading.Thread(target=renew, daemon=True)
     thread.start()
@@ -180,6 +197,9 @@ def _renewed_lease(held: Path) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+        with suppress(FileNotFoundError):
+            if read_regular(held) in own:
+                held.unlink(missing_ok=True)
 
 
 def _holder_lives(path: Path) -> bool:
@@ -198,7 +218,7 @@ def _holder_lives(path: Path) -> bool:
     if match and match[2] == socket.gethostname():
         try:
             os.kill(int(match[1]), 0)
-        except ProcessLookupError:
+        except (ProcessLookupError, OverflowError):
             with suppress(OSError):
                 path.unlink()
             return False

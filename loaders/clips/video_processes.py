@@ -53,17 +53,14 @@ class VideoProcesses:
                 "this process is a daemon, which may start none that decode videos: take workers=0"
                 " and backend='torch', or start it with daemon=False"
             )
-        self._buffers = SharedMemoryArena(size)
         self._lock = threading.Lock()
         start = prepare_workers([__name__, "av"], count + 1)
         try:
+            self._buffers = SharedMemoryArena(size)
             context, begun_with = multiprocessing.get_context(start), (self._buffers, environment())
             self._pool = ProcessPoolExecutor(count, context, _begin_decoding, begun_with)
         except OSError as error:
-            raise LoaderError(
-                f"processes that decode videos cannot be started: {error.strerror or error}; they"
-                " need a little shared memory (/dev/shm on Linux), or workers=0"
-            ) from error
+            raise _not_started(error) from error
 
     def decode(self, part: VideoPart, lock: Callable[[int, Memory], None] | None = None) -> Memory:
         """Decode a part; returns its frames (F, H, W, 3), in shared memory.
@@ -77,7 +74,7 @@ class VideoProcesses:
             if lock is not None:
                 lock(number, self._buffers.pin(number))
             made = self._result(_decode_in_worker, part, number)
-        except BaseException:
+        except Exception:  # after an interrupt the process may still write there
             self._buffers.give(number)
             raise
         if isinstance(made, np.ndarray):  # larger than the video's header says
@@ -101,12 +98,22 @@ class VideoProcesses:
         try:
             with self._lock, main_left_alone():
                 asked = self._pool.submit(work, *given)
+        except OSError as error:
+            raise _not_started(error) from error
+        try:
             return asked.result()
         except BrokenProcessPool as error:
             raise LoaderError(
                 "a process that decodes videos ended, perhaps because memory ran out: give fewer"
                 " workers, or smaller batches"
             ) from error
+
+
+def _not_started(error: OSError) -> LoaderError:
+    return LoaderError(
+        f"processes that decode videos cannot be started: {error.strerror or error}; they need a"
+        " little shared memory (/dev/shm on Linux), or workers=0"
+    )
 
 
 _filled: SharedMemoryArena | None = None

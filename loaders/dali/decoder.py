@@ -29,7 +29,7 @@ _built: weakref.WeakSet[Any] = weakref.WeakSet()  # pipelines
 class DaliDecoder:
     """Decodes all images of a step by one decoder, on the CPU or a GPU.
 
-    It has no state: what it gives depends on the steps alone.
+    What it gives of a step depends on that alone.
 
     source: of the encoded images.
     images: at most so many in a step.
@@ -92,8 +92,8 @@ class DaliResizer:
     """Resizes windows of stored pairs on the CPU as DALI does: see `pipelines.resized_windows`."""
 
     def __init__(self, options: Options, images: int) -> None:
-        self._pipeline = resized_windows(options, **pipeline_size(options, images, None))
-        self._pipeline.build()
+        windows = resized_windows(options, **pipeline_size(options, images, None))
+        self._pipeline = built(windows, "windows to resize")
 
     def __call__(self, windows: Sequence[Pixels]) -> Sequence[Pixels]:
         """Return the windows, in the size that is asked for."""
@@ -106,8 +106,8 @@ class DaliResizer:
 def survive_forks() -> None:
     """Keep children that are forked from now on from ending a pipeline of DALI.
 
-    In a worker of a DataLoader, say, that waits for threads that only the parent has. So garbage is
-    collected before a fork, and the child never frees what is in use.
+    To free one in a worker of a DataLoader, say, would wait for ever for threads that only the
+    parent has. So garbage is collected before a fork, and the child never frees what is in use.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=gc.collect, after_in_child=_leave_pipelines_to_parent)

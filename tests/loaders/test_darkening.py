@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+from collections import deque
 
 import numpy as np
 import pytest
@@ -47,6 +48,7 @@ def test_darken_darken_and_darken_batch_take_the_same_images():
             gloam.darken(image, "even", key="0"),
             gloam.Darken("even")(image, key="0"),
             gloam.darken_batch([image], "even")[0],
+            gloam.darken_batch(deque([image]), "even")[0],
         ]
         for low in lows:
             assert type(low) is type(image), name

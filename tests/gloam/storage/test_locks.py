@@ -265,3 +265,25 @@ def test_a_lock_that_is_held_is_told_from_one_that_cannot_be_had(
             exclusive(tmp_path / str(number) / "lock"),
         ):
             pass
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_without_locks_two_that_begin_at_once_do_not_both_hold_it(
+    tmp_path: Path, no_locks: None, monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    path = tmp_path / "set" / ".gloam" / "lock"
+    lives, name = lock._holder_lives, f"process {os.getpid()} on {socket.gethostname()}"
+
+    def then_another_begins(held: Path) -> bool:
+        found = lives(held)
+        held.with_name("lock.held" if shared else "lock.held-other-1").write_text(name)
+        return found
+
+    monkeypatch.setattr(lock, "_holder_lives", then_another_begins)
+    with (
+        pytest.warns(GloamWarning),
+        pytest.raises(SetError, match="is working on it"),
+        exclusive(path, shared=shared),
+    ):
+        pytest.fail("both hold it")
+    assert len(list(path.parent.glob("lock.held*"))) == 1  # the other's

@@ -18,6 +18,7 @@ import gloam
 from gloam.errors import SetError
 from gloam.manifests.sets.stage import stage
 from gloam.storage import store_requests
+from gloam.storage.locks import exclusive
 from gloam.storage.stores import as_path
 from gloam.synth.building.deep_verify import recheck_set
 
@@ -148,6 +149,13 @@ def test_a_lease_of_a_dead_builder_ends(photographs, bucket, local, monkeypatch)
     monkeypatch.setattr(locks, "_LEASE", -1.0)  # as if that time had gone by
     gloam.build(f"{bucket}/set", f"folder={photographs}", **_OPTIONS)
     assert files_of(as_path(f"{bucket}/set")) == local
+
+
+def test_a_lease_that_another_builder_took_over_is_left_to_it(bucket):
+    held, other = as_path(f"{bucket}/set/.gloam/lock.held"), b"process 1 on another-host\n0"
+    with exclusive(as_path(f"{bucket}/set/.gloam/lock")):
+        held.put(other)
+    assert held.read_bytes() == other
 
 
 def test_verify_finds_what_is_damaged(photographs, bucket, local):
