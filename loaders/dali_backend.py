@@ -15,7 +15,7 @@ from .epoch_loader import Backend, EpochLoader
 from .options import MOST
 from .order import Positions, Step
 from .read import EncodedSteps
-from .render.host import Fit, HostRenderer, sized
+from .render.cpu_renderer import CpuRenderer, Fit, sized
 from .resident import CudaPool, CudaResident, DoesNotFit, HostResident, decode_all, shrunk
 from .steps import Decoder, Renderer
 
@@ -120,7 +120,7 @@ class DaliBackend(Backend):
         device_id = self._wanted.current() if options.device == "gpu" else None
         decoder = self._begin_decoder(loader, device_id)
         if device_id is not None:
-            from .render.cuda import CudaRenderer
+            from .render.cuda_renderer import CudaRenderer
 
             first, last = self._resident_span(loader) if self._resident else (0, None)
             return CudaRenderer(decoder, components, sizes, device_id, first, last, self._most)
@@ -130,7 +130,7 @@ class DaliBackend(Backend):
 
             resizer = DaliResizer(options, 2 * options.batch_size * components[0].contents.frames)
         blank = 0.0 if as_dali and options.value_range[0] == 0 else None
-        return HostRenderer(decoder, components, sizes, self._fit, resizer, blank)
+        return CpuRenderer(decoder, components, sizes, self._fit, resizer, blank)
 
     def _begin_decoder(self, loader: EpochLoader, device_id: int | None) -> Decoder:
         """Return what decodes, from the loader's place on."""

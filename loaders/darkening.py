@@ -212,7 +212,7 @@ def transform_photograph(
 
 
 def _transform_image(image: Pixels, options: Options) -> Samples:
-    """Transform an image: what `render.host.BatchTensors` does, without torch."""
+    """Transform an image: what `render.cpu_renderer.BatchTensors` does, without torch."""
     height, width = options.size or image.shape[:2]
     if image.shape[:2] != (height, width):
         image = resized(image, Window(0, 0, *image.shape[:2]), (height, width))

@@ -18,7 +18,7 @@ from .epoch_loader import EpochLoader
 from .index import Contents
 from .options import ImageOptions, named_options
 from .order import Order
-from .render.host import enlarged
+from .render.cpu_renderer import enlarged
 from .workers import set_up
 
 

@@ -38,7 +38,7 @@ from .labels import begin_labels
 from .mixture import at
 from .options import Options
 from .order import Step
-from .render.host import BatchTensors, StepMaker, sized, turned_shape, values_of
+from .render.cpu_renderer import BatchTensors, StepMaker, sized, turned_shape, values_of
 from .steps import RenderedStep, groups_of, joint_numbers, rendered_step
 from .stored_pairs import StoredSample
 

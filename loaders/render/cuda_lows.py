@@ -127,7 +127,7 @@ def transformed_pairs(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Make lows and normals as a model trains on them; of lows no more than their windows.
 
-    They have the samples of `HostRenderer`.
+    They have the samples of `CpuRenderer`.
 
     camera: renderer with draws loaded, on torch's current stream.
     crops: array (N, 7); see `augment.crops_of`.

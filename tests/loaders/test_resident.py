@@ -107,7 +107,7 @@ def test_a_gpu_may_be_given_all_samples_where_a_ranks_own_do_not_fit(shards, mon
         if not fits:
             raise resident.DoesNotFit("its pairs do not fit")
 
-    monkeypatch.setattr("gloam.loaders.render.cuda.CudaRenderer", renderer)
+    monkeypatch.setattr("gloam.loaders.render.cuda_renderer.CudaRenderer", renderer)
     monkeypatch.setattr(Device, "current", lambda _: 0)
     ranks = {"rank": 1, "world_size": 2, "last_batch": "partial"}
     loader = gloam.PairLoader(shards, resident="auto", **{**PLAIN, "device": "cuda"}, **ranks)

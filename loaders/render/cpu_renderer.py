@@ -126,7 +126,7 @@ class StepMaker:
         return draws.extras(options, batch_maps(found, options) if found else {})
 
 
-class HostRenderer:
+class CpuRenderer:
     """Makes batches of decoded steps: lows that are made, windows, resizing, flips.
 
     sizes: dict of step to Options.

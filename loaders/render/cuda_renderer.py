@@ -44,7 +44,7 @@ from ..steps import (
 )
 from .cuda_lows import CudaLows, DeviceImages, addresses
 
-_AHEAD = 2  # batches that are made while one is used
+_READY = 2  # batches that are made while one is used
 _HELD = 4  # batches whose images may still be read
 
 
@@ -65,7 +65,7 @@ class _Started:
 
 
 class CudaRenderer:
-    """Makes batches of decoded steps on a GPU: the same as `HostRenderer` on a CPU.
+    """Makes batches of decoded steps on a GPU: the same as `CpuRenderer` on a CPU.
 
     sizes: dict of step to Options.
     device_id: number of the GPU.
@@ -91,7 +91,7 @@ class CudaRenderer:
         self._keys: dict[int, list[str]] = {}
         self._drawn: dict[Any, BegunAhead[Future[Floats]]] = {}
         self._transforms: dict[Any, TransformPipeline] = {}
-        depth = max(decoder.ahead, _AHEAD)
+        depth = max(decoder.ahead, _READY)
         self._ahead = CudaPrefetcher(self._on_stream, depth, device_id)
         self._begun: deque[_Started] = deque()
         self._decoding = ThreadPoolExecutor(1, "", torch.cuda.set_device, (device_id,))
@@ -191,10 +191,10 @@ class CudaRenderer:
         """Return the normals of a group, where they lie."""
         which = decoded.normal[group.frames(decoded.frames)]
         if decoded.at is not None:
-            at = decoded.at[which]
+            places = decoded.at[which]
         else:
-            at = addresses([decoded.images[i] for i in which.tolist()])
-        return DeviceImages(group.numbers - self._first, decoded.sizes[which], at)
+            places = addresses([decoded.images[i] for i in which.tolist()])
+        return DeviceImages(group.numbers - self._first, decoded.sizes[which], places)
 
     def _whole_lows(
         self, camera: CudaLows | None, live: LiveLows, decoded: DecodedStep, group: Group
