@@ -29,7 +29,7 @@ _built: weakref.WeakSet[Any] = weakref.WeakSet()  # pipelines
 class DaliDecoder:
     """Decodes all images of a step by one decoder, on the CPU or a GPU.
 
-    What it gives of a step depends on that alone.
+    The images of a step depend on that step alone.
 
     source: of the encoded images.
     images: at most so many in a step.
