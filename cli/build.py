@@ -132,24 +132,14 @@ def build(
     camera_file: Path | None,
     overrides: tuple[str, ...],
     no_select: bool,
-    config: Path | None,
-    recipe: str | None,
-    profile: Path | None,
     **options: Any,
 ) -> str:
     """Make SET, a folder of low/normal pairs, from photographs.
 
     After an interruption, run the same command again to continue; the result is the same.
     """
-    request = make_request(
-        sources,
-        options,
-        config=config,
-        recipe=recipe,
-        overrides=(*camera_overrides(camera_file), *overrides),
-        profile=profile,
-        select=False if no_select else None,
-    )
+    options["overrides"] = (*camera_overrides(camera_file), *overrides)
+    request = make_request(sources, **options, select=False if no_select else None)
     if (task_index is None) != (task_count is None):
         raise ConfigError("--task-index and --task-count go together")
     run = request, root

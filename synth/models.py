@@ -1,7 +1,4 @@
-"""The models behind one interface.
-
-A recipe and (seed, key) give a draw, a draw and a normal give a low.
-"""
+"""The models behind one interface: recipe, seed and key give a draw, that and a normal a low."""
 
 from __future__ import annotations
 
@@ -70,10 +67,7 @@ def draw(recipe: Recipe, seed: int, key: str) -> Draw:
 
 
 def draw_many(recipe: Recipe, seed: int, keys: Sequence[str], form: str = str(DRAWS)) -> list[Draw]:
-    """Draw the parameters of many images; see `draw`.
-
-    form: of the draws, as of `form_of`.
-    """
+    """Draw the parameters of many images; see `draw` and `draw_columns`."""
     return records_in(draw_columns(recipe, seed, keys, form))
 
 

@@ -278,8 +278,13 @@ def _report(root: Path, info: SetInfo, made: int, passed: dict[str, Counter[str]
 
 
 class BuildOptions(TypedDict, total=False):
-    """Options of `build` that `PlanOptions`, `OutputOptions` and `Source` have, and `exclude`."""
+    """Options of `build` that a request is made of."""
 
+    config: str | Path | None
+    recipe: Recipe | str | None
+    overrides: Overrides
+    profile: str | Path | None
+    select: bool | None
     pairs: int | None
     val: int | None
     test: int | None
@@ -303,11 +308,6 @@ def build(
     root: str | Path,
     sources: str | Source | Iterable[str | Source] = (),
     *,
-    config: str | Path | None = None,
-    recipe: Recipe | str | None = None,
-    overrides: Overrides = (),
-    profile: str | Path | None = None,
-    select: bool | None = None,
     workers: int | None = None,
     cache: str | Path | None = None,
     progress: Progress | bool | None = None,
@@ -376,37 +376,24 @@ def build(
     >>> report.info.counts
     {'train': 5, 'val': 1, 'refused': 0}
     """
-    request = make_request(
-        sources,
-        options,
-        config=config,
-        recipe=recipe,
-        overrides=overrides,
-        profile=profile,
-        select=select,
-    )
+    request = make_request(sources, **options)
     cached, own = None if cache is None else as_path(cache), workers or available_cores()
     with progress_of(progress) as shown:
         return build_request(request, as_path(root), own, cached, shown, max_refused, engine=engine)
 
 
 def make_request(
-    sources: str | Source | Iterable[str | Source],
-    options: Mapping[str, Any],
-    *,
-    config: str | Path | None = None,
-    recipe: Recipe | str | None = None,
-    overrides: Overrides = (),
-    profile: str | Path | None = None,
-    select: bool | None = None,
+    sources: str | Source | Iterable[str | Source], **options: Unpack[BuildOptions]
 ) -> Request:
     """Make a request from a build file and options, which override it; all are those of `build`.
 
     Raises ConfigError with the key, its value and what is allowed.
     """
+    given = {name: one for name, one in _renamed(options).items() if one is not None}
+    config, profile, select = (given.pop(name, None) for name in ("config", "profile", "select"))
+    recipe, overrides = given.pop("recipe", None), given.pop("overrides", ())
     values = _renamed(load_yaml(as_path(config)) if config else {})
     file = validate(BuildFile, values, str(config))
-    given = {name: one for name, one in _renamed(options).items() if one is not None}
     if select is False and profile:
         raise ConfigError("--no-select and --profile exclude each other")
     named = [sources] if isinstance(sources, str | Source) else sources

@@ -232,10 +232,7 @@ def _remade_samples(how: Making, unit: Unit) -> Iterator[Sample]:
 
 
 def pairs_with_lows(unit: Unit) -> Iterator[Sample]:
-    """Yield the pairs of a unit; those of a live set with the lows that their draws make.
-
-    Raises SetError when one cannot be read.
-    """
+    """Yield a unit's pairs, with lows where a live set has draws; see `Unit.pairs`."""
     return _remade_samples(Making(unit.root, "", None, 0, OutputOptions()), unit)
 
 

@@ -1,7 +1,4 @@
-"""Regenerate a set from its own shards, without its sources.
-
-With other noise or other splits (`regenerate`), or in the other layout (`export`).
-"""
+"""Regenerate a set from its own shards: with other noise, other splits, or in the other layout."""
 
 from __future__ import annotations
 

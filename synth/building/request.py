@@ -1,7 +1,4 @@
-"""The request for a build: sources, selection, plan, recipe, output.
-
-One validated object, and the YAML file that can hold it.
-"""
+"""The request for a build (sources, plan, recipe, output), and the YAML file that can hold it."""
 
 from __future__ import annotations
 

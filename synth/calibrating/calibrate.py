@@ -244,10 +244,7 @@ def _pairs(flats: list[tuple[RawFile, float]]) -> list[tuple[RawFile, RawFile]]:
 
 
 def draw_calibration(found: CameraCalibration, path: Path) -> None:
-    """Draw photon transfer with its lines, and gain and noise over ISO, as a PNG.
-
-    Raises ConfigError when matplotlib is missing.
-    """
+    """Draw photon transfer with its lines, and gain and noise over ISO, as a PNG by matplotlib."""
     made = needed("matplotlib.figure", "--figure needs matplotlib", "figures").Figure
     from ..measures.figure import as_drawn  # which needs it, too
 

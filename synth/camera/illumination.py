@@ -134,10 +134,7 @@ def _columns(width: int) -> tuple[IntArray, npt.NDArray[np.float32]]:
 
 
 def cell_luminance(pixels: npt.NDArray[np.uint8]) -> FloatArray:
-    """Return the mean linear luminance of 32 x 32 parts of an image.
-
-    Each is the mean of 2 x 2 evenly spaced samples.
-    """
+    """Return the mean linear luminance of 32 x 32 parts of an image, of 2 x 2 samples each."""
     cells = np.empty((CELLS, CELLS))
     mean_luminance(read_only(pixels), CHANNEL_LIGHT, cells)
     return cells
@@ -145,10 +142,7 @@ def cell_luminance(pixels: npt.NDArray[np.uint8]) -> FloatArray:
 
 @lru_cache(maxsize=32)
 def cubic_weights(n: int) -> FloatArray:
-    """Return the bicubic interpolation of n values to the grid, as weights (32, n).
-
-    It is Catmull-Rom's, with edges repeated.
-    """
+    """Return Catmull-Rom's interpolation of n values to the grid, edges repeated: (32, n)."""
     position = (np.arange(CELLS) + 0.5) * n / CELLS - 0.5
     base = np.floor(position).astype(np.int64)
     t = position - base
@@ -173,10 +167,7 @@ def _places(height: int, width: int) -> tuple[FloatArray, FloatArray]:
 
 
 def light_tints(warmth_ev: FloatArray) -> FloatArray:
-    """Return factors on R, G and B (N, 3) of lights whose red stands so many EV over their blue.
-
-    Their luminance is 1.
-    """
+    """Return factors of luminance 1 on R, G and B (N, 3): red so many EV over blue."""
     red, blue = power(2.0, warmth_ev / 2), power(2.0, -warmth_ev / 2)
     tints = np.stack([red, np.ones_like(red), blue], -1)
     return tints / _luminance(tints)[:, None]

@@ -33,10 +33,7 @@ shows."""
 
 
 def draw_camera(recipe: CameraRecipe, random: KeyedColumns) -> Columns:
-    """Draw the parameters of many images, as columns of `CameraDraw`.
-
-    random: the random numbers of the images.
-    """
+    """Draw the parameters of many images, by their random numbers, as columns of `CameraDraw`."""
     together = recipe.together
     also = [path for group in together.values() for path in group.columns]
     columns = draw_section(recipe, random, also=also)

@@ -221,10 +221,7 @@ def table_of(columns: Columns) -> DrawTable:
 def _fill_colours(
     draws: npt.NDArray[Any], columns: Columns, linear: npt.NDArray[np.float32]
 ) -> None:
-    """Fill in how cameras see light and make colours.
-
-    In plain numbers: a LAPACK's last bits depend on the machine.
-    """
+    """Fill in how cameras see light and make colours, in plain numbers: a LAPACK's bits vary."""
     balance, sensor = "white_balance", "camera.sensor"
     matrix = columns["camera.matrix"].table.T
     gains, errors = np.ones((2, 3, len(draws)))
@@ -421,10 +418,7 @@ def _with_curves(
 
 
 def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> npt.NDArray[np.float32]:
-    """Fill in the noise of developed light, whose unit is a level of the curve's straight part.
-
-    Returns its grain (N, 3, GRAIN).
-    """
+    """Fill in the noise of developed light; returns its grain (N, 3, GRAIN)."""
     if "noise.kurtosis" not in columns:
         return np.zeros((len(draws), 3, GRAIN), np.float32)
     level = 1 / (255 * draws["toe_slope"])

@@ -205,10 +205,7 @@ def _transfer(real: PairMeasures, toe: float, channel: int) -> tuple[float, floa
 def adjust_tone(
     values: FloatArray, real: PairMeasures, made: PairMeasures, toe: float, *, paired: bool
 ) -> FloatArray:
-    """Return values whose tone is moved, pair by pair, and how far they are shifted.
-
-    Without normals, the exposure alone is.
-    """
+    """Return values whose tone is moved, pair by pair, and shift; without normals the exposure."""
     if not paired:
         moved = values.copy()
         away = np.nan_to_num(real["exposure_ev"] - made["exposure_ev"])

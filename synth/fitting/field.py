@@ -179,10 +179,7 @@ class Parts(NamedTuple):
 
 
 def parts_of(normal: Pixels, low: Pixels, exponent: float = 1.0) -> Parts:
-    """Return the parts of a pair, uint8 arrays (H, W, 3) of one shape.
-
-    exponent: `tone.exponent` of the normal's light.
-    """
+    """Return the parts of a pair, uint8 (H, W, 3); exponent: `tone.exponent` of the normal."""
     height, width = normal.shape[:2]
     side = max(_SIDE, int(math.sqrt(height * width) / _PARTS))
     down, across = max(height // side, 1), max(width // side, 1)

@@ -136,10 +136,7 @@ class Shared:
 
 
 def recipe_values(shared: Shared, *, uneven: bool = False) -> dict[str, Any]:
-    """Return the values common to all pairs, nested as in a recipe.
-
-    uneven: whether their light depends on place and lightness.
-    """
+    """Return the values common to all pairs, nested; uneven: light goes with place and level."""
     made: dict[str, Any] = {
         "tone": {"toe": shared.toe},
         "noise": {
@@ -180,10 +177,7 @@ def recipe_of_columns(values: FloatArray, shared: Shared) -> CameraRecipe:
 
 
 def fitted(values: FloatArray) -> list[int]:
-    """Return the exposure's and all columns of values (..., C) that some pair has.
-
-    Others are free to be changed.
-    """
+    """Return the exposure's and all columns of values (..., C) that some pair has."""
     some = values.reshape(-1, len(COLUMNS)).any(axis=0)
     return sorted({*column_indices("exposure.ev"), *np.flatnonzero(some).tolist()})
 

@@ -47,10 +47,7 @@ def _planes(flat, n, first, end):
 
 @kernel
 def _sense_mosaic(rgb, scene, sensor, pattern, window, raw):
-    """Fill the mosaic (h + 4, w + 4) of a window with the DN of its sites.
-
-    Sites beyond the picture see its edge repeated.
-    """
+    """Fill a window's mosaic (h + 4, w + 4) with the DN of its sites; edges are repeated."""
     height, columns = rgb.shape[0], rgb.shape[1]
     flat = rgb.reshape(height * columns, 3)
     sites, across = raw.shape[1], columns + 2 * BORDER

@@ -57,10 +57,7 @@ def grey_level(value):
 
 @scalar
 def split_pixel(r, g, b):
-    """Return the brightness of three encoded values, and the differences of red and blue to it.
-
-    All are whole UNITs (int32).
-    """
+    """Return brightness of three encoded values, and red and blue less it: int32, in UNITs."""
     bright = i32(np.rint(_R * f32(r) + _G * f32(g) + _B * f32(b)))
     return bright, r - bright, b - bright
 
@@ -125,10 +122,7 @@ def _add_columns(out, middle, west, east, weights):
 
 @inlined_in_row
 def interleave(levels, flat):
-    """Fill a row of pixels, flat (3 W), from rows (W) of 8-bit red, green and blue.
-
-    With a second dimension this would not vectorise.
-    """
+    """Fill flat pixels (3 W) from rows (W) of R, G, B; with two dimensions it is no vector."""
     red, green, blue = levels
     for x in range(red.shape[0]):
         flat[3 * x] = red[x]
@@ -173,10 +167,7 @@ def _blurred_row(plane, y, weights, padded, out):
 
 @inlined_in_row
 def _merge(planes, smooth, strength, levels):
-    """Fill rows (W) of 8-bit red, green and blue.
-
-    They come from rows of brightness and colour differences and the latters' blur.
-    """
+    """Fill rows (W) of 8-bit R, G, B from brightness, colour differences and their blur."""
     y, red_difference, blue_difference = planes
     red_smooth, blue_smooth = smooth
     red, green, blue = levels

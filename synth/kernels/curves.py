@@ -1,7 +1,4 @@
-"""Transfer curves between 8-bit values and scene-linear light, as tables.
-
-They are computed in float64, rounded once.
-"""
+"""Transfer curves of 8-bit values and scene-linear light, tables of float64 rounded once."""
 
 from __future__ import annotations
 
@@ -87,10 +84,7 @@ def tone_curve(encoded: FloatArray, strength: float) -> FloatArray:
 
 
 def inverse_tone_curve(shown: FloatArray, strength: float) -> FloatArray:
-    """Find the x in [0, 1] whose `tone_curve` is `shown`.
-
-    By bisection, to the last bit of the float64 interval.
-    """
+    """Find the x in [0, 1] whose `tone_curve` is `shown`, by bisection to its last bit."""
     low, high = np.zeros_like(shown), np.ones_like(shown)
     for _ in range(60):
         middle = (low + high) / 2
@@ -162,10 +156,7 @@ def _log_squares(count):
 
 @lru_cache(maxsize=1)
 def log_light() -> FloatArray:
-    """Return log2 of the linear light of the encoding table's places.
-
-    The first, which is dark, has 0.
-    """
+    """Return log2 of the light of the encoding table's places; 0 for the first, which is dark."""
     logs: FloatArray = _log_squares(ENCODE_CELLS)
     logs.flags.writeable = False
     return logs

@@ -46,20 +46,14 @@ def cross(own, near, far, sharp):
 
 @scalar
 def along(own, beside, far_along, far_across, diagonal, sharp):
-    """Return red or blue at a green site.
-
-    `beside` is the sum of the two sites of that channel next to it.
-    """
+    """Return red or blue at a green site; `beside` sums the two sites of that channel beside it."""
     laplacian = f32(0.625) * own - f32(0.125) * (diagonal + far_along) + f32(0.0625) * far_across
     return f32(0.5) * beside + sharp * laplacian
 
 
 @scalar
 def opposite(own, diagonal, far, sharp):
-    """Return red at a blue site or blue at a red one.
-
-    `diagonal` is the sum of the four sites of that channel around.
-    """
+    """Return red at a blue site or blue at a red one; `diagonal` sums the four around it."""
     return f32(0.25) * diagonal + sharp * (f32(0.75) * own - f32(0.1875) * far)
 
 
@@ -88,10 +82,7 @@ def demosaic_site(own, around, at_green, odd, sharp):
 
 @row_kernel
 def demosaic_row(raw, y, method, rows):
-    """Fill rows (W) of red, of twice green, and of blue, in DN, for picture row `y`.
-
-    The mosaic `raw` is (H + 4, W + 4).
-    """
+    """Fill rows (W) of red, twice green and blue, DN, of row `y` of a mosaic (H + 4, W + 4)."""
     red, greens, blue = rows
     width = red.shape[0]
     sharp = f32(1) if method == MALVAR else f32(0)

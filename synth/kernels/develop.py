@@ -68,10 +68,7 @@ def developed_light(red, greens, blue, colour):
 
 @row_kernel
 def develop(raw, colour, cells):
-    """Turn rows (N) of samples into rows (N) of encoding table places.
-
-    The samples are of red, of the sum of two greens and of blue.
-    """
+    """Turn rows (N) of red, of two greens' sum and of blue into rows of encoding table places."""
     red, greens, blue = raw
     r_cells, g_cells, b_cells = cells
     for x in range(red.shape[0]):

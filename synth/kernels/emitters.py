@@ -69,10 +69,7 @@ def _sample(i, size):
 
 @scalar
 def _sample_weight(cell, number, photograph, channel_light):
-    """Return the weight of a cell's sample, its row and its column.
-
-    The weight is how likely a lamp is at such a light: what is half as bright has a 64th.
-    """
+    """Return how likely a lamp is at a cell's sample (a 64th at half its light); row, column."""
     normal, first, height, width = photograph
     y = _sample(cell // CELLS * _SAMPLES + number // _SAMPLES, height)
     x = _sample(cell % CELLS * _SAMPLES + number % _SAMPLES, width)

@@ -205,10 +205,7 @@ def light_of_pixels(flat, first, scene, red, green, blue):
 
 @row_kernel
 def linearise(rgb, linear, red, green, blue):
-    """Fill three rows (N) with the linear light of 8-bit pixels (N, 3), by a table of 256.
-
-    Or by one for each of red, green and blue (768).
-    """
+    """Fill rows (N) with light of 8-bit pixels (N, 3), by one table (256) or three (768)."""
     done = i64(0)
     if linear.shape[0] > 256:
         for x in range(red.shape[0]):

@@ -1,7 +1,4 @@
-"""Loops of the illumination.
-
-Its parts in EV are summed on a 32 x 32 grid; the grid becomes factors on light.
-"""
+"""Loops of the illumination: parts in EV, summed on a 32 x 32 grid, and factors on light."""
 
 from __future__ import annotations
 
@@ -54,10 +51,7 @@ def sample_place(i, size):
 
 @scalar
 def light_weight(luminance):
-    """Return how likely a light is in a cell.
-
-    It grows with the photograph's own light, but is never 0.
-    """
+    """Return how likely a light is in a cell: more where the photograph is bright, never 0."""
     return np.sqrt(luminance) + 0.05
 
 
@@ -94,10 +88,7 @@ def per_corner(vignette, y, x):
 
 @scalar
 def vignette_ev(square_distance, corner):
-    """Return the stops lost by the cos^4 law of natural vignetting.
-
-    Illuminance falls with cos^4 of the angle to the axis.
-    """
+    """Return the stops lost by natural vignetting: illuminance falls with cos^4 of the angle."""
     return 2.0 * log2(1.0 + corner * square_distance)
 
 
@@ -136,10 +127,7 @@ def cell_light(field, mean, exposure_ev):
 
 @kernel
 def mean_luminance(pixels, channel_light, cells):
-    """Fill `cells` (32, 32) with the mean linear luminance of parts of an image (H, W, 3).
-
-    Each is the mean of 2 x 2 samples.
-    """
+    """Fill `cells` (32, 32) with mean linear luminance, of 2 x 2 samples each."""
     height, width = pixels.shape[0], pixels.shape[1]
     cells[:] = 0.0
     along = CELLS * SAMPLES

@@ -91,10 +91,7 @@ def resize_taps(before: int, after: int) -> Taps:
 
 @inlined
 def _rows_of(rows, window, y, down, k):
-    """Return the window's part of an input row, and its weight, for tap `k` of output row `y`.
-
-    Beyond the last tap it is any row, of weight 0.
-    """
+    """Return a window's part of an input row, and its weight for a tap: 0 beyond the last one."""
     taps = down.weights.shape[1]
     weight = down.weights[y, k] if k < taps else f32(0)
     at = window.top + min(max(down.first[y] + k, 0), window.height - 1)

@@ -1,7 +1,4 @@
-"""The sensor's sites: loops from mean electrons to whole DN.
-
-Each does one thing and is plain enough for the compiler to vectorise.
-"""
+"""The sensor's sites: loops from mean electrons to whole DN, plain enough to become vectors."""
 
 from __future__ import annotations
 
@@ -68,10 +65,7 @@ class Sensor(NamedTuple):
 
 @scalar
 def electrons_of(mean, state, word, noise):
-    """Draw the electrons (float32, whole), Poisson distributed, of a site in this state.
-
-    `word` is its one for shot noise.
-    """
+    """Draw a site's electrons (float32, whole), Poisson distributed; word: of shot noise."""
     if mean < _LIMIT:
         return small_poisson(mean, word, random_word(state, SHOT_REST), noise.alias)
     return large_poisson(mean, symmetric_quantile(word, noise.gaussian))
@@ -102,10 +96,7 @@ def both_greens(electrons, drawn, offset, word, sensor):
 
 @scalar
 def row_offset(row, samples, sensor):
-    """Return the black level plus the noise in DN of a sensor row.
-
-    The row's sample comes after all others.
-    """
+    """Return the black level plus the noise in DN of a sensor row."""
     word = random_word(sample_state(row_sample(row, samples), sensor.seed), ROW)
     return sensor.black + sensor.row_sigma * symmetric_quantile(word, sensor.noise.gaussian)
 
@@ -144,10 +135,7 @@ def draw_words(first, seed, states, shot):
 
 @row_kernel
 def draw_rounding(states, rounding):
-    """Fill a row (N) of random words of samples that are the sum of two sites.
-
-    They are for that sum's rounding.
-    """
+    """Fill a row (N) of random words that round samples which are the sum of two sites."""
     for x in range(rounding.shape[0]):
         rounding[x] = random_word(states[x], ROUNDING)
 

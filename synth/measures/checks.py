@@ -86,10 +86,7 @@ def _share(name: str, such: Any, most: float, said: str) -> Check:
 
 
 def _checks_of_pairs(measured: Measured, brighter_lows: bool) -> Iterator[Check]:
-    """Check what pairs alone can tell, real ones too.
-
-    brighter_lows: whether lows may be brighter than their normals.
-    """
+    """Check what pairs alone can tell, real ones too; brighter_lows: lows may be brighter."""
     if not measured.pairs:
         return
     areas = np.array([one.area for one in measured.pairs])

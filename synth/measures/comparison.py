@@ -167,10 +167,7 @@ class Realism:
 
 
 def compare_rows(name: str, real: Rows, other: Rows) -> Realism:
-    """Compare statistics of lows with those of real ones, each of a scene of its own.
-
-    Raises gloam.errors.ConfigError, see `compare_groups`.
-    """
+    """Compare statistics of lows, each of a scene of its own; see `compare_groups`."""
     scenes = np.arange(len(real) + len(other))
     first = Group([MeasuredLow(row) for row in real], scenes[: len(real)])
     second = Group([MeasuredLow(row) for row in other], scenes[len(real) :])

@@ -75,10 +75,7 @@ def _draw_levels(axis: Axes, found: Realism, name: str, bounds: Sequence[int]) -
 
 
 def _draw_patches(axes: np.ndarray, found: Realism) -> None:
-    """Draw the patches that are easiest to tell, brightened: real ones above, others below.
-
-    Those of lows of the same normals are of the same places.
-    """
+    """Draw the patches that are easiest to tell, brightened: real ones above, others below."""
     for row, real in zip(axes, (True, False), strict=True):
         chosen: list[Patch] = [one for one in found.patches if one.real == real]
         for axis in row:

@@ -206,10 +206,7 @@ EXCLUDED = "of a scene to keep out"
 
 @lru_cache(maxsize=8)
 def pictures(sets: tuple[str, ...]) -> tuple[Seen, ...]:
-    """Look at the pictures of some sets.
-
-    Raises ConfigError when one cannot be read: its scene could not be kept out.
-    """
+    """Look at the pictures of some sets. Raises ConfigError when one cannot be read."""
     found = [measure_pictures(one) for one in sets]
     if unreadable := [what for _, damaged in found for what in damaged]:
         raise ConfigError(f"--exclude: {unreadable[0]}", key="exclude")

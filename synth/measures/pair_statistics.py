@@ -302,10 +302,7 @@ def _power_law(low: Pixels, normal: Pixels) -> dict[str, float]:
 
 
 def summary(measured: Iterable[dict[str, float]]) -> dict[str, tuple[float, ...]]:
-    """Return percentiles 5, 50 and 95 of every statistic over many pairs, NaNs left out.
-
-    A statistic that nobody has is left out.
-    """
+    """Return percentiles 5, 50 and 95 of each statistic that pairs have, NaNs left out."""
     rows = list(measured)
     table = {}
     for name in dict.fromkeys(chain(LABELS, *rows)):

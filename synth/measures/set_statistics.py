@@ -1,7 +1,4 @@
-"""Statistics of a set or of folders of images, measured by several workers.
-
-Kept in files, they are columns to compare others with.
-"""
+"""Statistics of a set or of folders, by several workers; in files, columns to compare with."""
 
 from __future__ import annotations
 

@@ -196,10 +196,7 @@ def _where(family: str, names: Sequence[str]) -> str:
 
 
 def _level_ranges(levels: set[int], bounds: Sequence[int]) -> str:
-    """Return levels in words, those that follow each other as one range.
-
-    levels: indices of their lower bounds.
-    """
+    """Return levels, by indices of their lower bounds, in words: successive ones as one range."""
     if not levels:
         return ""
     firsts = [bounds[i] for i in sorted(levels) if i - 1 not in levels]

@@ -116,10 +116,7 @@ class KeyedColumns:
         return normal_quantile(uniform.ravel()).reshape(uniform.shape)
 
     def values(self, distributions: Mapping[str, Distribution]) -> Columns:
-        """Draw a value of each distribution for each image.
-
-        distributions: by their purposes; no `Constant`, which needs no random number.
-        """
+        """Draw a value of each distribution, by its purpose, for each image; none is `Constant`."""
         uniform = self.uniforms(list(distributions)) if distributions else ()
         drawn = zip(distributions.items(), uniform, strict=True)
         return {path: one.quantile(numbers) for (path, one), numbers in drawn}

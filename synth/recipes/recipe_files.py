@@ -76,10 +76,7 @@ def shipped_names() -> tuple[str, ...]:
 
 @lru_cache(maxsize=32)
 def shipped_values(name: str) -> dict[str, Any]:
-    """Return the values of a shipped recipe: the same ones to all, which nobody changes.
-
-    Some are long tables, which take a quarter of a second to read.
-    """
+    """Return a shipped recipe's values, which nobody changes: long tables take time to read."""
     return load_shipped(__package__, f"{name}.yaml")
 
 

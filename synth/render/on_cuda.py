@@ -1,7 +1,4 @@
-"""Lows of the camera model on a CUDA GPU, a batch at a time, with the bytes of the CPU.
-
-Needs numba-cuda.
-"""
+"""Lows of the camera model on a CUDA GPU, a batch at a time: the CPU's bytes. Needs numba-cuda."""
 
 from __future__ import annotations
 

@@ -65,10 +65,7 @@ def known_lows() -> tuple[list[Pixels], list[DrawTable]]:
 
 
 def cpu_fault(known: Sequence[str] = KNOWN) -> str:
-    """Make the known lows on the CPU.
-
-    Returns what is wrong with them in one line, "" for nothing.
-    """
+    """Make the known lows on the CPU; returns what is wrong with them, in a line, or ""."""
     lows = [
         render_window(normal, kernel_args(table, 0))
         for normal, table in zip(*known_lows(), strict=True)

@@ -214,10 +214,7 @@ def _quantile_squares(count: int) -> Floats:
 
 @lru_cache(maxsize=4)
 def demosaic_weights(method: int) -> Floats:
-    """Return what a pixel takes of the sites around it: (2, 2, 3, 5, 5).
-
-    By the parity of its row and column, and its channel.
-    """
+    """Return what a pixel takes of sites (2, 2, 3, 5, 5): by its parity and channel."""
     weights = np.empty((2, 2, 3, 5, 5))
     made = np.empty((3, 2), np.float32)
     for i, j, y, x in np.ndindex(2, 2, 5, 5):
@@ -230,10 +227,7 @@ def demosaic_weights(method: int) -> Floats:
 
 @lru_cache(maxsize=4)
 def site_weights(method: int) -> Floats:
-    """Return what a pixel takes of sites: (2, 2, 3, 3, n, n).
-
-    By the parity of its row and column, its channel, and the sites' colour.
-    """
+    """Return what a pixel takes of sites (2, 2, 3, 3, n, n): by parity, channel, their colour."""
     if method == BINNED:
         quad = np.zeros((3, 3, 2, 2))
         quad[0, 0, 0, 0] = quad[2, 2, 1, 1] = 1

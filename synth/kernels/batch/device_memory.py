@@ -1,7 +1,4 @@
-"""Device memory that is kept under names, and copies into it that nobody waits for.
-
-Needs numba-cuda.
-"""
+"""Device memory kept under names, and copies into it that nobody waits for. Needs numba-cuda."""
 
 from __future__ import annotations
 

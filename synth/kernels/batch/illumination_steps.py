@@ -1,7 +1,4 @@
-"""The illumination and the encoding tables of a batch, a cell or a table place at a time.
-
-It is what `illumination` and `curves` do for one image.
-"""
+"""The steps of `illumination` and `curves` for a batch: a cell or a table place at a time."""
 
 from __future__ import annotations
 

@@ -85,10 +85,7 @@ class ImageState(NamedTuple):
 
 @scalar
 def next_place(place, row, column, stride, columns):
-    """Return the place that lies a stride further, its row and column.
-
-    stride : (places, whole rows, columns beyond them)
-    """
+    """Return the place that lies a stride further (places, whole rows, columns beyond them)."""
     row, column = u32(row + stride[1]), u32(column + stride[2])
     if column >= columns:
         row, column = u32(row + u32(1)), u32(column - columns)

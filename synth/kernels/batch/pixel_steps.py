@@ -40,10 +40,7 @@ from .image_state import image_sensor, noise_of_image, row_and_column
 
 @scalar
 def column_left(x, width):
-    """Return the last cell of a row left of a pixel's column.
-
-    Beside it return how far the column lies on the way to the next cell.
-    """
+    """Return the last cell left of a pixel's column, and how far on to the next one it lies."""
     position = (f64(x) + 0.5) * (CELLS / f64(width)) - 0.5
     position = min(max(position, 0.0), f64(CELLS - 1))
     left = min(i32(position), i32(CELLS - 2))

@@ -1,7 +1,4 @@
-"""The windows of a batch's pairs, resized, flipped and turned, as what a model trains on.
-
-It is what `resize` does to one image, with the same samples.
-"""
+"""The steps of `resize` for the windows of a batch's pairs, with the same samples."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Compiled kernels, kept in the folders of `cache_folders`.
-
-Numba's own cache needs one folder that can be written.
-"""
+"""Compiled kernels in the folders of `cache_folders`; Numba's own cache needs a single one."""
 
 from __future__ import annotations
 

@@ -85,10 +85,7 @@ def are_compiled() -> bool:
 
 @lru_cache(maxsize=1)
 def sources_hash() -> str:
-    """Hash all that may be compiled into a kernel.
-
-    Numba itself looks only at the file that holds one.
-    """
+    """Hash all that may be compiled into a kernel; Numba looks at the file that holds one."""
     digest = hashlib.sha256()
     for path in sorted(_KERNELS.rglob("*.py")):
         digest.update(path.relative_to(_KERNELS).as_posix().encode() + b"\0" + path.read_bytes())

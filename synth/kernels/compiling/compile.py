@@ -87,10 +87,7 @@ class _NoAliasCompiler(Compiler):
 
 
 def _fma(typing_context, a, b, c):
-    """Return a * b + c of three equal floats, rounded once, as IEEE 754 defines it.
-
-    It has the same bits on every CPU and GPU.
-    """
+    """Return a * b + c of equal floats, rounded once (IEEE 754): the same on CPUs and GPUs."""
     if not isinstance(a, types.Float) or a != b or b != c:
         return None
 
@@ -104,7 +101,7 @@ fma: Any = intrinsic(_fma)
 
 
 def _store_word(typing_context, array, place, word):
-    """Store 64 bits in a uint8 array from a place on, wherever that is, lowest byte first."""
+    """Store 64 bits in a uint8 array from any place on, lowest byte first."""
     if not isinstance(array, types.Array) or array.dtype != types.uint8 or array.layout != "C":
         return None
 
@@ -122,7 +119,7 @@ store_word: Any = intrinsic(_store_word)
 
 
 def _load_word(typing_context, array, place):
-    """Return 64 bits of a uint8 array from a place on, wherever that is, lowest byte first."""
+    """Return 64 bits of a uint8 array from any place on, lowest byte first."""
     if not isinstance(array, types.Array) or array.dtype != types.uint8 or array.layout != "C":
         return None
 
@@ -221,10 +218,7 @@ def reciprocal(x):
 
 
 def inlined(function: F) -> F:
-    """Compile a loop over arrays into the kernels that call it.
-
-    It is for loops so short that a call weighs, such as over one row.
-    """
+    """Compile a loop, so short that a call weighs, into the kernels that call it."""
     return _loop(function, forceinline=True)
 
 
@@ -234,10 +228,7 @@ def inlined_in_row(function: F) -> F:
 
 
 def kernel(function: F) -> F:
-    """Compile a loop over arrays that do not overlap, without the interpreter's lock.
-
-    The machine code is cached.
-    """
+    """Compile a loop over arrays that do not overlap, without the interpreter's lock; cached."""
     return _loop(function, cached=True, nogil=True)
 
 

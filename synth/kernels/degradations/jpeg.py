@@ -283,10 +283,7 @@ def _widen(left, own, right, out):
 
 @inlined
 def _double(near, far, column, out):
-    """Fill a row (2 n) of chroma from the two nearest rows (n) of samples of 2 x 2 pixels.
-
-    `column` (n + 2) is room to work.
-    """
+    """Fill a row (2 n) of chroma from the two nearest rows (n); column: room (n + 2)."""
     count = near.shape[0]
     _blend(near, far, column[1 : count + 1])
     column[0], column[count + 1] = column[1], column[count]

@@ -66,10 +66,7 @@ def hot_offset(index, purpose, pattern):
 
 @scalar
 def pixel_pattern(method, y, x, picture, pattern):
-    """Return what the sites of a pixel without mosaic add, DN: red, green (of both), blue.
-
-    picture: height and width.
-    """
+    """Return what sites of a pixel add, DN: red, greens, blue; picture: height and width."""
     pixel, pixels = u32(y * picture[1] + x), u32(picture[0] * picture[1])
     first, second, third = (
         channel_sample(0, pixel, pixels),

@@ -112,10 +112,7 @@ _FAR = _coefficients("""
 
 
 def normal_quantile(p: Floats, mean: float = 0.0, deviation: float = 1.0) -> Floats:
-    """Return `NormalDist(mean, deviation).inv_cdf(p)` of each number of an array (N).
-
-    All lie strictly between 0 and 1.
-    """
+    """Return `NormalDist(mean, deviation).inv_cdf(p)` of numbers (N) between 0 and 1."""
     out = np.empty_like(p)
     _normal_quantile(p, float(mean), float(deviation), _MIDDLE, _TAIL, _FAR, out)
     return out

@@ -56,10 +56,7 @@ def frame_seed(bits: int, number: int) -> int:
 
 @scalar
 def channel_sample(channel, pixel, pixels):
-    """Return the index of a sample of a sensor that has red, green and blue at each pixel.
-
-    It has so many `pixels`, plane after plane.
-    """
+    """Return a sample's index where each pixel has red, green and blue: plane after plane."""
     return u32(u32(channel) * u32(pixels) + u32(pixel))
 
 
@@ -71,10 +68,7 @@ def mosaic_sample(row, site, sites):
 
 @scalar
 def row_sample(row, samples):
-    """Return the index of a sensor row, for the noise that all of it shares.
-
-    It comes after all of the sensor's `samples`.
-    """
+    """Return the index of what a sensor row shares, after all of the sensor's `samples`."""
     return u32(u32(samples) + u32(row))
 
 

@@ -40,10 +40,7 @@ def poisson_alias_table() -> npt.NDArray[np.uint32]:
 
 
 def _alias_slots(weights: list[float]) -> list[int]:
-    """Fill slots by Walker's alias method in Vose's form.
-
-    The slots' mean weight is 1; each is split between itself and one other.
-    """
+    """Fill slots, of mean weight 1, by Walker's alias method in Vose's form."""
     weights = list(weights)
     threshold, alias = [1.0] * len(weights), list(range(len(weights)))
     small = [i for i, w in enumerate(weights) if w < 1.0]

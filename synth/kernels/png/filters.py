@@ -100,10 +100,7 @@ def _plus_mean(row, above, made):
 
 @kernel
 def unfilter_rows(filtered, pixels):
-    """Fill the rows of pixels (H, 3 W) uint8 from those of `filter_rows`.
-
-    Returns False where a filter is none of those that gloam writes.
-    """
+    """Fill rows of pixels (H, 3 W) from `filter_rows`; False of filters that gloam never writes."""
     nothing = np.zeros(pixels.shape[1], np.uint8)
     for y in range(pixels.shape[0]):
         above, choice = pixels[y - 1] if y else nothing, filtered[y, 0]

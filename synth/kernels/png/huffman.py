@@ -129,10 +129,7 @@ def code_lengths(counts, limit, lengths):
 
 @kernel
 def codes_of(lengths, codes):
-    """Fill `codes` with the code of each symbol, first bit lowest, and its length from bit 16 on.
-
-    lengths: uint8 array (N). codes: uint32 array (N).
-    """
+    """Fill `codes` (N) uint32: each symbol's code, first bit lowest, its length from bit 16 on."""
     of_length = np.zeros(17, np.int64)
     for symbol in range(lengths.shape[0]):
         of_length[lengths[symbol]] += 1
