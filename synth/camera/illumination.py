@@ -21,7 +21,6 @@ from ..kernels.exposure import GUIDES
 from ..kernels.illumination import (
     CELLS,
     FAINTEST,
-    Lights,
     Parts,
     SceneLight,
     darkening_of,
@@ -42,7 +41,7 @@ class Field(NamedTuple):
 
     draw: Any  # of `kernels.args`
     smooth: FloatArray  # float64 array (n, n), nodes of the smooth field
-    lights: Lights
+    lights: FloatArray  # float64 array (L, 7), as of `draws.table.DrawTable`
     scene: SceneLight
 
 
@@ -54,7 +53,7 @@ def field_ev(pixels: npt.NDArray[np.uint8], field: Field) -> tuple[FloatArray, F
     Returns of the colour (32, 32, 3) factors of luminance 1; None for white.
     """
     y, x = _places(*pixels.shape[:2])
-    n, count, draw = len(field.smooth), len(field.lights.place), field.draw
+    n, count, draw = len(field.smooth), len(field.lights), field.draw
     scene, gradient_ev = draw.illumination_scene_strength, draw.illumination_gradient_ev
     luminance = cell_luminance(pixels) if count or scene else _DARK
     gradient = np.zeros(2)
@@ -76,7 +75,7 @@ def field_ev(pixels: npt.NDArray[np.uint8], field: Field) -> tuple[FloatArray, F
     if not draw.coloured:
         return total, None
     colour = np.ones((CELLS, CELLS, 3))
-    for pool, tint in zip(pools, field.lights.tint, strict=True):
+    for pool, tint in zip(pools, field.lights[:, 4:], strict=True):
         colour += pool[..., None] * tint
     colour = np.maximum(colour, FAINTEST)
     return total, colour / _luminance(colour)[..., None]

@@ -93,7 +93,7 @@ class DrawTable:
     grains: npt.NDArray[np.float32]  # (N, 3, GRAIN)
     blur: npt.NDArray[np.float32]  # (N, MOST_TAPS)
     smooth: npt.NDArray[np.float64]  # float64 array
-    lights: npt.NDArray[np.float64]  # (L, 7)
+    lights: npt.NDArray[np.float64]  # (L, 7), see `kernels.batch.arrays.GIVEN`
     emitters: npt.NDArray[np.float64]  # (E, 7)
     grids: npt.NDArray[np.float64]  # those of `kernels.illumination.SceneLight`, one after another
     pools: npt.NDArray[np.float64]  # (P, 12)

@@ -31,12 +31,9 @@ _BAND = 8192  # pixels
 
 @kernel
 def _pattern_scratch(count):
-    return PatternScratch(
-        np.empty(count, np.float32),
-        np.empty(count, np.float32),
-        np.empty(count, np.uint32),
-        np.empty(count, np.int32),
-    )
+    singles = np.empty((2, count), np.float32)
+    words, found = np.empty(count, np.uint32), np.empty(count, np.int32)
+    return PatternScratch(singles[0], singles[1], words, found)
 
 
 @inlined_in_row
@@ -54,18 +51,11 @@ def _sense_mosaic(rgb, scene, sensor, pattern, window, raw):
     samples = (height + 2 * BORDER) * across
     first, last = max(window.left - BORDER, 0), min(window.left + window.width + BORDER, columns)
     width = last - first
-    rows = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32)
-    red, green, blue = rows
-    means, counts, offsets = (
-        np.empty(sites, np.float32),
-        np.empty(sites, np.float32),
-        np.empty(sites, np.float32),
-    )
-    states, shot, words = (
-        np.empty(sites, np.uint32),
-        np.empty(sites, np.uint32),
-        np.empty(sites, np.uint32),
-    )
+    light, singles = np.empty((3, width), np.float32), np.empty((3, sites), np.float32)
+    bits = np.empty((3, sites), np.uint32)
+    red, green, blue = rows = light[0], light[1], light[2]
+    means, counts, offsets = singles[0], singles[1], singles[2]
+    states, shot, words = bits[0], bits[1], bits[2]
     own_columns = np.empty(across if pattern.there else 0, np.float32)
     fill_columns(pattern, 0, 1, own_columns)
     pattern_scratch = _pattern_scratch(sites if pattern.there else 0)
@@ -100,13 +90,8 @@ class _Scratch(NamedTuple):
       are smoothed.
     """
 
-    red: npt.NDArray[np.float32]  # (N)
-    green: npt.NDArray[np.float32]  # (N)
-    blue: npt.NDArray[np.float32]  # (N)
-    counts: npt.NDArray[np.float32]  # (N)
-    states: npt.NDArray[np.uint32]  # (N)
-    shot: npt.NDArray[np.uint32]  # (N)
-    words: npt.NDArray[np.uint32]  # (N)
+    singles: tuple[npt.NDArray[np.float32], ...]  # (N), light of three channels, electrons
+    bits: tuple[npt.NDArray[np.uint32], ...]  # (N), states of samples, their words
     offsets: npt.NDArray[np.float32]  # (3 N)
     raw: npt.NDArray[np.float32]  # (3 N)
     cells: npt.NDArray[np.uint16]  # (3 N)
@@ -135,14 +120,10 @@ def expose_and_develop(rgb, low, window, scene, sensor, pattern, developing):
     height, width, columns = window.height, window.width, rgb.shape[1]
     size = max(1, min(height, _BAND // width)) * width
     planes = np.empty((3, height if blur.shape[0] else 0, width), np.int16)
+    singles, bits = np.empty((4, size), np.float32), np.empty((3, size), np.uint32)
     scratch = _Scratch(
-        np.empty(size, np.float32),
-        np.empty(size, np.float32),
-        np.empty(size, np.float32),
-        np.empty(size, np.float32),
-        np.empty(size, np.uint32),
-        np.empty(size, np.uint32),
-        np.empty(size, np.uint32),
+        (singles[0], singles[1], singles[2], singles[3]),
+        (bits[0], bits[1], bits[2]),
         np.empty(3 * size, np.float32),
         np.empty(3 * size, np.float32),
         np.empty(3 * size, np.uint16),
@@ -173,10 +154,8 @@ def _fill_bands(rgb, low, window, scene, camera, scratch):
     picture, columns = rgb.shape[0], rgb.shape[1]
     pixels = picture * columns
     flat, made = rgb.reshape(pixels, 3), low.reshape(height * width, 3)
-    red, green, blue = scratch.red, scratch.green, scratch.blue
-    offsets, raw = scratch.offsets, scratch.raw
-    counts, states, shot, words = scratch.counts, scratch.states, scratch.shot, scratch.words
-    cells, planes = scratch.cells, scratch.planes
+    (red, green, blue, counts), (states, shot, words) = scratch.singles, scratch.bits
+    offsets, raw, cells, planes = scratch.offsets, scratch.raw, scratch.cells, scratch.planes
     band = red.shape[0] // width
     for top in range(0, height, band):
         count = min(band, height - top)

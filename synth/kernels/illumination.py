@@ -33,16 +33,6 @@ _NEAREST = 1e-30  # squared distance whose logarithm is still taken
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cuda`
 
 
-class Lights(NamedTuple):
-    """Lights as cells need them, a row a light, of float64."""
-
-    place: FloatArray  # array (L), in [0, 1) of the cells in order, each as long as its weight
-    ev: FloatArray  # array (L), at the middle
-    radius: FloatArray  # array (L), a share of the image's longer side
-    falloff: FloatArray  # array (L)
-    tint: FloatArray  # array (L, 3), factors on R, G and B, of luminance 1
-
-
 @scalar
 def sample_place(i, size):
     """Return the row or column of the `i`-th of evenly spaced samples along so many pixels."""
@@ -198,15 +188,14 @@ def _light_pools(luminance, lights, y, x, pools):
         for j in range(CELLS):
             total += light_weight(luminance[i, j])
             cumulative[i * CELLS + j] = total
-    for light in range(lights.place.shape[0]):
-        cell = min(np.searchsorted(cumulative, lights.place[light] * total), CELLS * CELLS - 1)
+    for light in range(lights.shape[0]):
+        place, ev, radius, falloff = lights[light, :4]
+        cell = min(np.searchsorted(cumulative, place * total), CELLS * CELLS - 1)
         for i in range(CELLS):
             down = (y[i] - y[cell // CELLS]) ** 2
             for j in range(CELLS):
                 square = down + (x[j] - x[cell % CELLS]) ** 2
-                pools[light, i, j] = pool(
-                    square, lights.ev[light], lights.radius[light], lights.falloff[light]
-                )
+                pools[light, i, j] = pool(square, ev, radius, falloff)
 
 
 class Parts(NamedTuple):
@@ -217,7 +206,7 @@ class Parts(NamedTuple):
 
     smooth: FloatArray
     cubic: FloatArray
-    lights: Lights
+    lights: FloatArray  # array (L, 7), as of `draws.table.DrawTable`
     blur: FloatArray  # array (32, 32), what of its neighbours' luminance each cell takes
     scene: float  # the share of log2 of that which is added
     vignette: float  # EV that the corners lack
@@ -238,7 +227,7 @@ def sum_field(luminance, parts, places, field, pools):
     field[:] = 0.0
     if parts.smooth.shape[0]:
         _both_ways(parts.cubic, parts.smooth, field)
-    if parts.lights.place.shape[0]:
+    if parts.lights.shape[0]:
         _light_pools(luminance, parts.lights, y, x, pools)
         light[:] = 1.0
         for k in range(pools.shape[0]):

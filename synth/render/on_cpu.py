@@ -27,7 +27,7 @@ from ..kernels.demosaic import BILINEAR, BORDER
 from ..kernels.develop import ENCODE_CELLS, Development
 from ..kernels.emitters import LAMP, Emission, Glare, resolve_all
 from ..kernels.exposure import GUIDES, Bands, Exposure, Scene
-from ..kernels.illumination import Lights, SceneLight
+from ..kernels.illumination import SceneLight
 from ..kernels.numbers.quantiles import normal_quantile, scaled
 from ..kernels.numbers.random_bits import PixelSeed
 from ..kernels.numbers.shot_and_read_noise import poisson_alias_table
@@ -103,11 +103,9 @@ def _development(draw: Any, blur: npt.NDArray[np.float32]) -> Development:
 
 
 def _field(table: DrawTable, draw: Any) -> Field:
-    own = table.lights[draw.first_light : draw.first_light + draw.lights]
-    place, ev, radius, falloff = np.ascontiguousarray(own[:, :4].T)
+    lights = table.lights[draw.first_light : draw.first_light + draw.lights]
     cells = draw.illumination_smooth_cells
     nodes = table.smooth[draw.smooth : draw.smooth + cells**2].reshape(cells, cells)
-    lights = Lights(place, ev, radius, falloff, np.ascontiguousarray(own[:, 4:]))
     size = GUIDES * (1 + draw.grid_cells**2)
     grid = table.grids[draw.grid : draw.grid + size]
     pools = table.pools[draw.first_pool : draw.first_pool + draw.pools]
