@@ -20,7 +20,7 @@ from .power_law_model import PowerLawDraw, PowerLawRecipe, draw_power_law, rende
 from .recipes.load import DEFAULT, Recipe, load_recipe
 from .recipes.mixture_recipe import MixtureRecipe, Single, single_recipes
 from .recipes.overrides import Overrides
-from .render.on_cpu import kernel_args, render_window
+from .render.on_cpu import render_window
 from .render.self_test import check_once
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class LowMaker:
         source = self._sources[number]
         if isinstance(source, PowerLawDraw):
             return render_power_law(normal, source, window, lit_as)
-        return render_window(normal, kernel_args(*source), window, lit_as)
+        return render_window(normal, source[0], source[1], window, lit_as)
 
     def maps(
         self, number: int, normal: Pixels, names: Sequence[str], window: Window | None = None

@@ -10,7 +10,7 @@ the middle of its part of the image.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,6 @@ from ..kernels.exposure import GUIDES
 from ..kernels.illumination import (
     CELLS,
     FAINTEST,
-    Parts,
-    SceneLight,
     darkening_of,
     interpolate,
     light_of,
@@ -34,69 +32,56 @@ from ..kernels.numbers.library import power
 
 CHANNEL_LIGHT = LUMINANCE[:, None] * LEVEL_LIGHT
 _NOTHING, _DARK = np.empty((0, 0)), np.zeros((CELLS, CELLS))
+_BY_LUMINANCE = "lights", "grid_cells", "illumination_scene_strength", "exposure_by_brightness"
+"""Columns of DRAW by which the photograph's own light matters, as to `luminance_matters`."""
 
 
-class Field(NamedTuple):
-    """The parts of a scene's illumination, besides the scene."""
-
-    draw: Any  # of `kernels.args`
-    smooth: FloatArray  # float64 array (n, n), nodes of the smooth field
-    lights: FloatArray  # float64 array (L, 7), as of `draws.table.DrawTable`
-    scene: SceneLight
-
-
-def field_ev(pixels: npt.NDArray[np.uint8], field: Field) -> tuple[FloatArray, FloatArray | None]:
+def field_ev(
+    pixels: npt.NDArray[np.uint8], luminance: FloatArray, table: Any, number: int
+) -> tuple[FloatArray, FloatArray | None]:
     """Return the field (32, 32) in EV, mean 0, without what depends on lightness; and its colour.
 
-    pixels: uint8 array (H, W, 3), the normal; `lights` and `scene` depend on it.
+    pixels: uint8 array (H, W, 3), the normal. luminance: its `cell_luminance`. table, number: a
+    `draws.table.DrawTable`, and which of its draws.
 
     Returns of the colour (32, 32, 3) factors of luminance 1; None for white.
     """
-    y, x = _places(*pixels.shape[:2])
-    n, count, draw = len(field.smooth), len(field.lights), field.draw
-    scene, gradient_ev = draw.illumination_scene_strength, draw.illumination_gradient_ev
-    luminance = cell_luminance(pixels) if count or scene else _DARK
-    gradient = np.zeros(2)
-    if gradient_ev:
-        direction = np.array((draw.slope_down, draw.slope_across))
-        reach = float(np.abs(direction[0] * y[:, None] + direction[1] * x).max())
-        gradient = direction * (gradient_ev / 2 / (reach or 1.0))
-    parts = Parts(
-        field.smooth,
-        cubic_weights(n) if n else _NOTHING,
-        field.lights,
-        blur_weights(),
-        scene,
-        draw.illumination_vignette_ev,
-        gradient,
-    )
-    total, pools = np.empty((CELLS, CELLS)), np.empty((count, CELLS, CELLS))
-    sum_field(luminance, parts, (y, x), total, pools)
-    if not draw.coloured:
+    draw = table.draws[number]
+    n, first = int(draw["illumination_smooth_cells"]), draw["first_light"]
+    lights = table.lights[first : first + draw["lights"]]
+    weights = cubic_weights(n) if n else _NOTHING, blur_weights()
+    total, pools = np.empty((CELLS, CELLS)), np.empty((len(lights), CELLS, CELLS))
+    places, draw_of = _places(*pixels.shape[:2]), (table.draws, number)
+    sum_field(luminance, draw_of, table.smooth, lights, weights, places, total, pools)
+    if not draw["coloured"]:
         return total, None
     colour = np.ones((CELLS, CELLS, 3))
-    for pool, tint in zip(pools, field.lights[:, 4:], strict=True):
+    for pool, tint in zip(pools, lights[:, 4:], strict=True):
         colour += pool[..., None] * tint
     colour = np.maximum(colour, FAINTEST)
     return total, colour / _luminance(colour)[..., None]
 
 
 def illumination_rows(
-    pixels: npt.NDArray[np.uint8], field: Field
+    pixels: npt.NDArray[np.uint8], table: Any, number: int
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Return the factors on scene light, interpolated to every column, for `exposure.Scene`.
+
+    pixels, table, number: as of `field_ev`.
 
     Returns float32 array (1, 32, W), 2^(field - exposure.ev) at the middle of each of 32 bands of
     rows; or (GUIDES, 32, W) where it depends on lightness. Returns float32 array (32, 3, W) or
     (0, 3, W), the light's colour there, if it has any.
     """
-    total, colour = field_ev(pixels, field)
-    width = pixels.shape[1]
-    exposure_ev, scene = exposure_of(pixels, field.draw), field.scene
-    light = np.empty((GUIDES if scene.cells else 1, CELLS, CELLS), np.float32)
-    if scene.cells:
-        places = _places(*pixels.shape[:2])
-        slices_of(total, cell_luminance(pixels), scene, places, exposure_ev, light)
+    draw, width = table.draws[number], pixels.shape[1]
+    looked_at = any(draw[name] for name in _BY_LUMINANCE)
+    luminance = cell_luminance(pixels) if looked_at else _DARK
+    total, colour = field_ev(pixels, luminance, table, number)
+    exposure_ev, sliced = exposure_of(luminance, draw), draw["grid_cells"] > 0
+    light = np.empty((GUIDES if sliced else 1, CELLS, CELLS), np.float32)
+    if sliced:
+        own = (table.draws, number), table.grids, table.pools, _places(*pixels.shape[:2])
+        slices_of(total, luminance, *own, exposure_ev, light)
     else:
         light_of(total, exposure_ev, light[0])
     rows = _to_columns(light, width)
@@ -107,12 +92,10 @@ def illumination_rows(
     return rows, np.ascontiguousarray(cast.swapaxes(0, 1))
 
 
-def exposure_of(pixels: npt.NDArray[np.uint8], draw: Any) -> float:
-    """Return by how many stops a photograph is darkened by a row of a draw table."""
-    exposure_ev, by_brightness = draw.exposure_ev, draw.exposure_by_brightness
-    if by_brightness:
-        exposure_ev = darkening_of(cell_luminance(pixels), exposure_ev, by_brightness)
-    return float(exposure_ev)
+def exposure_of(luminance: FloatArray, draw: Any) -> float:
+    """Return by how many stops a row of DRAW darkens a photograph of such `cell_luminance`."""
+    exposure_ev, by_brightness = float(draw["exposure_ev"]), float(draw["exposure_by_brightness"])
+    return darkening_of(luminance, exposure_ev, by_brightness) if by_brightness else exposure_ev
 
 
 def _to_columns(grid: npt.NDArray[np.float32], width: int) -> npt.NDArray[np.float32]:

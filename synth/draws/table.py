@@ -95,7 +95,7 @@ class DrawTable:
     smooth: npt.NDArray[np.float64]  # float64 array
     lights: npt.NDArray[np.float64]  # (L, 7), see `kernels.batch.arrays.GIVEN`
     emitters: npt.NDArray[np.float64]  # (E, 7)
-    grids: npt.NDArray[np.float64]  # those of `kernels.illumination.SceneLight`, one after another
+    grids: npt.NDArray[np.float64]  # see `kernels.batch.arrays.GIVEN`
     pools: npt.NDArray[np.float64]  # (P, 12)
     spread_places: npt.NDArray[np.int32]  # (S, 2), of `Spread`s, one after another
     spread_weights: npt.NDArray[np.float32]  # (S)

@@ -6,9 +6,6 @@ filled by itself; those with other names are computed in `draws.table`.
 
 from __future__ import annotations
 
-from collections import namedtuple
-from typing import Any
-
 import numpy as np
 
 from .arrays import i32, u32
@@ -86,24 +83,12 @@ smooth: where in `Batch.smooth` the nodes of its smooth field lie. lights, first
 and the first. coloured: whether light has a colour. spread, first_spread: places that light spreads
 from, and where those lie in `Batch.spread_places`. grid_cells: of the bilateral grid along each
 side, 0 for light that knows no lightness. grid: where it lies in `Batch.grids`, as of
-`illumination.SceneLight`. pools, first_pool, emitters_count, first_emitter: likewise. per_white: 1
+`batch.arrays.GIVEN`. pools, first_pool, emitters_count, first_emitter: likewise. per_white: 1
 over the light of white. patterned: whether the sensor has a fixed pattern. halved: whether JPEG's
 chroma is of 2 x 2 pixels. noisy: whether developed light has noise. video_...: all 0 where frames
 of a clip are exposed alike. The rest is what `Exposure`, `Sensor`, `Colour`, `Pattern` and
 `ChannelNoise` hold.
 """
-
-DrawRow: Any = namedtuple("DrawRow", DRAW.names or ())  # type: ignore[misc]
-"""One row of DRAW as Python has it: numbers of float32 and uint32 keep their type."""
-_FIRST_WORD = 2 * (len(_FLOAT64) + 1) + len(_INT32)  # of those of uint32, in words of 32 bits
-
-
-def draw_row(record: Any) -> Any:
-    """Return a record of DRAW as a `DrawRow`, for the functions below called from Python."""
-    words = np.frombuffer(record.tobytes(), np.uint32)[_FIRST_WORD:]
-    words, singles = np.split(words[: len(_UINT32) + len(_FLOAT32)], [len(_UINT32)])
-    others = record.item()[: -len(words) - len(singles)]
-    return DrawRow(*others, *words, *singles.view(np.float32))
 
 
 @scalar

@@ -15,16 +15,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .args import bands_of, colour_of, exposure_of, noise_of, pattern_of, sensor_of
 from .arrays import f32
 from .channel_noise import develop_noisily, draw_normals
 from .chroma import reduce_chroma, split
 from .compiling.compile import inlined_in_row, kernel, row_kernel
 from .degradations.pattern import PatternScratch, add_pixel_pattern, add_site_pattern, fill_columns
 from .demosaic import BILINEAR, BINNED, BORDER, demosaic_row
-from .develop import develop, encode
-from .exposure import expose_row, light_of_pixels
+from .develop import Development, develop, encode
+from .exposure import Scene, expose_row, light_of_pixels
 from .numbers.random_bits import channel_sample, mosaic_sample
-from .sensor import count_electrons, draw_rounding, draw_words, read_out, row_offset
+from .sensor import Noise, count_electrons, draw_rounding, draw_words, read_out, row_offset
 
 _BAND = 8192  # pixels
 
@@ -102,20 +103,41 @@ class _Scratch(NamedTuple):
     planes: tuple[npt.NDArray[np.int16], npt.NDArray[np.int16], npt.NDArray[np.int16]]
 
 
+class Tables(NamedTuple):
+    """Tables that kernels look into: of all draws, of the noise, and of this draw's encoding."""
+
+    read: npt.NDArray[np.float32]  # of `batch.arrays.GIVEN`
+    grains: npt.NDArray[np.float32]  # of `batch.arrays.GIVEN`
+    curves: npt.NDArray[np.float32]  # of `batch.arrays.GIVEN`
+    gaussian: npt.NDArray[np.float32]  # of `sensor.Noise`
+    alias: npt.NDArray[np.uint32]  # of `sensor.Noise`
+    table: npt.NDArray[np.uint8]  # of `Development`
+    fine_table: npt.NDArray[np.int16]  # of `Development`
+    blur: npt.NDArray[np.float32]  # of `Development`
+
+
 @kernel
-def expose_and_develop(rgb, low, window, scene, sensor, pattern, developing):
+def expose_and_develop(rgb, low, window, light, draw_of, tables):
     """Fill `low` (h, w, 3) uint8 with a window of the darkened `rgb` (H, W, 3).
 
     Near edges of the window that are none of the picture's, chroma noise reduction misses what lies
     beyond: as far as the blur reaches, samples are others than those of the whole.
 
     window: Window of even top and left, for a mosaic's sake.
-    scene: Scene of `exposure`.
-    sensor: Sensor of `sensor`.
-    pattern: Pattern of `degradations.pattern`.
-    developing: Development, ChannelNoise of `develop` and `channel_noise`.
+    light: of `exposure.Scene`: linear, illumination, cast, lit.
+    draw_of: array of DRAW, and the number of the draw in it.
     """
-    development, noise = developing
+    (linear, illumination, cast, lit), (draws, number) = light, draw_of
+    draw, gaussian = draws[number], tables.gaussian
+    exposure = exposure_of(draw, f32(0) if lit.shape[1] > 0 else draw.highlights)
+    scene = Scene(linear, illumination, cast, exposure, bands_of(draw), lit)
+    read = tables.read[number]
+    sensor = sensor_of(draw, Noise(read[0], read[1], gaussian, tables.alias))
+    pattern = pattern_of(draw, gaussian)
+    encoding = tables.table, tables.fine_table, tables.blur
+    development = Development(colour_of(draw), *encoding, draw.isp_chroma_strength)
+    noise = noise_of(draw, gaussian, number, tables.grains, tables.curves)
+    developing = development, noise
     method, blur = sensor.method, development.blur
     height, width, columns = window.height, window.width, rgb.shape[1]
     size = max(1, min(height, _BAND // width)) * width

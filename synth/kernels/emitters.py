@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .arrays import f32, f64, i32, u64
-from .compiling.compile import inlined, kernel, reciprocal, scalar
+from .compiling.compile import inlined, reciprocal, scalar
 from .exposure import between, row_above
 from .illumination import CELLS
 from .numbers.elementary import exp2
@@ -181,17 +181,6 @@ def shine(y, x, lamp, glare):
 def per_light(illumination):
     """Return what light becomes that the illumination is not to change, when it is multiplied."""
     return reciprocal(max(illumination, _FAINTEST))
-
-
-@kernel
-def resolve_all(pixels, channel_light, emitters, glare, exposure_ev, lamps):
-    """Fill `lamps` (L, LAMP) of a photograph (H, W, 3); the rest as of `resolve`."""
-    photograph = pixels.reshape(-1), u64(0), i32(pixels.shape[0]), i32(pixels.shape[1])
-    weights = np.empty(CELLS * CELLS)
-    for cell in range(CELLS * CELLS):
-        weights[cell] = cell_weight(cell, photograph, channel_light)
-    for k in range(lamps.shape[0]):
-        resolve(emitters[k], photograph, weights, channel_light, glare, exposure_ev, lamps[k])
 
 
 @inlined

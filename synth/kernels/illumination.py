@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .arrays import f32, f64, i32, u32
 from .compiling.compile import kernel, row_kernel, scalar
 from .exposure import GUIDES
 from .numbers.elementary import exp2, log2
 from .numbers.random_bits import CLIPPED, PixelSeed, random_word, sample_state
-
-FloatArray = npt.NDArray[np.float64]
 
 CELLS = 32
 SAMPLES = 2
@@ -198,53 +194,51 @@ def _light_pools(luminance, lights, y, x, pools):
                 pools[light, i, j] = pool(square, ev, radius, falloff)
 
 
-class Parts(NamedTuple):
-    """The parts that a field is the sum of, of float64.
-
-    smooth, cubic: arrays (n, n), (32, n), nodes in EV and what of them each cell takes; n may be 0.
-    """
-
-    smooth: FloatArray
-    cubic: FloatArray
-    lights: FloatArray  # array (L, 7), as of `draws.table.DrawTable`
-    blur: FloatArray  # array (32, 32), what of its neighbours' luminance each cell takes
-    scene: float  # the share of log2 of that which is added
-    vignette: float  # EV that the corners lack
-    gradient: FloatArray  # array (2), EV for each unit of y and of x
+@scalar
+def gradient_of(draw, bottom, right):
+    """Return a draw's gradient, EV for each unit of y and of x, of cells up to (bottom, right)."""
+    # The largest sum lies in a corner.
+    reach = abs(draw.slope_down) * bottom + abs(draw.slope_across) * right
+    per_unit = draw.illumination_gradient_ev / 2 / (reach if reach != 0.0 else 1.0)
+    return draw.slope_down * per_unit, draw.slope_across * per_unit
 
 
 @kernel
-def sum_field(luminance, parts, places, field, pools):
+def sum_field(luminance, draw_of, smooth, lights, weights, places, field, pools):
     """Fill `field` (32, 32), in EV with mean 0, and `pools` (L, 32, 32), see `_light_pools`.
 
     luminance: float64 array (32, 32) of the photograph; for lights and scene.
-    parts: Parts.
+    draw_of: array of DRAW, and the number of the draw in it.
+    smooth, lights: of a draw table: nodes of all draws, and the rows of this one's lights.
+    weights: what each cell takes of the nodes (32, n), and of its neighbours' luminance (32, 32).
     places: two float64 arrays (32), cell middles about the image's middle, down and across, in
       halves of its longer side.
     """
-    y, x = places
-    light = np.empty((CELLS, CELLS))
+    (draws, number), (cubic, blur), (y, x) = draw_of, weights, places
+    draw = draws[number]
+    n, light = draw.illumination_smooth_cells, np.empty((CELLS, CELLS))
     field[:] = 0.0
-    if parts.smooth.shape[0]:
-        _both_ways(parts.cubic, parts.smooth, field)
-    if parts.lights.shape[0]:
-        _light_pools(luminance, parts.lights, y, x, pools)
+    if n > 0:
+        _both_ways(cubic, smooth[draw.smooth : draw.smooth + n * n].reshape(n, n), field)
+    if pools.shape[0]:
+        _light_pools(luminance, lights, y, x, pools)
         light[:] = 1.0
         for k in range(pools.shape[0]):
             light += pools[k]
         for i in range(CELLS):
             for j in range(CELLS):
                 field[i, j] += lights_ev(light[i, j])
-    if parts.scene != 0.0:
-        _both_ways(parts.blur, luminance, light)
+    if draw.illumination_scene_strength != 0.0:
+        _both_ways(blur, luminance, light)
         for i in range(CELLS):
             for j in range(CELLS):
-                field[i, j] += scene_ev(light[i, j], parts.scene)
-    corner = per_corner(parts.vignette, y[CELLS - 1], x[CELLS - 1])
+                field[i, j] += scene_ev(light[i, j], draw.illumination_scene_strength)
+    gradient = gradient_of(draw, y[CELLS - 1], x[CELLS - 1])
+    corner = per_corner(draw.illumination_vignette_ev, y[CELLS - 1], x[CELLS - 1])
     for i in range(CELLS):
         for j in range(CELLS):
             square = y[i] * y[i] + x[j] * x[j]
-            field[i, j] += slope_ev(y[i], x[j], parts.gradient) - vignette_ev(square, corner)
+            field[i, j] += slope_ev(y[i], x[j], gradient) - vignette_ev(square, corner)
     field -= mean_of(field)
 
 
@@ -254,23 +248,6 @@ def light_of(field, exposure_ev, out):
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             out[i, j] = cell_light(field[i, j], 0.0, exposure_ev)
-
-
-class SceneLight(NamedTuple):
-    """Light by place and lightness, of float64.
-
-    grid: array, first the most light at each of GUIDES, where the photograph's own is 1; then
-      factors on light at each of them, of `cells` x `cells` parts of the image.
-    pools: array (P, POOL), as of `draws.table`: place among the cells, EV, radius, falloff, then
-      what of it falls on each lightness.
-    """
-
-    cells: int
-    grid: FloatArray
-    ambient: float
-    pools: FloatArray
-    clipped: float  # deviation of the light of white from place to place, EV
-    seed: PixelSeed
 
 
 @scalar
@@ -342,22 +319,21 @@ def slice_light(own, ambient, pools, exposure, most):
 
 
 @kernel
-def slices_of(field, luminance, scene, places, exposure_ev, out):
+def slices_of(field, luminance, draw_of, grids, pools, places, exposure_ev, out):
     """Fill `out` (GUIDES, 32, 32) float32 with light at each lightness.
 
     field: float64 array (32, 32), of `sum_field`, in EV.
-    luminance: float64 array (32, 32) of the photograph.
-    scene: SceneLight.
-    places: as of `sum_field`.
+    luminance, draw_of, places: as of `sum_field`.
+    grids, pools: of a draw table, as `batch.arrays.GIVEN` has them.
     """
-    y, x = places
-    cells, grid, pools = scene.cells, scene.grid, scene.pools
-    cumulative, total = np.empty(CELLS * CELLS), 0.0
+    (draws, number), (y, x) = draw_of, places
+    draw = draws[number]
+    first, cumulative, total = draw.grid + GUIDES, np.empty(CELLS * CELLS), 0.0
     own, factors = np.empty((CELLS, CELLS)), np.empty((GUIDES, CELLS, CELLS))
     for k in range(GUIDES):
         for i in range(CELLS):
             for j in range(CELLS):
-                factors[k, i, j] = grid_factor(k, i, j, cells, GUIDES, grid)
+                factors[k, i, j] = grid_factor(k, i, j, draw.grid_cells, first, grids)
     for i in range(CELLS):
         for j in range(CELLS):
             total += shining(luminance[i, j])
@@ -365,14 +341,15 @@ def slices_of(field, luminance, scene, places, exposure_ev, out):
             k, share = guide_below(luminance[i, j])
             own[i, j] = field[i, j] + own_ev(factors[k, i, j], factors[k + 1, i, j], share)
     mean, exposure = mean_of(own), exp2(-exposure_ev)
+    seed = PixelSeed(draw.light_seed, draw.light_seed)
     for i in range(CELLS):
         for j in range(CELLS):
             factor = exp2(field[i, j] - mean)
             for k in range(GUIDES):
                 factors[k, i, j] *= factor
-            factors[GUIDES - 1, i, j] *= clipped_factor(i, j, scene.clipped, scene.seed)
+            factors[GUIDES - 1, i, j] *= clipped_factor(i, j, draw.highlights_sigma_ev, seed)
     more = np.zeros((GUIDES, CELLS, CELLS))
-    for p in range(pools.shape[0]):
+    for p in range(draw.first_pool, draw.first_pool + draw.pools):
         begins = min(np.searchsorted(cumulative, pools[p, 0] * total), CELLS * CELLS - 1)
         for i in range(CELLS):
             down = y[i] - y[begins // CELLS]
@@ -381,11 +358,12 @@ def slices_of(field, luminance, scene, places, exposure_ev, out):
                 light = pool(down * down + across * across, pools[p, 1], pools[p, 2], pools[p, 3])
                 for k in range(GUIDES):
                     more[k, i, j] += light * pools[p, 4 + k]
+    ambient = draw.illumination_scene_light_ambient
     for k in range(GUIDES):
         for i in range(CELLS):
             for j in range(CELLS):
-                scenes, lit = factors[k, i, j], more[k, i, j]
-                out[k, i, j] = slice_light(scenes, scene.ambient, lit, exposure, grid[k])
+                scenes, lit, most = factors[k, i, j], more[k, i, j], grids[draw.grid + k]
+                out[k, i, j] = slice_light(scenes, ambient, lit, exposure, most)
 
 
 @row_kernel

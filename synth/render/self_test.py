@@ -26,7 +26,7 @@ from ..kernels.arrays import Pixels
 from ..kernels.compiling.cache_folders import places
 from ..kernels.numbers.elementary import is_joined
 from ..parameters.keyed_columns import KeyedColumns
-from .on_cpu import kernel_args, render_window
+from .on_cpu import render_window
 
 Render = Callable[[Sequence[Pixels], DrawTable], list[Pixels]]
 RECIPES: tuple[dict[str, Any], ...] = (
@@ -66,10 +66,7 @@ def known_lows() -> tuple[list[Pixels], list[DrawTable]]:
 
 def cpu_fault(known: Sequence[str] = KNOWN) -> str:
     """Make the known lows on the CPU; returns what is wrong with them, in a line, or ""."""
-    lows = [
-        render_window(normal, kernel_args(table, 0))
-        for normal, table in zip(*known_lows(), strict=True)
-    ]
+    lows = [render_window(normal, table, 0) for normal, table in zip(*known_lows(), strict=True)]
     return _fault("CPU", lows, known, is_joined())
 
 

@@ -65,8 +65,10 @@ GIVEN = (
     "smooth",  # float64 the smooth fields' nodes
     "lights",  # float64 (L, 7), place, EV, radius, falloff, and tint of each light
     "emitters",  # float64 (E, 7), as of `emitters.resolve`
-    "grids",  # float64 of `illumination.SceneLight`, of all draws
-    "pools",  # float64 (E, 12), as of `illumination.SceneLight`
+    # Of each draw the most light at each of GUIDES, where the photograph's own is 1; then factors
+    # on light at each of them, of cells x cells parts of the image.
+    "grids",  # float64
+    "pools",  # float64 (P, 12), place among cells, EV, radius, falloff, what falls on each GUIDE
     "spread_places",  # int32 (S, 2)
     "spread_weights",  # float32 (S) as of `degradations.blur`, of all draws
     "quantisers",  # float32 (101, 2, 64) of JPEG's qualities

@@ -17,6 +17,7 @@ from ..illumination import (
     cell_light,
     clipped_factor,
     darkening_ev,
+    gradient_of,
     grid_factor,
     guide_below,
     light_weight,
@@ -187,10 +188,7 @@ def field_step(number, cell, batch):
     if draw.illumination_scene_strength != 0.0:
         field += scene_ev(smoothed_luminance(i, j, number, batch), draw.illumination_scene_strength)
     bottom, right = (along(CELLS - 1, image.height, longer), along(CELLS - 1, image.width, longer))
-    # The largest sum lies in a corner.
-    reach = abs(draw.slope_down) * bottom + abs(draw.slope_across) * right
-    per_unit = draw.illumination_gradient_ev / 2 / (reach if reach != 0.0 else 1.0)
-    gradient = draw.slope_down * per_unit, draw.slope_across * per_unit
+    gradient = gradient_of(draw, bottom, right)
     corner = per_corner(draw.illumination_vignette_ev, bottom, right)
     field += slope_ev(y, x, gradient) - vignette_ev(y * y + x * x, corner)
     batch.field[number, cell] = field

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import f32
+from ..args import glare_of
+from ..arrays import f32, i32, u64
 from ..compiling.compile import fma, inlined, kernel, scalar
-from ..emitters import add_emission
+from ..emitters import Emission, add_emission, cell_weight, resolve
 from ..exposure import highlight_factor, linearise
+from ..illumination import CELLS
 
 
 @scalar
@@ -69,16 +71,34 @@ def _row_from(rows, place, y, x, width):
 
 
 @kernel
-def spread_light(rgb, emission, places, weights, part, out):
+def find_lamps(pixels, channel_light, emitters, draw_of, exposure_ev, lamps):
+    """Fill `lamps` (L, LAMP) of a photograph (H, W, 3); the rest as of `emitters.resolve`.
+
+    draw_of: array of DRAW, and the number of the draw in it.
+    """
+    photograph = pixels.reshape(-1), u64(0), i32(pixels.shape[0]), i32(pixels.shape[1])
+    glare, weights = glare_of(draw_of[0][draw_of[1]]), np.empty(CELLS * CELLS)
+    for cell in range(CELLS * CELLS):
+        weights[cell] = cell_weight(cell, photograph, channel_light)
+    for k in range(lamps.shape[0]):
+        resolve(emitters[k], photograph, weights, channel_light, glare, exposure_ev, lamps[k])
+
+
+@kernel
+def spread_light(rgb, light, draw_of, spread, part, out):
     """Fill a part of planes (3, H W) float32 with spread light.
 
     rgb: uint8 array (H, W, 3).
-    emission: Emission, the light before it spreads.
-    places: int32 array (P, 2), from where light comes to a pixel: rows and columns away, within P's
-      reach.
-    weights: float32 array (P), how much.
+    light: of `Emission`: linear, lamps, illumination, cast.
+    draw_of: array of DRAW, and the number of the draw in it.
+    spread: int32 array (P, 2), from where light comes to a pixel, rows and columns away, within P's
+      reach; float32 array (P), how much.
     part: Window, the pixels to be filled; others are left.
     """
+    (linear, lamps, illumination, cast), (places, weights) = light, spread
+    draw = draw_of[0][draw_of[1]]
+    lit = lamps, glare_of(draw), illumination, cast
+    emission = Emission(linear, draw.highlights, draw.knee, *lit)
     height, width = rgb.shape[0], rgb.shape[1]
     reach = 0
     for p in range(places.shape[0]):

@@ -6,33 +6,31 @@ import pytest
 from gloam.synth.camera import illumination
 from gloam.synth.camera.illumination import (
     CELLS,
-    Field,
     cell_luminance,
     exposure_of,
     illumination_rows,
 )
 from gloam.synth.camera.recipe import CameraRecipe, LightsSection
 from gloam.synth.draws.record import GridDraw, PoolsDraw, SceneLightDraw
-from gloam.synth.draws.table import table_of_records
+from gloam.synth.draws.table import DrawTable, table_of_records
 from gloam.synth.kernels.curves import srgb_to_linear
 from gloam.synth.kernels.exposure import GUIDES
 from gloam.synth.models import draw, render
 from gloam.synth.parameters.drawing import record_of
 from gloam.synth.recipes.load import load_recipe
-from gloam.synth.render.on_cpu import kernel_args
 
 from ..overrides import BLOBS
 
 
-def _field(pixels: np.ndarray, field: Field) -> np.ndarray:
-    return illumination.field_ev(pixels, field)[0]
+def _field(pixels: np.ndarray, table: DrawTable) -> np.ndarray:
+    return illumination.field_ev(pixels, cell_luminance(pixels), table, 0)[0]
 
 
-def field_of(drawn) -> Field:
-    return kernel_args(table_of_records([drawn]), 0).field
+def field_of(drawn) -> DrawTable:
+    return table_of_records([drawn])
 
 
-def bare(changes) -> Field:
+def bare(changes) -> DrawTable:
     """A field of nothing but what is given, by its paths."""
     return field_of(draw(CameraRecipe(), 0, "k").changed(changes))
 
@@ -47,7 +45,7 @@ def one_light(place, radius):
 
 def test_no_field_is_flat(photograph):
     assert not _field(photograph, bare({})).any()
-    assert (illumination_rows(photograph, bare({"exposure.ev": 3.0}))[0] == 0.125).all()
+    assert (illumination_rows(photograph, bare({"exposure.ev": 3.0}), 0)[0] == 0.125).all()
 
 
 @pytest.mark.parametrize(
@@ -63,7 +61,9 @@ def test_no_field_is_flat(photograph):
 def test_exposure_by_brightness_leaves_a_low(ev, by_brightness, level, stops):
     flat = np.full((64, 64, 3), level, np.uint8)
     changes = {"exposure.ev": float(ev), "exposure.by_brightness": by_brightness}
-    assert exposure_of(flat, bare(changes).draw) == pytest.approx(stops, abs=0.02)
+    assert exposure_of(cell_luminance(flat), bare(changes).draws[0]) == pytest.approx(
+        stops, abs=0.02
+    )
 
 
 @pytest.mark.parametrize("key", ["a", "b", "c", "d"])
@@ -134,7 +134,7 @@ def test_a_gradient_spans_its_ev():
 def test_any_size_has_an_illumination(shape):
     picture = np.random.default_rng(0).integers(0, 256, (*shape, 3), dtype=np.uint8)
     for name, levels in ((BLOBS, 1), ("uneven", GUIDES)):
-        rows, _ = illumination_rows(picture, field_of(draw(load_recipe(name), 0, "k")))
+        rows, _ = illumination_rows(picture, field_of(draw(load_recipe(name), 0, "k")), 0)
         assert rows.shape == (levels, CELLS, shape[1])
         assert rows.dtype == np.float32
         assert rows.flags.c_contiguous
@@ -152,7 +152,7 @@ def scene_light(**changes):
 
 def light_at(picture, field, row, column):
     """The stops of light at each lightness, in a row and a column of the field."""
-    rows, _ = illumination_rows(picture, field)
+    rows, _ = illumination_rows(picture, field, 0)
     return np.log2(rows[:, row, column])
 
 
@@ -166,7 +166,8 @@ def test_light_is_undone_by_lightness(photograph):
 def test_a_grid_has_its_numbers_in_the_middles_of_its_parts(photograph):
     values = np.random.default_rng(0).normal(0, 1, (2, 4, 4))
     grid = GridDraw(sigma_ev=1.0, cells=4, levels=2, values=tuple(values.ravel().tolist()))
-    rows, _ = illumination_rows(photograph, bare({"exposure.ev": 9.0} | scene_light(grid=grid)))
+    field = bare({"exposure.ev": 9.0} | scene_light(grid=grid))
+    rows, _ = illumination_rows(photograph, field, 0)
     width, across = photograph.shape[1], (np.arange(4) + 0.5) / 4
     found = np.log2(rows[:, 4::8, :][[0, -1]][:, :, (across * width).astype(int)])
     assert np.abs((found - found.mean()) - (values - values.mean())).max() < 0.25
@@ -197,8 +198,9 @@ def test_pools_begin_where_the_photograph_shines_and_stop_at_what_is_dark():
     picture[70:80, 10:20] = 255
     pool = PoolsDraw(count=1, place=(0.5,), ev=(4.0,), radius=(0.2,), falloff=(2.0,), edges=(2.0,))
     changes = {"exposure.ev": 8.0} | scene_light(pools=pool)
-    rows, _ = illumination_rows(picture, bare(changes))
-    bare_rows, _ = illumination_rows(picture, bare({"exposure.ev": 8.0} | scene_light(ambient=1.0)))
+    rows, _ = illumination_rows(picture, bare(changes), 0)
+    even = bare({"exposure.ev": 8.0} | scene_light(ambient=1.0))
+    bare_rows, _ = illumination_rows(picture, even, 0)
     more = np.log2(rows / bare_rows)
     down, across = np.unravel_index(more[-1].argmax(), more[-1].shape)
     assert 70 <= (down + 0.5) * 3 <= 80

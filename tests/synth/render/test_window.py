@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,12 +18,11 @@ from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.kernels.camera import expose_and_develop
 from gloam.synth.kernels.curves import LEVEL_LIGHT, srgb_to_linear
-from gloam.synth.kernels.exposure import light_factor
+from gloam.synth.kernels.exposure import Exposure, Matrix, light_factor
 from gloam.synth.models import darken, draw, render
 from gloam.synth.parameters.drawing import record_of
 from gloam.synth.parameters.schema import OneOf, Within
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
-from gloam.synth.render.on_cpu import KernelArgs, kernel_args
 
 from ..overrides import BLOBS, EVEN_BEFORE, ON_SENSOR, UNMIXED
 
@@ -168,20 +165,18 @@ def schema_recipes(draw_one: st.DrawFn) -> CameraRecipe:
 
 def numbers(drawn: CameraDraw) -> list[np.float32]:
     """Yield what kernels take of a draw besides tables and random bits."""
-    args = args_of(drawn)
-    body, developed = args.sensor, args.development
-    own = body.gain, body.black, body.white, body.row_sigma, developed.strength
-    return list(flat((args.exposure, developed.colour, own)))
+    row = table_of_records([drawn]).draws[0]
+    kinds = "camera_", "srgb_", "electrons", "highlights", "knee", "per_white", "isp_chroma"
+    names = [name for name in row.dtype.names if name.startswith(kinds)]
+    names = [*names, "red_gain", "green_gain", "blue_gain"]
+    return [row[name] for name in names if name != "highlights_sigma_ev"]
 
 
-def args_of(drawn: CameraDraw) -> KernelArgs:
-    return kernel_args(table_of_records([drawn]), 0)
-
-
-def flat(values: tuple[Any, ...]) -> Iterator[Any]:
-    """Yield what is in nested tuples."""
-    for value in values:
-        yield from flat(value) if isinstance(value, tuple) else (value,)
+def exposure_of(drawn: CameraDraw) -> Exposure:
+    """Return how a draw's camera sees light, of which a sample of 1 is an electron."""
+    row = table_of_records([drawn]).draws[0]
+    matrix = Matrix(*(row[f"camera_{name}"] for name in Matrix._fields))
+    return Exposure(matrix, np.float32(1), row["highlights"], row["knee"], row["per_white"])
 
 
 @pytest.mark.slow
@@ -305,8 +300,7 @@ def test_highlights_keep_lamps_bright(photograph):
 
 
 def test_highlights_rise_by_as_much_at_white_with_its_shoulder_undone():
-    exposure = args_of(noiseless(NEUTRAL, {"highlights.ev": 2.0, "tone.shoulder": 1.5})).exposure
-    exposure = exposure._replace(electrons=np.float32(1))
+    exposure = exposure_of(noiseless(NEUTRAL, {"highlights.ev": 2.0, "tone.shoulder": 1.5}))
     factors = [light_factor(*[np.float32(x)] * 3, np.float32(1), exposure) for x in (1.5, 2.5)]
     assert factors == pytest.approx([1, 4])
 
@@ -314,8 +308,7 @@ def test_highlights_rise_by_as_much_at_white_with_its_shoulder_undone():
 def test_highlights_do_not_make_the_grain_of_a_pale_wall_glitter():
     """Four times the light at white: neighbouring levels still differ by few per cent."""
     light = LEVEL_LIGHT.astype(np.float32)
-    exposure = args_of(noiseless(NEUTRAL, {"highlights.ev": 2.0})).exposure
-    exposure = exposure._replace(electrons=np.float32(1))
+    exposure = exposure_of(noiseless(NEUTRAL, {"highlights.ev": 2.0}))
     brightened = np.array([x * light_factor(x, x, x, np.float32(1), exposure) for x in light])
     assert brightened[255] == pytest.approx(4)
     steps = brightened[201:] / brightened[200:-1]
