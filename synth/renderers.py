@@ -41,19 +41,14 @@ def render_batch(
     (2, (48, 64, 3))
     """
     camera = None if device == "cpu" else _camera_on_cuda(device)
-    if camera is None:
-        maker = LowMaker(draws)
-        numbered = enumerate(zip(normals, draws, strict=True))
-        return [maker.low(number, normal) for number, (normal, _) in numbered]
-    cameras = {i: drawn for i, drawn in enumerate(draws) if isinstance(drawn, CameraDraw)}
-    made = []
-    if cameras:
-        made = camera.render([normals[i] for i in cameras], table_of_records([*cameras.values()]))
-    lows = dict(zip(cameras, made, strict=True))
-    return [
-        lows[i] if i in lows else render(normal, drawn)
-        for i, (normal, drawn) in enumerate(zip(normals, draws, strict=True))
-    ]
+    there = {i: one for i, one in enumerate(draws) if camera and isinstance(one, CameraDraw)}
+    lows = {}
+    if camera and there:
+        made = camera.render([normals[i] for i in there], table_of_records([*there.values()]))
+        lows = dict(zip(there, made, strict=True))
+    maker = LowMaker([None if i in lows else drawn for i, drawn in enumerate(draws)])
+    numbered = enumerate(zip(normals, draws, strict=True))
+    return [lows[i] if i in lows else maker.low(i, normal) for i, (normal, _) in numbered]
 
 
 def _camera_on_cuda(device: Device) -> Any:

@@ -53,7 +53,7 @@ class Use(NamedTuple):
 
 @dataclass(frozen=True)
 class Brackets:
-    """The pairs that `brackets` wrote, the use of each frame, and a sheet.
+    """The pairs that `brackets` wrote of one bracket or all, the use of each frame, and a sheet.
 
     rows: tiles of the sheet, a row a bracket.
     """
@@ -94,12 +94,6 @@ class _Job:
     out: Path
     normal: Normal
     lows: int
-
-
-class _Made(NamedTuple):
-    pairs: list[str]
-    uses: list[Use]
-    row: list[Tile]
 
 
 def brackets(
@@ -178,7 +172,7 @@ def brackets(
     every = Brackets(
         [pair for one in made for pair in one.pairs],
         sorted(relative, key=lambda use: use.file),
-        [one.row for one in made if one.row][:_ROWS],
+        [row for one in made for row in one.rows][:_ROWS],
     )
     if not every.pairs:
         why, number = every.left_out().most_common(1)[0]
@@ -194,7 +188,7 @@ def _names(found: list[list[Frame]], folder: Path) -> list[str]:
     return make_keys(["bracket"] * len(found), relative, first)
 
 
-def _make_pairs(job: _Job) -> _Made:
+def _make_pairs(job: _Job) -> Brackets:
     """Align, choose and fuse the frames of a bracket, and write its pairs."""
     pixels: dict[str, Pixels] = {}
     notes: dict[str, str] = {}
@@ -227,12 +221,12 @@ def _make_pairs(job: _Job) -> _Made:
 
 def _publish(
     job: _Job, frames: dict[str, Pixels], places: dict[str, FloatArray], notes: dict[str, str]
-) -> _Made:
+) -> Brackets:
     """Write the pairs of aligned frames, and tell what became of all."""
     means = {path: float(own.mean()) / 255 for path, own in frames.items()}
     best = min(frames, key=lambda path: (abs(means[path] - _LIT), path), default="")
     pairs: list[str] = []
-    row: list[Tile] = []
+    rows: list[list[Tile]] = []
     chosen: list[str] = []
     for low in sorted(frames, key=lambda path: (abs(means[path] - _DARK), path)):
         if len(chosen) == job.lows:
@@ -251,7 +245,7 @@ def _publish(
         pairs.append(name)
         if len(chosen) == 1:
             row = [_tile(dark, f"{name}: low"), _tile(lit, f"normal, {job.normal}")]
-            row += [_tile(own, Path(path).name) for path, own in frames.items()]
+            rows = [[*row, *(_tile(own, Path(path).name) for path, own in frames.items())]]
     if frames and not chosen:
         notes |= dict.fromkeys(frames, "no frame is darker than the normal by half a stop")
         frames = {}
@@ -266,7 +260,7 @@ def _publish(
         place = places[path] - origin
         role = ", ".join(roles) or "aligned"
         uses.append(Use(path, job.name, role, float(place[0]), float(place[1]), ""))
-    return _Made(pairs, uses, row)
+    return Brackets(pairs, uses, rows)
 
 
 def _window(places: list[FloatArray], shape: tuple[int, ...]) -> tuple[slice, slice]:

@@ -222,11 +222,7 @@ def _make_missing(run: Run, ready: Planned, task: Task | None = None) -> int:
     request, root = run.request, run.root
     units = units_of(ready.pairs)
     if task is not None:
-        units = {
-            unit: rows
-            for i, (unit, rows) in enumerate(units.items())
-            if i % task.count == task.index
-        }
+        units = {unit: units[unit] for unit in [*units][task.index :: task.count]}
     missing = missing_units(root, request.output.layout, units, ready.note)
     if missing:
         listed = ready.listed if ready.listed is not None else list_sources(run)

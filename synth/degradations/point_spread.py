@@ -6,7 +6,7 @@ Computed on the host in float64 from plain arithmetic, rounded once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,71 +30,56 @@ class Spread(NamedTuple):
     places: npt.NDArray[np.int32]
     weights: npt.NDArray[np.float32]  # (P), how much of it: they sum to 1
 
-    @classmethod
-    def concat(cls, parts: Iterable[Spread]) -> Spread:
-        """Return those of many images, one after the other."""
-        held = list(parts) or [NOTHING]
-        return cls(
-            np.concatenate([part.places for part in held]),
-            np.concatenate([part.weights for part in held]),
-        )
-
 
 NOTHING = Spread(np.empty((0, 2), np.int32), np.empty(0, np.float32))
 _OWN = Spread(np.zeros((1, 2), np.int32), np.ones(1, np.float32))
 
 
-class SpreadSetting(NamedTuple):
-    """How light spreads along a line, and over a disc, all of it shifted.
-
-    length: of the line, pixels. angle: of its direction, radians. radius: of the disc, pixels.
-    shift, direction: how far away light comes from, pixels, and where to, radians. lit: whether
-    lamps are added to light before it spreads, though it may come from no other place than the
-    pixel's own.
-    """
-
-    length: float
-    angle: float
-    radius: float
-    shift: float = 0.0
-    direction: float = 0.0
-    lit: bool = False
-
-
 def make_spreads(settings: FloatArray) -> tuple[IntArray, Spread]:
     """Return how many places each of N images has and which is the first (N, 2), and all places.
 
-    Equal ones are stored once. settings: array (N, 6), fields of `SpreadSetting`.
+    Equal ones are stored once. settings: array (N, 6), parameters of `spread`.
     """
     once, own = distinct(settings)
     if len(once) == 1:  # of a single image or a plain recipe: arrays take longer
-        alone = spread(SpreadSetting(*once[0].tolist()))
+        alone = spread(*once[0].tolist())
         return np.full((len(own), 2), (len(alone.weights), 0)), alone
     length, _, radius, shift = once.T[:4]
     shifted = (shift > 0) & (length <= 0) & (radius <= 0)
     order = (~shifted).argsort(kind="stable")
     counts = np.zeros(len(once), np.int64)
-    parts = [spread(SpreadSetting(*one)) for one in once[~shifted].tolist()]
+    parts = [spread(*one) for one in once[~shifted].tolist()]
     counts[~shifted] = [len(part.weights) for part in parts]
     if len(parts) < len(once):
-        counts[shifted], places = _places(_shifted(once[shifted]))
+        counts[shifted], places = _places(_shifted(shift[shifted], once[shifted, 4].tolist()))
         parts.insert(0, places)
     firsts = np.empty_like(counts)
     firsts[order] = counts[order].cumsum() - counts[order]
     found = np.array([counts, np.where(counts > 0, firsts, 0)])
-    return found.T[own], Spread.concat(parts)
+    return found.T[own], Spread(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def spread(setting: SpreadSetting) -> Spread:
-    """Return the places of one point spread."""
-    length, angle, radius, shift, *_ = setting
+def spread(
+    length: float,
+    angle: float,
+    radius: float,
+    shift: float = 0.0,
+    direction: float = 0.0,
+    lit: float = 0.0,
+) -> Spread:
+    """Return the places of light that spreads along a line, and over a disc, all of it shifted.
+
+    length: of the line, pixels. angle: of its direction, radians. radius: of the disc, pixels.
+    shift, direction: how far away light comes from, pixels, and where to, radians. lit: above 0
+    where lamps are added before, though light may come from no other place than the pixel's own.
+    """
     if length <= 0 and radius <= 0 and shift <= 0:
-        return _OWN if setting.lit else NOTHING
+        return _OWN if lit else NOTHING
     grid = _line(length, angle) if length > 0 else np.ones((1, 1))
     if radius > 0:
         grid = _spread_again(grid, _disc(radius))
     if shift > 0:
-        grid = _spread_again(grid, _shifted(np.array([setting], np.float64))[0])
+        grid = _spread_again(grid, _shifted(np.array([shift]), [direction])[0])
     return _places(grid[None])[1]
 
 
@@ -139,14 +124,12 @@ def _disc(radius: float) -> FloatArray:
     return grid
 
 
-def _shifted(settings: FloatArray) -> FloatArray:
+def _shifted(far: FloatArray, directions: Sequence[float]) -> FloatArray:
     """Return what of each pixel a point so far away takes, by cubic convolution (N, n, n).
 
     It is R. G. Keys' kernel of a = -1/2 (IEEE TASSP 29(6), 1981), without what is less than half a
     level beside white: 6 of its 16 places are left for shifts of a tenth of a pixel.
-    settings: array (N, 6), see `make_spreads`.
     """
-    far, directions = settings[:, 3], settings[:, 4].tolist()
     reach = math.ceil(far.max(initial=0)) + 1
     places = np.arange(-reach, reach + 1)
     apart = far * [[part(one) for one in directions] for part in (math.sin, math.cos)]

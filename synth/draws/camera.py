@@ -26,6 +26,17 @@ from ..parameters.keyed_columns import Columns, KeyedColumns, Ragged
 
 _FIELD = "illumination"
 _SCENE_LIGHT = f"{_FIELD}.scene_light"
+_SEVERAL = {
+    f"{_FIELD}.lights": ("ev", "radius", "falloff", "warmth_ev"),
+    f"{_FIELD}.lamps": ("ev", "radius", "falloff", "warmth_ev"),
+    f"{_SCENE_LIGHT}.pools": ("ev", "radius", "falloff", "edges"),
+}
+"""Parts of the field that are there several times, and what of each is drawn by then."""
+_STRENGTHS = (
+    *("smooth.sigma_ev", "scene.strength", "vignette.ev", "gradient.ev"),
+    *("scene_light.grid.sigma_ev", "scene_light.ambient"),
+)
+"""Numbers of the field that are 0 where a part of it does nothing."""
 _IDENTITY = np.eye(3).reshape(9)
 _SILENT = 2.0**-10, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0**20
 """The `Sensors` from the gain on of a sensor that rounds and counts so finely that nothing
@@ -41,7 +52,10 @@ def draw_camera(recipe: CameraRecipe, random: KeyedColumns) -> Columns:
         group.fill(columns, random, name, type(recipe))
     finish_degradations(columns, random)
     _finish_field(columns, recipe, random)
-    _finish_emitters(columns, random)
+    if "emitters.count" in columns:
+        places = {"emitters.place": UNIT, "emitters.within": UNIT}
+        columns |= random.several(places, columns["emitters.count"])
+        columns["emitters.streaks.angle"] = math.pi * random.uniform("emitters.streaks.angle")
     columns["camera.matrix"] = _matrices(columns["camera.matrix"] == "random", random)
     _draw_sensors(columns, random, recipe)
     if "highlights.sigma_ev" in columns:
@@ -69,46 +83,35 @@ def _finish_field(columns: Columns, recipe: CameraRecipe, random: KeyedColumns) 
         angle = 2 * math.pi * random.uniform(f"{_FIELD}.gradient.angle")
     columns[f"{_FIELD}.gradient.angle"] = angle
     if f"{_SCENE_LIGHT}.ambient" in columns:
-        _finish_scene_light(columns, lit, random)
+        _finish_scene_light(columns, random)
 
 
-def _finish_scene_light(columns: Columns, lit: Any, random: KeyedColumns) -> None:
-    """Draw the bilateral grid and where pools are, of images that are lit (N)."""
+def _finish_scene_light(columns: Columns, random: KeyedColumns) -> None:
+    """Draw the bilateral grid and where pools are."""
     grid, pools = f"{_SCENE_LIGHT}.grid", f"{_SCENE_LIGHT}.pools"
-    columns[f"{grid}.sigma_ev"] = sigma = np.where(lit, columns[f"{grid}.sigma_ev"], 0.0)
+    sigma = columns[f"{grid}.sigma_ev"]
     for name in ("cells", "levels"):
         columns[f"{grid}.{name}"] = np.where(sigma != 0, columns[f"{grid}.{name}"], 0)
     counts = columns[f"{grid}.cells"] ** 2 * columns[f"{grid}.levels"]
     nodes = random.several({grid: STANDARD}, counts)[grid]
     columns[f"{grid}.values"] = Ragged(sigma[:, None] * nodes.table, counts)
-    undone = columns[f"{_SCENE_LIGHT}.undone"]
-    columns[f"{_SCENE_LIGHT}.undone"] = undone._replace(
-        table=np.where(np.asarray(lit)[:, None], undone.table, 0.0)
-    )
-    columns[f"{_SCENE_LIGHT}.ambient"] = np.where(lit, columns[f"{_SCENE_LIGHT}.ambient"], 0.0)
-    columns[f"{pools}.count"] = counts = np.where(lit, columns[f"{pools}.count"], 0)
-    for name in ("ev", "radius", "falloff", "edges"):
-        columns[f"{pools}.{name}"] = columns[f"{pools}.{name}"].first(counts)
-    columns |= random.several({f"{pools}.place": UNIT}, counts)
+    columns |= random.several({f"{pools}.place": UNIT}, columns[f"{pools}.count"])
 
 
 def _switch_off(columns: Columns, lit: Any) -> None:
     """Switch the field off in images that are not lit (N)."""
-    for sort in (f"{_FIELD}.lights", f"{_FIELD}.lamps"):
-        columns[f"{sort}.count"] = counts = np.where(lit, columns[f"{sort}.count"], 0)
-        for name in ("ev", "radius", "falloff", "warmth_ev"):
-            columns[f"{sort}.{name}"] = columns[f"{sort}.{name}"].first(counts)
-    for path in ("smooth.sigma_ev", "scene.strength", "vignette.ev", "gradient.ev"):
-        columns[f"{_FIELD}.{path}"] = np.where(lit, columns[f"{_FIELD}.{path}"], 0.0)
-
-
-def _finish_emitters(columns: Columns, random: KeyedColumns) -> None:
-    """Draw where emitters are, and how their streaks lie."""
-    counts = columns.get("emitters.count")
-    if counts is None:
-        return
-    columns |= random.several({"emitters.place": UNIT, "emitters.within": UNIT}, counts)
-    columns["emitters.streaks.angle"] = math.pi * random.uniform("emitters.streaks.angle")
+    for sort, names in _SEVERAL.items():
+        if f"{sort}.count" in columns:
+            columns[f"{sort}.count"] = counts = np.where(lit, columns[f"{sort}.count"], 0)
+            for path in (f"{sort}.{name}" for name in names):
+                columns[path] = columns[path].first(counts)
+    for path in (f"{_FIELD}.{strength}" for strength in _STRENGTHS):
+        if path in columns:
+            columns[path] = np.where(lit, columns[path], 0.0)
+    undone = columns.get(f"{_SCENE_LIGHT}.undone")
+    if undone is not None:
+        table = np.where(lit[:, None], undone.table, 0.0)
+        columns[f"{_SCENE_LIGHT}.undone"] = undone._replace(table=table)
 
 
 def _matrices(mixing: Any, random: KeyedColumns) -> Ragged:

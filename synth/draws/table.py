@@ -66,12 +66,8 @@ def _grid_sizes(draws: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     return np.where(cells > 0, GUIDES * (1 + cells**2), 0)
 
 
-def _smooth_sizes(draws: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    return draws["illumination_smooth_cells"].astype(np.int64) ** 2
-
-
 _ROWS: dict[str, tuple[str, Callable[[npt.NDArray[Any]], npt.NDArray[Any]]]] = {
-    "smooth": ("smooth", _smooth_sizes),
+    "smooth": ("smooth", lambda draws: draws["illumination_smooth_cells"].astype(np.int64) ** 2),
     "lights": ("first_light", itemgetter("lights")),
     "emitters": ("first_emitter", itemgetter("emitters_count")),
     "grids": ("grid", _grid_sizes),

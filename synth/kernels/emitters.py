@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .arrays import f32, f64, i32, u64
 from .compiling.compile import inlined, reciprocal, scalar
 from .exposure import between, row_above
-from .illumination import CELLS
+from .illumination import CELLS, luminance_at, sample_place
 from .numbers.elementary import exp2
 
 MOST_EMITTERS = 16
@@ -63,22 +63,12 @@ class Emission(NamedTuple):
 
 
 @scalar
-def _sample(i, size):
-    return i32((f64(i) + 0.5) * f64(size) / (CELLS * _SAMPLES))
-
-
-@scalar
 def _sample_weight(cell, number, photograph, channel_light):
     """Return how likely a lamp is at a cell's sample (a 64th at half its light); row, column."""
     normal, first, height, width = photograph
-    y = _sample(cell // CELLS * _SAMPLES + number // _SAMPLES, height)
-    x = _sample(cell % CELLS * _SAMPLES + number % _SAMPLES, width)
-    at = first + u64(3 * (y * width + x))
-    light = (
-        channel_light[0, normal[at]]
-        + channel_light[1, normal[at + u64(1)]]
-        + channel_light[2, normal[at + u64(2)]]
-    )
+    y = sample_place(cell // CELLS * _SAMPLES + number // _SAMPLES, height, _SAMPLES)
+    x = sample_place(cell % CELLS * _SAMPLES + number % _SAMPLES, width, _SAMPLES)
+    light = luminance_at(first + u64(3 * (y * width + x)), normal, channel_light)
     square = light * light
     return square * square * square + _DARK, y, x
 

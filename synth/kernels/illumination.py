@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .arrays import f32, f64, i32, u32
+from .arrays import f32, f64, i32, u32, u64
 from .compiling.compile import kernel, row_kernel, scalar
 from .exposure import GUIDES
 from .numbers.elementary import exp2, log2
@@ -30,9 +30,19 @@ DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.for_cud
 
 
 @scalar
-def sample_place(i, size):
-    """Return the row or column of the `i`-th of evenly spaced samples along so many pixels."""
-    return i32((f64(i) + 0.5) * f64(size) / (CELLS * SAMPLES))
+def sample_place(i, size, samples):
+    """Return row or column of the `i`-th of evenly spaced samples along pixels, some a cell."""
+    return i32((f64(i) + 0.5) * f64(size) / (CELLS * samples))
+
+
+@scalar
+def luminance_at(at, normal, channel_light):
+    """Return the linear luminance of the pixel whose first sample is at a place (uint64)."""
+    return (
+        channel_light[0, normal[at]]
+        + channel_light[1, normal[at + u64(1)]]
+        + channel_light[2, normal[at + u64(2)]]
+    )
 
 
 @scalar
@@ -119,9 +129,9 @@ def mean_luminance(pixels, channel_light, cells):
     along = CELLS * SAMPLES
     columns = np.empty(along, np.int64)
     for j in range(along):
-        columns[j] = sample_place(j, width)
+        columns[j] = sample_place(j, width, SAMPLES)
     for i in range(along):
-        y = sample_place(i, height)
+        y = sample_place(i, height, SAMPLES)
         for j in range(along):
             x = columns[j]
             light = (

@@ -22,6 +22,7 @@ from ..illumination import (
     guide_below,
     light_weight,
     lights_ev,
+    luminance_at,
     luminance_matters,
     own_ev,
     per_corner,
@@ -55,15 +56,11 @@ def luminance_step(number, cell, batch):
     image = batch.images[number]
     total = 0.0
     for i in range(SAMPLES):
-        y = sample_place(cell // CELLS * SAMPLES + i, image.height)
+        y = sample_place(cell // CELLS * SAMPLES + i, image.height, SAMPLES)
         for j in range(SAMPLES):
-            x = sample_place(cell % CELLS * SAMPLES + j, image.width)
+            x = sample_place(cell % CELLS * SAMPLES + j, image.width, SAMPLES)
             at = image.first + u64(3 * (y * image.width + x))
-            total += (
-                batch.channel_light[0, batch.normal[at]]
-                + batch.channel_light[1, batch.normal[at + u64(1)]]
-                + batch.channel_light[2, batch.normal[at + u64(2)]]
-            )
+            total += luminance_at(at, batch.normal, batch.channel_light)
     luminance = total / (SAMPLES * SAMPLES)
     batch.luminance[number, cell] = luminance
     batch.cumulative[number, cell] = light_weight(luminance)
@@ -305,13 +302,19 @@ def table_thread_count(image, draw, beside):
 
 
 @scalar
+def encoded_value(draw, place, log_light):
+    """Return the encoded value of the light of a place of a draw's encoding table."""
+    if place == 0:
+        return 0.0
+    toe = Toe(draw.tone_toe, draw.toe_slope, draw.toe_end)
+    return encoded(log_light[place], draw.isp_contrast, draw.tone, draw.gamma, toe)
+
+
+@scalar
 def table_step(number, place, batch):
     """Fill a place of an image's encoding table: the fine one where chroma is to be smoothed."""
     draw = batch.draws[batch.images[number].draw]
-    value = 0.0
-    if place > 0:
-        toe = Toe(draw.tone_toe, draw.toe_slope, draw.toe_end)
-        value = encoded(batch.log_light[place], draw.isp_contrast, draw.tone, draw.gamma, toe)
+    value = encoded_value(draw, place, batch.log_light)
     if draw.taps > 0:
         batch.fine_table[number, place] = i16(rounded(value, float(UNIT)))
     else:

@@ -19,7 +19,7 @@ from ..args import colour_of, pattern_of
 from ..arrays import f32, f64, i32, i64, u32, u64
 from ..channel_noise import factor_and_bend, width_of_noise
 from ..compiling.compile import scalar
-from ..curves import LUMA, Toe, encoded
+from ..curves import LUMA
 from ..degradations.pattern import hot_offset
 from ..demosaic import BILINEAR, BINNED, BORDER
 from ..develop import ENCODE_CELLS
@@ -36,6 +36,7 @@ from ..level_noise import (
     smoothed_variance,
 )
 from ..numbers.random_bits import HOT, HOT_BELOW, channel_sample, mosaic_sample
+from .illumination_steps import encoded_value
 from .image_state import GAUSSIAN, light_of, noise_of_image, row_and_column, site_state
 from .map_steps import BLURRED, LEVEL, LIGHT, NOISE, NOISE_LINEAR
 from .pixel_steps import levels_at, mean_electrons, site_levels, site_mean
@@ -309,14 +310,6 @@ def smooth_step(number, place, batch, maps):
 
 
 @scalar
-def _encoded_level(draw, place, log_light):
-    if place == 0:
-        return 0.0
-    toe = Toe(draw.tone_toe, draw.toe_slope, draw.toe_end)
-    return 255.0 * encoded(log_light[place], draw.isp_contrast, draw.tone, draw.gamma, toe)
-
-
-@scalar
 def level_step(number, place, batch, maps):
     """Fill a level of the encoding table.
 
@@ -327,7 +320,7 @@ def level_step(number, place, batch, maps):
     cell, last = i64(place), i64(ENCODE_CELLS - 1)
     draw = batch.draws[batch.images[number].draw]
     if draw.taps > 0:
-        maps.levels[number, cell] = f32(_encoded_level(draw, cell, batch.log_light))
+        maps.levels[number, cell] = f32(255.0 * encoded_value(draw, cell, batch.log_light))
         return
     table = batch.table[number]
     below, above = cell, cell  # the cells before the steps on both sides
@@ -341,7 +334,7 @@ def level_step(number, place, batch, maps):
     else:
         lower = (f64(table[below - 1]) + f64(table[below])) / 2
     if above == last:
-        right, upper = f64(last), _encoded_level(draw, last, batch.log_light)
+        right, upper = f64(last), 255.0 * encoded_value(draw, last, batch.log_light)
     else:
         upper = (f64(table[above]) + f64(table[above + 1])) / 2
     share = (f64(cell) - left) / (right - left)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gloam.synth.clips import render_clip
 from gloam.synth.degradations.draw import JpegSetting, jpeg
-from gloam.synth.degradations.point_spread import SpreadSetting, spread
+from gloam.synth.degradations.point_spread import spread
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.measures.photon_transfer import transfer_points
 from gloam.synth.models import draw, draw_many, draw_table, parse_draw, render
@@ -237,9 +237,7 @@ def test_images_that_are_blurred_alike_share_one_spread():
     keys = [str(i) for i in range(50)]
     table = draw_table(recipe, 0, keys)
     assert len(set(table.draws["first_spread"][table.draws["spread"] > 0].tolist())) == 2
-    assert len(table.spread_weights) == sum(
-        len(spread(SpreadSetting(0, 0, r)).weights) for r in (3, 5)
-    )
+    assert len(table.spread_weights) == sum(len(spread(0, 0, r).weights) for r in (3, 5))
 
 
 def test_batches_have_the_same_steps_whatever_was_drawn():
