@@ -16,7 +16,8 @@ from typing import TypeVar
 
 from ..errors import ImageRefused, Reason
 from ..manifests.sets.sample import LOW, NORMAL, Sample
-from .draws.record import CameraDraw, exposure_change
+from .draws.record import CameraDraw
+from .draws.table import frame_table, table_of_records
 from .input_images import decode_image
 from .kernels.arrays import Pixels
 from .kernels.numbers.random_bits import frame_seed
@@ -67,20 +68,13 @@ def frames_of(sample: Sample) -> tuple[list[Pixels], list[Pixels]]:
     return lows or render_clip(normals, parse_draw(sample.record["draw"])), normals
 
 
-def frame_draw(drawn: Draw, number: int) -> Draw:
-    """Return a clip's draw with noise and exposure of one of its frames; the first has the draw."""
-    if number == 0:
-        return drawn
-    seed = frame_seed(drawn.pixel_seed, number)
-    if isinstance(drawn, CameraDraw) and drawn.video is not None:
-        ev = drawn.exposure.ev + exposure_change(drawn.video, number)
-        return drawn.changed({"pixel_seed": seed, "exposure.ev": ev})
-    return drawn.changed({"pixel_seed": seed})
-
-
 def frame_maker(draws: Sequence[Draw], frames: int) -> LowMaker:
     """Return a LowMaker for the frames of clips, so many of each, clip after clip."""
-    return LowMaker([frame_draw(drawn, number) for drawn in draws for number in range(frames)])
+    cameras = [drawn for drawn in draws if isinstance(drawn, CameraDraw)]
+    if cameras:
+        return LowMaker(frame_table(table_of_records(cameras), frames))
+    seeds = ((drawn, frame_seed(drawn.pixel_seed, n)) for drawn in draws for n in range(frames))
+    return LowMaker([drawn.changed({"pixel_seed": seed}) for drawn, seed in seeds])
 
 
 def render_clip(normals: Sequence[Pixels], drawn: Draw) -> list[Pixels]:

@@ -133,7 +133,7 @@ def _darkened(normal: Pixels, draw: PowerLawDraw, curve: FloatArray) -> Pixels:
         round_levels(values, low.reshape(-1))
     else:
         light = srgb_to_linear(curve).astype(np.float32)
-        through_mosaic(read_only(normal), light, noise, encode_table(1.0, 0.0), low)
+        through_mosaic(read_only(normal), light, noise, encode_table(), low)
     return low
 
 

@@ -9,6 +9,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from gloam.synth.draws.record import CameraDraw, exposure_change
+from gloam.synth.kernels.numbers.random_bits import frame_seed
+from gloam.synth.models import Draw
+
 from .conftest import picture
 
 HEIGHT, WIDTH = 72, 96
@@ -86,3 +90,14 @@ def decoded(path: Path) -> list[np.ndarray]:
             np.rot90(frame.to_ndarray(format="rgb24"), round(frame.rotation / 90) % 4)
             for frame in container.decode(video=0)
         ]
+
+
+def frame_draw(drawn: Draw, number: int) -> Draw:
+    """Return a clip's draw with noise and exposure of one of its frames; the first has the draw."""
+    if number == 0:
+        return drawn
+    seed = frame_seed(drawn.pixel_seed, number)
+    if isinstance(drawn, CameraDraw) and drawn.video is not None:
+        ev = drawn.exposure.ev + exposure_change(drawn.video, number)
+        return drawn.changed({"pixel_seed": seed, "exposure.ev": ev})
+    return drawn.changed({"pixel_seed": seed})

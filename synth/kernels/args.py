@@ -11,6 +11,7 @@ import numpy as np
 from .arrays import i32, u32
 from .channel_noise import ChannelNoise, Mixing, OneChannel
 from .compiling.compile import scalar
+from .curves import Toe, encoded
 from .degradations.pattern import Pattern
 from .develop import Colour
 from .emitters import Glare
@@ -192,6 +193,15 @@ def sensor_of(draw, noise):
         PixelSeed(draw.seed_lower, draw.seed_upper),
         noise,
     )
+
+
+@scalar
+def encoded_of(draw, place, log_light):
+    """Return the encoded value of the light of a place of a draw's encoding table."""
+    if place == 0:
+        return 0.0
+    toe = Toe(draw.tone_toe, draw.toe_slope, draw.toe_end)
+    return encoded(log_light[place], draw.isp_contrast, draw.tone, draw.gamma, toe)
 
 
 @scalar

@@ -15,14 +15,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .args import bands_of, colour_of, exposure_of, noise_of, pattern_of, sensor_of
+from .args import bands_of, colour_of, encoded_of, exposure_of, noise_of, pattern_of, sensor_of
 from .arrays import f32
 from .channel_noise import develop_noisily, draw_normals
-from .chroma import reduce_chroma, split
+from .chroma import UNIT, reduce_chroma, split
 from .compiling.compile import inlined_in_row, kernel, row_kernel
+from .curves import rounded
 from .degradations.pattern import PatternScratch, add_pixel_pattern, add_site_pattern, fill_columns
 from .demosaic import BILINEAR, BINNED, BORDER, demosaic_row
-from .develop import Development, develop, encode
+from .develop import ENCODE_CELLS, Development, develop, encode
 from .exposure import Scene, expose_row, light_of_pixels
 from .numbers.random_bits import channel_sample, mosaic_sample
 from .sensor import Noise, count_electrons, draw_rounding, draw_words, read_out, row_offset
@@ -103,16 +104,23 @@ class _Scratch(NamedTuple):
     planes: tuple[npt.NDArray[np.int16], npt.NDArray[np.int16], npt.NDArray[np.int16]]
 
 
+@kernel
+def _fill_encoding(draw_of, log_light, scale, table):
+    """Fill an encoding table with whole steps, `scale` of which are 1."""
+    draw = draw_of[0][draw_of[1]]
+    for place in range(table.shape[0]):
+        table[place] = rounded(encoded_of(draw, place, log_light), scale)
+
+
 class Tables(NamedTuple):
-    """Tables that kernels look into: of all draws, of the noise, and of this draw's encoding."""
+    """Tables that kernels look into."""
 
     read: npt.NDArray[np.float32]  # of `batch.arrays.GIVEN`
     grains: npt.NDArray[np.float32]  # of `batch.arrays.GIVEN`
     curves: npt.NDArray[np.float32]  # of `batch.arrays.GIVEN`
     gaussian: npt.NDArray[np.float32]  # of `sensor.Noise`
     alias: npt.NDArray[np.uint32]  # of `sensor.Noise`
-    table: npt.NDArray[np.uint8]  # of `Development`
-    fine_table: npt.NDArray[np.int16]  # of `Development`
+    log_light: npt.NDArray[np.float64]  # of `curves`
     blur: npt.NDArray[np.float32]  # of `Development`
 
 
@@ -134,7 +142,12 @@ def expose_and_develop(rgb, low, window, light, draw_of, tables):
     read = tables.read[number]
     sensor = sensor_of(draw, Noise(read[0], read[1], gaussian, tables.alias))
     pattern = pattern_of(draw, gaussian)
-    encoding = tables.table, tables.fine_table, tables.blur
+    smooth = tables.blur.shape[0] > 0
+    levels = np.empty(0 if smooth else ENCODE_CELLS, np.uint8)
+    fine = np.empty(ENCODE_CELLS if smooth else 0, np.int16)
+    _fill_encoding(draw_of, tables.log_light, 255.0, levels)
+    _fill_encoding(draw_of, tables.log_light, float(UNIT), fine)
+    encoding = levels, fine, tables.blur
     development = Development(colour_of(draw), *encoding, draw.isp_chroma_strength)
     noise = noise_of(draw, gaussian, number, tables.grains, tables.curves)
     developing = development, noise

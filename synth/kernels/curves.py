@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .arrays import f64, i32
-from .chroma import UNIT
 from .compiling.compile import kernel, scalar
 from .develop import ENCODE_CELLS
 from .numbers.elementary import exp2, log2
@@ -183,32 +182,19 @@ def rounded(value, scale):
 
 
 @kernel
-def _encode(log_light, contrast, tone, gamma, toe):
+def _encode(log_light, contrast, tone, toe):
     """Return encoded light whose log2 is `log_light` (N); the first is dark."""
     values = np.zeros(log_light.shape[0])
     for i in range(1, values.shape[0]):
-        values[i] = encoded(log_light[i], contrast, tone, gamma, toe)
+        values[i] = encoded(log_light[i], contrast, tone, 0.0, toe)
     return values
 
 
-def encoding(contrast: float, tone: float, gamma: float = 0.0, toe: float = SRGB_TOE) -> FloatArray:
-    """Return encoded values in [0, 1] of linear light (i / (ENCODE_CELLS - 1))^2.
-
-    The steps are contrast exponent, sRGB transfer with a toe of such an a (or a plain gamma), tone
-    curve.
-    """
-    return _encode(log_light(), float(contrast), float(tone), float(gamma), toe_of(toe))
+def encoding(contrast: float = 1.0, tone: float = 0.0) -> FloatArray:
+    """Return sRGB values in [0, 1] of linear light (i / (ENCODE_CELLS - 1))^2; see `encoded`."""
+    return _encode(log_light(), float(contrast), float(tone), toe_of(SRGB_TOE))
 
 
-def encode_table(
-    contrast: float, tone: float, gamma: float = 0.0, toe: float = SRGB_TOE
-) -> npt.NDArray[np.uint8]:
+def encode_table(contrast: float = 1.0, tone: float = 0.0) -> npt.NDArray[np.uint8]:
     """Return `encoding` as 8-bit levels."""
-    return np.rint(255 * encoding(contrast, tone, gamma, toe)).astype(np.uint8)
-
-
-def fine_table(
-    contrast: float, tone: float, gamma: float = 0.0, toe: float = SRGB_TOE
-) -> npt.NDArray[np.int16]:
-    """Return `encoding` in the UNITs of `chroma`."""
-    return np.rint(UNIT * encoding(contrast, tone, gamma, toe)).astype(np.int16)
+    return np.rint(255 * encoding(contrast, tone)).astype(np.uint8)

@@ -17,16 +17,14 @@ from ..draws.table import DrawTable
 from ..kernels.arrays import Pixels, Window, grown, read_only, window_of
 from ..kernels.camera import Tables, expose_and_develop
 from ..kernels.chroma import taken_at_once
-from ..kernels.curves import encode_table, fine_table
+from ..kernels.curves import log_light
 from ..kernels.degradations.blur import find_lamps, spread_light
 from ..kernels.demosaic import BILINEAR, BORDER
-from ..kernels.develop import ENCODE_CELLS
 from ..kernels.emitters import LAMP
 from ..kernels.illumination import CELLS
 from ..kernels.numbers.quantiles import normal_quantile, scaled
 from ..kernels.numbers.shot_and_read_noise import poisson_alias_table
 
-_NO_TABLE, _NO_FINE = np.zeros(ENCODE_CELLS, np.uint8), np.zeros(ENCODE_CELLS, np.int16)
 _DARK = np.zeros((CELLS, CELLS))
 
 
@@ -58,11 +56,8 @@ def render_window(
     span = span_of(made, height, width, len(blur))
     low = np.empty((span.height, span.width, 3), np.uint8)
     light = _light_of(normal, span, table, number, normal if lit_as is None else lit_as)
-    curve = [draw[name].item() for name in ("isp_contrast", "tone", "gamma", "tone_toe")]
-    levels = _NO_TABLE if len(blur) else encode_table(*curve)
-    fine = fine_table(*curve) if len(blur) else _NO_FINE
     noise = table.read, table.grains, table.curves, _unit_gaussian(), poisson_alias_table()
-    tables = Tables(*noise, levels, fine, blur)
+    tables = Tables(*noise, log_light(), blur)
     expose_and_develop(normal, low, span, light, (table.draws, number), tables)
     return cut(jpeg(cut(low, span, made), setting), made, window)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..args import glare_of
+from ..args import encoded_of, glare_of
 from ..arrays import f32, f64, i16, u8, u64
 from ..chroma import UNIT
 from ..compiling.compile import scalar
-from ..curves import LUMINANCE, Toe, encoded, rounded
+from ..curves import LUMINANCE, rounded
 from ..develop import ENCODE_CELLS
 from ..emitters import cell_weight, resolve
 from ..exposure import GUIDES
@@ -302,19 +302,10 @@ def table_thread_count(image, draw, beside):
 
 
 @scalar
-def encoded_value(draw, place, log_light):
-    """Return the encoded value of the light of a place of a draw's encoding table."""
-    if place == 0:
-        return 0.0
-    toe = Toe(draw.tone_toe, draw.toe_slope, draw.toe_end)
-    return encoded(log_light[place], draw.isp_contrast, draw.tone, draw.gamma, toe)
-
-
-@scalar
 def table_step(number, place, batch):
     """Fill a place of an image's encoding table: the fine one where chroma is to be smoothed."""
     draw = batch.draws[batch.images[number].draw]
-    value = encoded_value(draw, place, batch.log_light)
+    value = encoded_of(draw, place, batch.log_light)
     if draw.taps > 0:
         batch.fine_table[number, place] = i16(rounded(value, float(UNIT)))
     else:

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from ..args import colour_of, pattern_of
+from ..args import colour_of, encoded_of, pattern_of
 from ..arrays import f32, f64, i32, i64, u32, u64
 from ..channel_noise import factor_and_bend, width_of_noise
 from ..compiling.compile import scalar
@@ -36,7 +36,6 @@ from ..level_noise import (
     smoothed_variance,
 )
 from ..numbers.random_bits import HOT, HOT_BELOW, channel_sample, mosaic_sample
-from .illumination_steps import encoded_value
 from .image_state import GAUSSIAN, light_of, noise_of_image, row_and_column, site_state
 from .map_steps import BLURRED, LEVEL, LIGHT, NOISE, NOISE_LINEAR
 from .pixel_steps import levels_at, mean_electrons, site_levels, site_mean
@@ -320,7 +319,7 @@ def level_step(number, place, batch, maps):
     cell, last = i64(place), i64(ENCODE_CELLS - 1)
     draw = batch.draws[batch.images[number].draw]
     if draw.taps > 0:
-        maps.levels[number, cell] = f32(255.0 * encoded_value(draw, cell, batch.log_light))
+        maps.levels[number, cell] = f32(255.0 * encoded_of(draw, cell, batch.log_light))
         return
     table = batch.table[number]
     below, above = cell, cell  # the cells before the steps on both sides
@@ -334,7 +333,7 @@ def level_step(number, place, batch, maps):
     else:
         lower = (f64(table[below - 1]) + f64(table[below])) / 2
     if above == last:
-        right, upper = f64(last), 255.0 * encoded_value(draw, last, batch.log_light)
+        right, upper = f64(last), 255.0 * encoded_of(draw, last, batch.log_light)
     else:
         upper = (f64(table[above]) + f64(table[above + 1])) / 2
     share = (f64(cell) - left) / (right - left)

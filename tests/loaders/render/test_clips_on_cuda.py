@@ -14,10 +14,11 @@ from gloam.loaders.order import Position, Step
 from gloam.loaders.render import cuda_lows
 from gloam.loaders.render.cuda_lows import DeviceImages
 from gloam.loaders.steps import DecodedStep, check_sizes
-from gloam.synth.clips import frame_draw
 from gloam.synth.draws.table import table_of_records
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
+
+from ...clips import frame_draw
 
 FRAMES = 3
 RECIPE = load_recipe("even:0.5,uneven:0.5", ["mixture.even.video.drift_ev=uniform(-1, 1)"])

@@ -13,13 +13,13 @@ from gloam.cli.main import gloam as command
 from gloam.errors import ConfigError, SetError
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import regenerate
-from gloam.synth.clips import frame_draw, frame_names, frames_of, render_clip
+from gloam.synth.clips import frame_names, frames_of, render_clip
 from gloam.synth.draws.record import exposure_change
 from gloam.synth.measures.pair_statistics import clip_statistics
 from gloam.synth.models import draw, parse_draw, render
 from gloam.synth.recipes.load import load_recipe
 
-from ...clips import davis_and_video, decoded, panned
+from ...clips import davis_and_video, decoded, frame_draw, panned
 from ...trees import files_of
 
 OPTIONS = {"frames": 4, "select": False, "recipe": "uneven", "shard_size": 3}

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.clips import frame_draw
 from gloam.synth.draws.table import DrawTable, concat, frame_table, table_of_records
 from gloam.synth.kernels.curves import LEVEL_LIGHT
 from gloam.synth.models import draw, draw_many, draw_table
 from gloam.synth.recipes.load import load_recipe, recipe_of, shipped_recipes
 
+from ...clips import frame_draw
 from ..overrides import APART, CURVES, NOISE_OF_CHANNELS
 
 MORE = [

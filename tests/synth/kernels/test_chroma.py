@@ -7,7 +7,7 @@ import pytest
 from scipy.ndimage import convolve1d
 
 from gloam.synth.kernels.chroma import UNIT, blur_weights, reduce_chroma, split
-from gloam.synth.kernels.curves import fine_table
+from gloam.synth.kernels.curves import encoding
 from gloam.synth.kernels.develop import ENCODE_CELLS
 from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe
@@ -19,7 +19,7 @@ def planes_of(height, width, seed=0):
     cells = (
         np.random.default_rng(seed).integers(0, ENCODE_CELLS, (3, height, width)).astype(np.uint16)
     )
-    table = fine_table(1.0, 0.0)
+    table = np.rint(UNIT * encoding()).astype(np.int16)
     planes = np.empty((3, height, width), np.int16)
     for y in range(height):
         split(
