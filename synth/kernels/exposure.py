@@ -7,11 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import f32, i32, i64, u32
+from .arrays import f32, i32, u32
 from .compiling.compile import row_kernel, scalar
-from .compiling.vectors import has_byte_permutations, look_up_pixels
 
-_CHOOSES_BYTES = has_byte_permutations()
 _PER_KNEE = f32(1 / 0.4)
 _SIXTH = f32(1 / 6)
 KNEE = 0.6
@@ -206,19 +204,16 @@ def light_of_pixels(flat, first, scene, red, green, blue):
 @row_kernel
 def linearise(rgb, linear, red, green, blue):
     """Fill rows (N) with light of 8-bit pixels (N, 3), by one table (256) or three (768)."""
-    done = i64(0)
     if linear.shape[0] > 256:
         for x in range(red.shape[0]):
             red[x] = linear[rgb[x, 0]]
             green[x] = linear[u32(256) + u32(rgb[x, 1])]
             blue[x] = linear[u32(512) + u32(rgb[x, 2])]
-        return
-    if _CHOOSES_BYTES:
-        done = look_up_pixels(rgb.reshape(3 * rgb.shape[0]), linear, red, green, blue)
-    for x in range(done, red.shape[0]):
-        red[x] = linear[rgb[x, 0]]
-        green[x] = linear[rgb[x, 1]]
-        blue[x] = linear[rgb[x, 2]]
+    else:
+        for x in range(red.shape[0]):
+            red[x] = linear[rgb[x, 0]]
+            green[x] = linear[rgb[x, 1]]
+            blue[x] = linear[rgb[x, 2]]
 
 
 @scalar

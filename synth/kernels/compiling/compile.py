@@ -41,12 +41,6 @@ def takes_wide_vectors(cpu: str) -> bool:
     return cpu.startswith(_WIDE_ENOUGH)
 
 
-def cpu_features() -> set[str]:
-    """Return what the CPU that kernels are compiled for has, and lacks: "+avx2", "-sse4a"."""
-    _, _, features = cpu_target.target_context.codegen().magic_tuple()
-    return set(features.split(","))
-
-
 class _WideLower(Lower):
     def setup_function(self, fndesc: Any) -> None:
         super().setup_function(fndesc)
