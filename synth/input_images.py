@@ -50,16 +50,13 @@ def image_of(image: Any) -> Image:
         return Image(pixels_of_pillow(image), sys.modules["PIL.Image"].fromarray)
     shape = tuple(getattr(image, "shape", ()))
     if len(shape) == 3 and 3 in (shape[0], shape[2]):
-        channels_last = shape[2] == 3
+        turned, turn = (np.asarray, np.asarray) if shape[2] == 3 else (_last, _first)
         if isinstance(image, np.ndarray) and image.dtype == np.uint8:
-            if channels_last:
-                return Image(image, np.asarray)
-            return Image(_last(image), _first)
+            return Image(turned(image), turn)
         if hasattr(image, "detach") and str(image.dtype) == "torch.uint8":
-            array, device = image.detach().cpu().numpy(), image.device
-            turn = np.asarray if channels_last else _first
+            device = image.device
             return Image(
-                array if channels_last else _last(array),
+                turned(image.detach().cpu().numpy()),
                 lambda pixels: sys.modules["torch"].from_numpy(turn(pixels)).to(device),
             )
     of = f" of shape {shape} and type {getattr(image, 'dtype', 'unknown')}" if shape else ""

@@ -28,9 +28,15 @@ from ..kernels.illumination import (
     slices_of,
     sum_field,
 )
-from ..kernels.numbers.library import power
+from ..kernels.numbers.library import exp, power
 
 CHANNEL_LIGHT = LUMINANCE[:, None] * LEVEL_LIGHT
+DAYLIGHT = 6500.0
+"""Kelvin, the temperature of a black body whose light is white."""
+_PRIMARIES = np.array([611.0, 549.0, 464.0])
+"""Dominant wavelengths of sRGB's red, green and blue, nm."""
+_C2 = 1.438777e7
+"""Second radiation constant, nm K."""
 _NOTHING, _DARK = np.empty((0, 0)), np.zeros((CELLS, CELLS))
 _BY_LUMINANCE = "lights", "grid_cells", "illumination_scene_strength", "exposure_by_brightness"
 """Columns of DRAW by which the photograph's own light matters, as to `luminance_matters`."""
@@ -52,7 +58,7 @@ def field_ev(
     weights = cubic_weights(n) if n else _NOTHING, blur_weights()
     total, pools = np.empty((CELLS, CELLS)), np.empty((len(lights), CELLS, CELLS))
     places, draw_of = _places(*pixels.shape[:2]), (table.draws, number)
-    sum_field(luminance, draw_of, table.smooth, lights, weights, places, total, pools)
+    sum_field(luminance, draw_of, table.smooth, lights, weights, places, (total, pools))
     if not draw["coloured"]:
         return total, None
     colour = np.ones((CELLS, CELLS, 3))
@@ -153,6 +159,20 @@ def light_tints(warmth_ev: FloatArray) -> FloatArray:
     red, blue = power(2.0, warmth_ev / 2), power(2.0, -warmth_ev / 2)
     tints = np.stack([red, np.ones_like(red), blue], -1)
     return tints / _luminance(tints)[:, None]
+
+
+def black_body_tints(kelvin: FloatArray) -> FloatArray:
+    """Return factors on R, G and B (N, 3) of the light of black bodies, of luminance 1.
+
+    6500 K is white. They are Planck's law at the dominant wavelengths of sRGB's primaries.
+    """
+    hot, day = (
+        exp((_C2 / (_PRIMARIES * one)).reshape(-1)).reshape(-1, 3) - 1
+        for one in (kelvin[:, None], np.array([[DAYLIGHT]]))
+    )
+    tints: FloatArray = day / hot
+    red, green, blue = (LUMINANCE * tints).T
+    return tints / (red + green + blue)[:, None]
 
 
 def _luminance(colour: FloatArray) -> FloatArray:

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-import numpy as np
 from pydantic import BeforeValidator, Field, create_model, field_validator, model_validator
 
 from ...manifests.config import InvalidValue
 from ..degradations.recipe import ANGLE, Degradations
-from ..kernels.arrays import FloatArray
 from ..kernels.channel_noise import NODES
-from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, LUMINANCE
+from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT
 from ..kernels.demosaic import METHODS
 from ..kernels.emitters import MOST_EMITTERS
 from ..kernels.exposure import GUIDES
 from ..kernels.illumination import MAX_LIGHTS
-from ..kernels.numbers.library import exp
 from ..parameters.distributions import Distribution, Listed
 from ..parameters.drawing import Drawn
 from ..parameters.schema import Added, Section, number, one_of
@@ -34,16 +31,12 @@ from .calibrated_sensors import (
     camera_names,
     iso_range,
 )
+from .illumination import DAYLIGHT
 
 Floats = tuple[float, ...]
 MAX_CELLS = 16
 MAX_GRID = 8
 MOST_LINES = 4
-_DAYLIGHT = 6500.0
-_PRIMARIES = np.array([611.0, 549.0, 464.0])
-"""Dominant wavelengths of sRGB's red, green and blue, nm."""
-_C2 = 1.438777e7
-"""Second radiation constant, nm K."""
 
 
 class ExposureSection(Section):
@@ -430,24 +423,10 @@ class Emitters(Section):
         (0.0005, 0.1, "of the longer side"), "of the disc; at least 1.5 pixels", default=0.01
     )
     temperature: Distribution = number(
-        (1000, 20000, "K"), "of a black body of that colour; 6500 is white", default=_DAYLIGHT
+        (1000, 20000, "K"), "of a black body of that colour; 6500 is white", default=DAYLIGHT
     )
     glow: Glow = Glow()
     streaks: Streaks = Streaks()
-
-
-def black_body_tints(kelvin: FloatArray) -> FloatArray:
-    """Return factors on R, G and B (N, 3) of the light of black bodies, of luminance 1.
-
-    6500 K is white. They are Planck's law at the dominant wavelengths of sRGB's primaries.
-    """
-    hot, day = (
-        exp((_C2 / (_PRIMARIES * one)).reshape(-1)).reshape(-1, 3) - 1
-        for one in (kelvin[:, None], np.array([[_DAYLIGHT]]))
-    )
-    tints: FloatArray = day / hot
-    red, green, blue = (LUMINANCE * tints).T
-    return tints / (red + green + blue)[:, None]
 
 
 _CORRELATION = number((-0.98, 0.98), "between their noise")

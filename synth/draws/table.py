@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..camera.illumination import light_tints
-from ..camera.recipe import black_body_tints
+from ..camera.illumination import black_body_tints, light_tints
 from ..degradations.draw import fill_degradations
 from ..kernels.args import CHANNELS, CURVED, DRAW, GRAINY, PLAIN
 from ..kernels.arrays import IntArray

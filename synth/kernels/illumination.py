@@ -214,8 +214,8 @@ def gradient_of(draw, bottom, right):
 
 
 @kernel
-def sum_field(luminance, draw_of, smooth, lights, weights, places, field, pools):
-    """Fill `field` (32, 32), in EV with mean 0, and `pools` (L, 32, 32), see `_light_pools`.
+def sum_field(luminance, draw_of, smooth, lights, weights, places, made):
+    """Fill a field (32, 32), in EV with mean 0, and its pools (L, 32, 32), see `_light_pools`.
 
     luminance: float64 array (32, 32) of the photograph; for lights and scene.
     draw_of: array of DRAW, and the number of the draw in it.
@@ -223,8 +223,9 @@ def sum_field(luminance, draw_of, smooth, lights, weights, places, field, pools)
     weights: what each cell takes of the nodes (32, n), and of its neighbours' luminance (32, 32).
     places: two float64 arrays (32), cell middles about the image's middle, down and across, in
       halves of its longer side.
+    made: the field and the pools.
     """
-    (draws, number), (cubic, blur), (y, x) = draw_of, weights, places
+    (draws, number), (cubic, blur), (y, x), (field, pools) = draw_of, weights, places, made
     draw = draws[number]
     n, light = draw.illumination_smooth_cells, np.empty((CELLS, CELLS))
     field[:] = 0.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gloam
-from gloam.synth.camera.recipe import black_body_tints
+from gloam.synth.camera.illumination import black_body_tints
 from gloam.synth.draws.record import CameraDraw
 from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.arrays import Window
