@@ -86,8 +86,8 @@ def illumination_rows(
     exposure_ev, sliced = exposure_of(luminance, draw), draw["grid_cells"] > 0
     light = np.empty((GUIDES if sliced else 1, CELLS, CELLS), np.float32)
     if sliced:
-        own = (table.draws, number), table.grids, table.pools, _places(*pixels.shape[:2])
-        slices_of(total, luminance, *own, exposure_ev, light)
+        places, lit_by = _places(*pixels.shape[:2]), (table.grids, table.pools)
+        slices_of(total, luminance, (table.draws, number), lit_by, places, exposure_ev, light)
     else:
         light_of(total, exposure_ev, light[0])
     rows = _to_columns(light, width)

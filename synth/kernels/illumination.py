@@ -330,14 +330,14 @@ def slice_light(own, ambient, pools, exposure, most):
 
 
 @kernel
-def slices_of(field, luminance, draw_of, grids, pools, places, exposure_ev, out):
+def slices_of(field, luminance, draw_of, lit_by, places, exposure_ev, out):
     """Fill `out` (GUIDES, 32, 32) float32 with light at each lightness.
 
     field: float64 array (32, 32), of `sum_field`, in EV.
     luminance, draw_of, places: as of `sum_field`.
-    grids, pools: of a draw table, as `batch.arrays.GIVEN` has them.
+    lit_by: grids and pools of a draw table, as `batch.arrays.GIVEN` has them.
     """
-    (draws, number), (y, x) = draw_of, places
+    (draws, number), (grids, pools), (y, x) = draw_of, lit_by, places
     draw = draws[number]
     first, cumulative, total = draw.grid + GUIDES, np.empty(CELLS * CELLS), 0.0
     own, factors = np.empty((CELLS, CELLS)), np.empty((GUIDES, CELLS, CELLS))
