@@ -162,15 +162,9 @@ def count_electrons(means, counts, states, shot, noise):
                 first = start + u64(part * _PART)
                 for x in range(_PART):
                     counts[first + u64(x)] = tail_place(shot[first + u64(x)])
-        for part in range(_PARTS):
-            if bright >> u64(part) & u64(1):
-                first = start + u64(part * _PART)
                 for x in range(_PART):
                     i = first + u64(x)
                     counts[i] = quantile_at(counts[i], shot[i], noise.gaussian)
-        for part in range(_PARTS):
-            if bright >> u64(part) & u64(1):
-                first = start + u64(part * _PART)
                 for x in range(_PART):
                     i = first + u64(x)
                     counts[i] = large_poisson(means[i], counts[i])

@@ -78,22 +78,16 @@ def lights_step(number, place, batch):
     """Find the cells of the lights and pools of an image, by their places among all, weighted."""
     draw = batch.draws[batch.images[number].draw]
     if draw.lights > 0:
-        at = batch.cumulative[number]
-        total = _summed(at)
-        for light in range(draw.lights):
-            wanted = batch.lights[draw.first_light + light, 0] * total
-            batch.light_cell[number, light] = _first_cell(at, wanted)
+        places, cells = batch.lights[draw.first_light :, 0], batch.light_cell[number]
+        _find_cells(batch.cumulative[number], places, draw.lights, cells)
     if draw.pools > 0:
-        at = batch.shining[number]
-        total = _summed(at)
-        for light in range(draw.pools):
-            wanted = batch.pools[draw.first_pool + light, 0] * total
-            batch.pool_cell[number, light] = _first_cell(at, wanted)
+        places, cells = batch.pools[draw.first_pool :, 0], batch.pool_cell[number]
+        _find_cells(batch.shining[number], places, draw.pools, cells)
 
 
 @scalar
-def _summed(at):
-    """Sum the weights of cells (1024) up to each of them, in place; return the sum of all."""
+def _find_cells(at, places, count, cells):
+    """Fill `cells` with those at so many places, of weights (1024), which are summed up for it."""
     total = 0.0
     for cell in range(0, FIELD, 4):  # four at once: sums wait for what is loaded
         a, b, c, d = at[cell], at[cell + 1], at[cell + 2], at[cell + 3]
@@ -102,7 +96,8 @@ def _summed(at):
         c = b + c
         total = c + d
         at[cell], at[cell + 1], at[cell + 2], at[cell + 3] = a, b, c, total
-    return total
+    for light in range(count):
+        cells[light] = _first_cell(at, places[light] * total)
 
 
 @scalar
@@ -119,9 +114,25 @@ def _first_cell(sums, wanted):
 
 
 @scalar
-def along(cell, size, longer):
-    """Return the middle of a cell about the image's middle, in halves of its longer side."""
+def _along(cell, size, longer):
     return ((f64(cell) + 0.5) / CELLS * 2 - 1) * (f64(size) / f64(longer))
+
+
+@scalar
+def cell_middle(cell, image):
+    """Return the middle of a cell about the image's middle, in halves of its longer side."""
+    longer = max(image.height, image.width)
+    down = _along(cell // CELLS, image.height, longer)
+    return down, _along(cell % CELLS, image.width, longer)
+
+
+@scalar
+def pool_in(cell, begun, light, image):
+    """Return the light in a cell of a light or pool, of its row of numbers, begun in another."""
+    y, x = cell_middle(cell, image)
+    down, across = cell_middle(begun, image)
+    down, across = y - down, x - across
+    return pool(down * down + across * across, light[1], light[2], light[3])
 
 
 @scalar
@@ -161,20 +172,16 @@ def field_step(number, cell, batch):
     image = batch.images[number]
     draw = batch.draws[image.draw]
     i, j = cell // CELLS, cell % CELLS
-    longer = max(image.height, image.width)
-    y, x = along(i, image.height, longer), along(j, image.width, longer)
     field = smooth_ev(i, j, draw, batch) if draw.illumination_smooth_cells > 0 else 0.0
     if draw.lights > 0:
         light, red, green, blue = 1.0, 1.0, 1.0, 1.0
-        for k in range(draw.first_light, draw.first_light + draw.lights):
-            place = batch.light_cell[number, k - draw.first_light]
-            down = (y - along(place // CELLS, image.height, longer)) ** 2
-            square = down + (x - along(place % CELLS, image.width, longer)) ** 2
-            more = pool(square, batch.lights[k, 1], batch.lights[k, 2], batch.lights[k, 3])
+        for k in range(draw.lights):
+            lamp = batch.lights[draw.first_light + k]
+            more = pool_in(cell, batch.light_cell[number, k], lamp, image)
             light += more
-            red += more * batch.lights[k, 4]
-            green += more * batch.lights[k, 5]
-            blue += more * batch.lights[k, 6]
+            red += more * lamp[4]
+            green += more * lamp[5]
+            blue += more * lamp[6]
         field += lights_ev(light)
         if draw.coloured:
             red, green, blue = max(red, FAINTEST), max(green, FAINTEST), max(blue, FAINTEST)
@@ -184,7 +191,7 @@ def field_step(number, cell, batch):
             batch.colour[number, 2, cell] = f32(blue / luminance)
     if draw.illumination_scene_strength != 0.0:
         field += scene_ev(smoothed_luminance(i, j, number, batch), draw.illumination_scene_strength)
-    bottom, right = (along(CELLS - 1, image.height, longer), along(CELLS - 1, image.width, longer))
+    (y, x), (bottom, right) = cell_middle(cell, image), cell_middle(FIELD - 1, image)
     gradient = gradient_of(draw, bottom, right)
     corner = per_corner(draw.illumination_vignette_ev, bottom, right)
     field += slope_ev(y, x, gradient) - vignette_ev(y * y + x * x, corner)
@@ -235,17 +242,12 @@ def light_step(number, cell, batch):
         batch.light[number, cell] = cell_light(field, mean, batch.exposure[number])
         return
     i, j = cell // CELLS, cell % CELLS
-    longer = max(image.height, image.width)
-    y, x = along(i, image.height, longer), along(j, image.width, longer)
     factor, exposure = exp2(field - mean), exp2(-batch.exposure[number])
     for k in range(GUIDES):
         more = 0.0
         for p in range(draw.pools):
-            place, of = batch.pool_cell[number, p], batch.pools[draw.first_pool + p]
-            down = y - along(place // CELLS, image.height, longer)
-            across = x - along(place % CELLS, image.width, longer)
-            square = down * down + across * across
-            more += pool(square, of[1], of[2], of[3]) * of[4 + k]
+            own = batch.pools[draw.first_pool + p]
+            more += pool_in(cell, batch.pool_cell[number, p], own, image) * own[4 + k]
         first = draw.grid + GUIDES
         scenes = factor * grid_factor(k, i, j, draw.grid_cells, first, batch.grids)
         if k == GUIDES - 1:

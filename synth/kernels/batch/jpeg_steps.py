@@ -107,22 +107,24 @@ def eight_down(values, first, width):
 
 
 @scalar
-def weighted(cosines, k, back, eight):
-    """Return a coefficient of eight samples, or a sample of eight coefficients (back)."""
-    side = u32(SIDE)
-    weights = eight_down(cosines, u64(k if back else side * k), side if back else u32(1))
+def transformed_value(number, place, values, down, back, batch):
+    """Return a coefficient of eight samples, or a sample of eight coefficients (back).
+
+    They are of the column of a block that a place lies in (down), or of the row.
+    """
+    image, side = batch.images[number], u32(SIDE)
+    _, _, width, row, column = sample_at(image, batch.draws[image.draw], place)
+    k, step = (u32(row % side), width) if down else (u32(column % side), u32(1))
+    eight = eight_down(values, image.coded + u64(u32(place - u32(k * step))), step)
+    weights = eight_down(batch.cosines, u64(k if back else side * k), side if back else u32(1))
     return sum_of_eight(weights, eight)
 
 
 @scalar
 def transform_step(number, place, batch):
     """Transform a column of a block of samples."""
-    image = batch.images[number]
-    _, begin, width, row, column = sample_at(image, batch.draws[image.draw], place)
-    k = u32(row % u32(SIDE))
-    first = image.coded + u64(u32(begin + u32(row - k) * width + column))
-    value = weighted(batch.cosines, k, False, eight_down(batch.samples, first, width))
-    batch.coefficients[image.coded + u64(place)] = value
+    value = transformed_value(number, place, batch.samples, True, False, batch)
+    batch.coefficients[batch.images[number].coded + u64(place)] = value
 
 
 @scalar
@@ -131,33 +133,24 @@ def quantise_step(number, place, batch):
     image = batch.images[number]
     draw = batch.draws[image.draw]
     plane, _, _, row, column = sample_at(image, draw, place)
-    k, v = u32(column % u32(SIDE)), u32(row % u32(SIDE))
-    first = image.coded + u64(u32(place - k))
-    value = weighted(batch.cosines, k, False, eight_down(batch.coefficients, first, u32(1)))
+    value = transformed_value(number, place, batch.coefficients, False, False, batch)
     table = batch.quantisers[draw.degradations_jpeg_quality, u32(1) if plane > u32(0) else u32(0)]
-    batch.samples[image.coded + u64(place)] = quantised(value, table[u32(SIDE) * v + k])
+    at = u32(SIDE) * u32(row % u32(SIDE)) + u32(column % u32(SIDE))
+    batch.samples[image.coded + u64(place)] = quantised(value, table[at])
 
 
 @scalar
 def restore_step(number, place, batch):
     """Transform a row of a block back."""
-    image = batch.images[number]
-    _, _, _, _, column = sample_at(image, batch.draws[image.draw], place)
-    k = u32(column % u32(SIDE))
-    first = image.coded + u64(u32(place - k))
-    value = weighted(batch.cosines, k, True, eight_down(batch.samples, first, u32(1)))
-    batch.coefficients[image.coded + u64(place)] = value
+    value = transformed_value(number, place, batch.samples, False, True, batch)
+    batch.coefficients[batch.images[number].coded + u64(place)] = value
 
 
 @scalar
 def return_step(number, place, batch):
     """Transform a column of a block back, to a whole sample."""
-    image = batch.images[number]
-    _, begin, width, row, column = sample_at(image, batch.draws[image.draw], place)
-    k = u32(row % u32(SIDE))
-    first = image.coded + u64(u32(begin + u32(row - k) * width + column))
-    value = weighted(batch.cosines, k, True, eight_down(batch.coefficients, first, width))
-    batch.samples[image.coded + u64(place)] = sample_of(value)
+    value = transformed_value(number, place, batch.coefficients, True, True, batch)
+    batch.samples[batch.images[number].coded + u64(place)] = sample_of(value)
 
 
 @scalar
