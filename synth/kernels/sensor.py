@@ -35,7 +35,6 @@ _LIMIT = f32(POISSON_LIMIT)
 # part of the arithmetic: in a long chain of it a CPU has too few sites at once under way to be busy
 # while it waits for results, nor do all its numbers fit into registers.
 _BLOCK, _PART = 256, 64
-_PARTS = _BLOCK // _PART
 
 
 class Noise(NamedTuple):
@@ -147,37 +146,28 @@ def count_electrons(means, counts, states, shot, noise):
     Parts whose means all lie on one side of the Poisson limit skip the other side's arithmetic;
     what a sample draws does not depend on it.
     """
-    blocks = means.shape[0] // _BLOCK
-    for block in range(blocks):
-        start = u64(block) * u64(_BLOCK)
-        bright, dark = u64(0), u64(0)  # a bit for each part that has such sites
-        for part in range(_PARTS):
-            first, some = start + u64(part * _PART), i32(0)
+    parts = means.shape[0] // _PART
+    for part in range(parts):
+        first, bright = u64(part) * u64(_PART), i32(0)
+        for x in range(_PART):
+            bright += i32(means[first + u64(x)] >= _LIMIT)
+        if bright > 0:
             for x in range(_PART):
-                some += i32(means[first + u64(x)] >= _LIMIT)
-            bright |= u64(some > 0) << u64(part)
-            dark |= u64(some < _PART) << u64(part)
-        for part in range(_PARTS):
-            if bright >> u64(part) & u64(1):
-                first = start + u64(part * _PART)
-                for x in range(_PART):
-                    counts[first + u64(x)] = tail_place(shot[first + u64(x)])
-                for x in range(_PART):
-                    i = first + u64(x)
-                    counts[i] = quantile_at(counts[i], shot[i], noise.gaussian)
-                for x in range(_PART):
-                    i = first + u64(x)
-                    counts[i] = large_poisson(means[i], counts[i])
-        for part in range(_PARTS):
-            if dark >> u64(part) & u64(1):
-                first = start + u64(part * _PART)
-                for x in range(_PART):
-                    i = first + u64(x)
-                    few = small_poisson(
-                        means[i], shot[i], random_word(states[i], SHOT_REST), noise.alias
-                    )
-                    counts[i] = few if means[i] < _LIMIT else counts[i]
-    for x in range(blocks * _BLOCK, means.shape[0]):
+                counts[first + u64(x)] = tail_place(shot[first + u64(x)])
+            for x in range(_PART):
+                i = first + u64(x)
+                counts[i] = quantile_at(counts[i], shot[i], noise.gaussian)
+            for x in range(_PART):
+                i = first + u64(x)
+                counts[i] = large_poisson(means[i], counts[i])
+        if bright < _PART:
+            for x in range(_PART):
+                i = first + u64(x)
+                few = small_poisson(
+                    means[i], shot[i], random_word(states[i], SHOT_REST), noise.alias
+                )
+                counts[i] = few if means[i] < _LIMIT else counts[i]
+    for x in range(parts * _PART, means.shape[0]):
         counts[x] = electrons_of(means[x], states[x], shot[x], noise)
 
 
