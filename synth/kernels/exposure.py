@@ -135,52 +135,6 @@ def near(guide, k):
 
 
 @scalar
-def sliced(guide, rows, x, share):
-    """Interpolate light of column `x` by lightness, and between two rows, (W) at each of GUIDES.
-
-    rows: the upper ones of all, then the lower ones. All of them are looked at, for a CPU's
-    vectors; those far away weigh nothing.
-    """
-    light = between(rows[0][x], rows[8][x], share) * near(guide, 0)
-    light += between(rows[1][x], rows[9][x], share) * near(guide, 1)
-    light += between(rows[2][x], rows[10][x], share) * near(guide, 2)
-    light += between(rows[3][x], rows[11][x], share) * near(guide, 3)
-    light += between(rows[4][x], rows[12][x], share) * near(guide, 4)
-    light += between(rows[5][x], rows[13][x], share) * near(guide, 5)
-    light += between(rows[6][x], rows[14][x], share) * near(guide, 6)
-    light += between(rows[7][x], rows[15][x], share) * near(guide, 7)
-    return light
-
-
-@scalar
-def rows_at(light, j, left, right):
-    """Return two rows of light (GUIDES, rows, W) at each lightness, as `sliced` takes them.
-
-    Each is an array of its own: of one with strides no vectors are loaded. For row kernels alone:
-    who holds these arrays is not counted, and kernels that count would free them too often.
-    """
-    i = j + 1
-    return (
-        light[0, j, left:right],
-        light[1, j, left:right],
-        light[2, j, left:right],
-        light[3, j, left:right],
-        light[4, j, left:right],
-        light[5, j, left:right],
-        light[6, j, left:right],
-        light[7, j, left:right],
-        light[0, i, left:right],
-        light[1, i, left:right],
-        light[2, i, left:right],
-        light[3, i, left:right],
-        light[4, i, left:right],
-        light[5, i, left:right],
-        light[6, i, left:right],
-        light[7, i, left:right],
-    )
-
-
-@scalar
 def expose_pixel(r, g, b, light, exposure):
     """Return the mean electrons of red, green and blue sites under a pixel of linear sRGB light."""
     e = light_factor(r, g, b, light, exposure)
@@ -240,12 +194,20 @@ def _expose(rows, upper, lower, share, banded, exposure):
 
 
 @row_kernel
-def _expose_sliced(rows, lit, share, banded, exposure):
-    """Do what `_expose` does, of light by lightness; lit: of `rows_at`."""
-    red, green, blue = rows
+def _expose_sliced(rows, grid, at, share, banded, exposure):
+    """Do what `_expose` does, of light by lightness: flat (GUIDES rows W), from a place on.
+
+    at: that place, and how far on the next row and the next lightness are.
+    """
+    (red, green, blue), (first, row, slice_of) = rows, at
     for x in range(red.shape[0]):
         guide = guide_of(red[x], green[x], blue[x], exposure.per_white)
-        light = sliced(guide, lit, x, share) * banded
+        k = u32(min(max(i32(guide), i32(0)), i32(GUIDES - 2)))  # also of what is no number
+        place = u32(first + u32(x) + k * slice_of)
+        light = between(grid[place], grid[u32(place + row)], share) * near(guide, k)
+        place = u32(place + slice_of)
+        light += between(grid[place], grid[u32(place + row)], share) * near(guide, k + u32(1))
+        light *= banded
         red[x], green[x], blue[x] = expose_pixel(red[x], green[x], blue[x], light, exposure)
 
 
@@ -270,15 +232,16 @@ def expose_row(y, left, height, scene, rows):
     Those are of red, green and blue sites, from column `left` on.
     """
     light, cast = scene.illumination, scene.cast
-    right = left + rows[0].shape[0]
     j, share = row_above(y, height, light.shape[1])
     if cast.shape[0]:
         _tint(rows, cast[j], cast[j + 1], left, share)
     bands = scene.bands
     banded = band_factor(y, height, bands) if bands.depth > f32(0) else f32(1)
     if light.shape[0] > 1:
-        lit = rows_at(light, j, left, right)
-        _expose_sliced(rows, lit, share, banded, scene.exposure)
+        width = light.shape[2]
+        at = u32(j * width + left), u32(width), u32(light.shape[1] * width)
+        _expose_sliced(rows, light.reshape(-1), at, share, banded, scene.exposure)
     else:
+        right = left + rows[0].shape[0]
         upper, lower = light[0, j, left:right], light[0, j + 1, left:right]
         _expose(rows, upper, lower, share, banded, scene.exposure)
