@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import f32, i32, u32
+from .arrays import f32, i32, u32, u64
 from .compiling.compile import row_kernel, scalar
 
 _PER_KNEE = f32(1 / 0.4)
@@ -202,11 +202,10 @@ def _expose_sliced(rows, grid, at, share, banded, exposure):
     (red, green, blue), (first, row, slice_of) = rows, at
     for x in range(red.shape[0]):
         guide = guide_of(red[x], green[x], blue[x], exposure.per_white)
-        k = u32(min(max(i32(guide), i32(0)), i32(GUIDES - 2)))  # also of what is no number
-        place = u32(first + u32(x) + k * slice_of)
-        light = between(grid[place], grid[u32(place + row)], share) * near(guide, k)
-        place = u32(place + slice_of)
-        light += between(grid[place], grid[u32(place + row)], share) * near(guide, k + u32(1))
+        light, place = f32(0), first + u64(x)
+        for k in range(GUIDES):  # all, for a CPU's vectors: those far away weigh nothing
+            light += between(grid[place], grid[place + row], share) * near(guide, k)
+            place += slice_of
         light *= banded
         red[x], green[x], blue[x] = expose_pixel(red[x], green[x], blue[x], light, exposure)
 
@@ -239,7 +238,7 @@ def expose_row(y, left, height, scene, rows):
     banded = band_factor(y, height, bands) if bands.depth > f32(0) else f32(1)
     if light.shape[0] > 1:
         width = light.shape[2]
-        at = u32(j * width + left), u32(width), u32(light.shape[1] * width)
+        at = u64(j * width + left), u64(width), u64(light.shape[1] * width)
         _expose_sliced(rows, light.reshape(-1), at, share, banded, scene.exposure)
     else:
         right = left + rows[0].shape[0]
