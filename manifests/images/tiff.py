@@ -7,6 +7,7 @@ reads those where they are not compressed or by Deflate, OpenCV what else libtif
 from __future__ import annotations
 
 import io
+import math
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ _WHITE_IS_ZERO, _BLACK_IS_ZERO, _RGB, _PALETTE, _CMYK = 0, 1, 2, 3, 5  # Photome
 _SIGNED, _FLOAT, _COMPLEX = 2, 3, (5, 6)  # of SampleFormat
 _ASSOCIATED, _UNASSOCIATED = 1, 2  # of ExtraSamples: alpha
 _SEPARATE = 2  # of PlanarConfiguration
+_LOOKED_AT = 4  # pages, to see whether the first is a thumbnail
 _REDUCED, _MASK, _OLD_TYPE, _OLD_REDUCED = 1, 4, 255, 2  # of NewSubfileType; and SubfileType
 
 
@@ -43,6 +45,7 @@ class TiffHeader:
     orientation: 1 (upright) to 8.
     profile: its ICC profile, or nothing.
     convert: the reason why it cannot be a normal.
+    small: whether it is but a small copy of a later one, as its size says.
     """
 
     width: int
@@ -51,6 +54,7 @@ class TiffHeader:
     profile: bytes
     convert: str
     page: Any
+    small: bool = False
 
 
 def read_tiff(data: bytes) -> TiffHeader:
@@ -58,6 +62,7 @@ def read_tiff(data: bytes) -> TiffHeader:
     try:
         with tifffile.TiffFile(io.BytesIO(data)) as file:
             page: Any = file.pages.first
+            small = _is_small_first(file)
             turn = page.tags.valueof(_ORIENTATION, 1)
             profile = page.iccprofile or b""
             return TiffHeader(
@@ -67,9 +72,21 @@ def read_tiff(data: bytes) -> TiffHeader:
                 bytes(profile),
                 _why_converted(page),
                 page,
+                small,
             )
     except Exception as error:  # damaged tags can raise nearly anything
         raise ImageRefused(Reason.DAMAGED, f"header: {first_line(error)}") from error
+
+
+def _is_small_first(file: tifffile.TiffFile) -> bool:
+    """Return whether one of the next pages is far larger than the first, as with thumbnails."""
+    with suppress(Exception):  # there are no more, or those are damaged
+        first: Any = file.pages.first
+        for number in range(1, _LOOKED_AT):
+            other: Any = file.pages[number]
+            if other.imagewidth * other.imagelength >= 4 * first.imagewidth * first.imagelength:
+                return True
+    return False
 
 
 def decode_tiff(data: bytes, header: TiffHeader) -> Image.Image:
@@ -105,7 +122,8 @@ def decode_deep_tiff(data: bytes, header: TiffHeader) -> npt.NDArray[np.uint16] 
 def _decode_upright(data: bytes, header: TiffHeader) -> Image.Image | npt.NDArray[Any]:
     """Return what a TIFF shows upright: Pillow's image of 8 bits, or samples (H, W, C)."""
     page = header.page
-    if page.subfiletype & (_REDUCED | _MASK) or page.tags.valueof(_OLD_TYPE) == _OLD_REDUCED:
+    marked = page.subfiletype & (_REDUCED | _MASK) or page.tags.valueof(_OLD_TYPE) == _OLD_REDUCED
+    if marked or header.small:
         raise ImageRefused(
             Reason.UNSUPPORTED, "a TIFF that begins with a thumbnail or a mask; save its picture"
         )
@@ -115,6 +133,8 @@ def _decode_upright(data: bytes, header: TiffHeader) -> Image.Image | npt.NDArra
         kind = "signed samples" if page.sampleformat == _SIGNED else "samples"
         raise ImageRefused(Reason.UNSUPPORTED, f"a TIFF of {kind} of {page.bitspersample} bits")
     check_pixels(page.tilewidth, page.tilelength)  # of which decoders make room for one
+    if 0 < len(page.dataoffsets) < math.prod(page.chunked):  # decoders show what lacks as black
+        raise ImageRefused(Reason.DAMAGED, "a TIFF that lacks some of its strips or tiles")
     try:
         most = 8 * max(header.width, 4096) * max(header.height, 4096)
         if page.compression in _DEFLATE:  # where a sum is wrong, libtiff shows garbage

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 from typing import Any
 
 import cv2
@@ -212,7 +213,7 @@ def test_grey_and_alpha_in_planes_are_read(photograph: Any) -> None:
 
 
 @pytest.mark.parametrize("depth", [np.uint8, np.uint16])
-@pytest.mark.parametrize("first", [{"subfiletype": 1}, {"subfiletype": 3}, {"old": 2}, {}])
+@pytest.mark.parametrize("first", [{"subfiletype": n} for n in (0, 1, 3)] + [{"old": 2}, {}])
 def test_a_thumbnail_before_the_picture_is_refused_and_others_behind_it_are_not_seen(
     photograph: Any, depth: Any, first: dict[str, int]
 ) -> None:
@@ -231,3 +232,16 @@ def test_a_thumbnail_before_the_picture_is_refused_and_others_behind_it_are_not_
         with pytest.raises(ImageRefused, match="begins with a thumbnail or a mask") as refused:
             refuse(out.getvalue())
         assert refused.value.reason == "unsupported"
+
+
+@pytest.mark.parametrize("tile", [None, (32, 32)])
+def test_one_that_lacks_strips_or_tiles_is_refused_not_shown_black(
+    photograph: Any, tile: Any
+) -> None:
+    """A width or height that is larger than what is stored, as a copy cut by a program leaves."""
+    data = tiff_with(photograph(1, 64, 64), "rgb", tile=tile, rowsperstrip=None if tile else 64)
+    assert load_normal(data).pixels.shape == (64, 64, 3)
+    at = data.index(struct.pack("<HHI", 257, 4, 1)) + 8  # ImageLength
+    with pytest.raises(ImageRefused, match="lacks some of its strips or tiles") as refused:
+        load_normal(data[:at] + struct.pack("<I", 200) + data[at + 4 :])
+    assert refused.value.reason == "damaged"
