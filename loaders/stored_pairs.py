@@ -30,6 +30,7 @@ from ..synth.kernels.png.file import decode_png
 from .order import Whole
 
 _NEAR = 4096  # bytes between two members that are read at once
+_NO_IMAGE = b"none"  # in place of what DALI may read alone, such as JPEG 2000 and PNM
 _PICTURES = (".jpg", ".jpeg", ".png")
 DECODERS = ("opencv", "pillow")
 
@@ -209,7 +210,7 @@ def encoded_alike(extent: Extent, data: bytes) -> bytes:
         return encode(decode_as_rgb(data, colours=False), "png")
     except ImageRefused as refusal:
         if refusal.reason is Reason.NOT_AN_IMAGE:
-            return data  # what DALI says of it, if it is no format of its own, leads to its pair
+            return _NO_IMAGE  # at which DALI fails, and that leads to its pair
         where = extent.path or "an image of the list, given as bytes"
         raise LoaderError(f"{where}: cannot be decoded: {refusal.detail}") from None
 

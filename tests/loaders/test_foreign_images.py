@@ -236,3 +236,14 @@ def test_a_picture_with_a_hole_behind_it_does_not_fill_the_memory(tmp_path, back
     loader = gloam.ImageLoader([path], **options)
     with pytest.raises(LoaderError, match=r"x\.jpg.*bytes, of which next to nothing is stored"):
         next(iter(loader))
+
+
+@pytest.mark.parametrize("suffix", ["jp2", "ppm", "pgm"])
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("kind", ["pairs", "live", "images"])
+def test_formats_that_one_decoder_alone_reads_are_refused_by_all(tmp_path, suffix, backend, kind):
+    picture = DEEP if suffix != "pgm" else DEEP[..., 0]
+    path = tmp_path / "x.png"
+    path.write_bytes(cv2.imencode(f".{suffix}", picture)[1].tobytes())
+    with pytest.raises(LoaderError, match=rf"{path}.*no JPEG, PNG, TIFF, BMP, WebP, AVIF or HEIC"):
+        shown(path, backend, kind, DEEP.shape[:2])
