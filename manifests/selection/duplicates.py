@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from ..images.decode import decode_small
 from ..images.header import read_header
-from ..images.opening import Pixels
+from ..images.opening import Pixels, upright
 from .measures import SIDE, luma_of, mean_cells, perceptual_hash
 
 _CHUNKS = 4
@@ -133,6 +133,7 @@ up to 12 of windows and mirrored pictures."""
 _CELLS, _FINE, _SHIFTS = 16, 32, 5
 _SMALL = 60  # pixels of the longer side of what is kept of a picture
 _FLAT = 4  # levels that differ in a border
+_TURNS = 3, 6, 8  # of EXIF's orientations, those of cameras
 _LEAST = 8  # pixels of a side within borders
 _FEW = 32  # cells that the variance of a thumbnail lies in, so few that details must agree
 _DETAIL = (2, 3)
@@ -162,12 +163,14 @@ class Look(NamedTuple):
     digest: checksum of a small copy, and of the picture's size. hash: perceptual hash.
     thumbnail: int16 array (256,); see `thumbnail`.
     small: uint8 array (H, W); luma, at most 60 pixels of a side.
+    turned: whether EXIF turns its file, a JPEG, of which `measures.measure` has the hash as stored.
     """
 
     digest: bytes
     hash: int
     thumbnail: npt.NDArray[np.int16]
     small: Pixels
+    turned: bool = False
 
 
 class _View(NamedTuple):
@@ -202,9 +205,14 @@ def look_at(pixels: Pixels, size: tuple[int, int] | None = None) -> Look:
 
 
 def look_at_file(data: bytes) -> Look:
-    """Look at a picture's file. Raises ImageRefused when it cannot be decoded."""
+    """Look at a picture's file, upright. Raises ImageRefused when it cannot be decoded."""
     header = read_header(data)
-    return look_at(decode_small(data, header, SIDE), (header.width, header.height))
+    pixels, size = decode_small(data, header, SIDE), (header.width, header.height)
+    if header.format != "JPEG" or header.orientation == 1:
+        return look_at(pixels, size)
+    if header.orientation >= 5:
+        size = size[1], size[0]
+    return look_at(upright(pixels, header.orientation), size)._replace(turned=True)
 
 
 def correlate(first: Thumbnail, second: Thumbnail, least: tuple[int, int] = _ALIKE) -> bool:
@@ -241,9 +249,14 @@ def find_twins(
         for number, value in enumerate(_hashes_of_look(own)):
             known = every if windows and number < 2 else every[:2]
             near |= (np.bitwise_count(known ^ np.uint64(value)) <= _BITS).any(axis=0)
-        for other in np.flatnonzero(near).tolist():
+        stored = np.zeros(every.shape[1], bool)  # as a file may be that EXIF turns
+        for turn in () if windows else _TURNS:
+            value = perceptual_hash(upright(own.small, turn))
+            stored |= np.bitwise_count(every[0] ^ np.uint64(value)) <= _BITS
+        for other in np.flatnonzero(near | stored).tolist():
             seen = look(other)
-            bits = None if seen is None else _bits_apart(seen, own)
+            taken = seen is not None and (near[other] or seen.turned)
+            bits = _bits_apart(seen, own) if seen is not None and taken else None
             if bits is not None:
                 found.append(Twins(other, place, bits))
     return sorted(found)

@@ -9,13 +9,16 @@ import cv2
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 import gloam
 from gloam.cli.main import gloam as command
-from gloam.errors import SourceError
+from gloam.errors import ConfigError, SourceError
 from gloam.manifests.images.decode import decode_as_rgb
 from gloam.manifests.images.normals import encode
 from gloam.manifests.selection.duplicates import correlate, look_at, number_scenes, thumbnail
+
+from ...manifests.images.making import STORED_FROM_UPRIGHT, exif_of
 
 
 def written(folder: Path, images: dict[str, np.ndarray]) -> Path:
@@ -191,3 +194,22 @@ def test_frames_of_a_bracket_are_twins_of_no_other_scene(tmp_path):
     }
     assert len({scene for scene, _ in names}) == len(names)
     assert len(names) < 60  # of 200 frames: those that show nearly nothing are alone
+
+
+@pytest.mark.parametrize("turn", [3, 6, 8])
+def test_photographs_that_exif_turns_are_twins_of_their_upright_copies(pictures, tmp_path, turn):
+    """A build's normals are upright: a photograph of a telephone is its own normal's twin."""
+    upright = next(iter(pictures.values()))
+    (tmp_path / "a").mkdir()
+    stored = Image.fromarray(np.ascontiguousarray(STORED_FROM_UPRIGHT[turn](upright)))
+    stored.save(tmp_path / "a" / "x.jpg", quality=95, exif=exif_of(turn))
+    written(tmp_path / "b", {"y": upright})
+    written(tmp_path / "c", {"z": upright.swapaxes(0, 1)[::-1]})
+    assert len(gloam.leaks(tmp_path / "a", tmp_path / "b").pairs) == 1
+    assert not gloam.leaks(tmp_path / "a", tmp_path / "c").pairs
+    for known in "ab":  # whose measures are those of what is stored
+        with pytest.raises(ConfigError, match="of a scene to keep out 1"):
+            gloam.build(
+                tmp_path / f"set-{known}", f"folder={tmp_path / 'a'}",
+                exclude=[tmp_path / known], select=False, val=0,
+            )  # fmt: skip
