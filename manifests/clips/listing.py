@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from ...errors import GloamWarning, ImageRefused, Reason, SourceError
 from ...storage.stores import as_path
 from ..images.header import SUFFIXES as IMAGES
+from ..images.header import UNREAD as UNREAD_IMAGES
 from ..sources.collections import Listed, format_counts, unread_kind
 from ..sources.containers import Entry, Location, file_entry, list_container
 from .video import SUFFIXES, UNREAD, frame_times
@@ -50,7 +51,7 @@ def list_clips(
     folders: dict[str, list[Entry]] = {}
     videos: list[Entry] = []
     at = as_path(path)
-    alone = at.suffix.lower() in SUFFIXES and at.is_file()
+    alone = at.is_file() and (at.suffix.lower() in (*SUFFIXES, *UNREAD, *IMAGES, *UNREAD_IMAGES))
     for entry in [file_entry(at)] if alone else list_container(at, passed):
         name = PurePosixPath(entry.name)
         suffix = os.path.splitext(name.name)[1].lower()

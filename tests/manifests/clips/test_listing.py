@@ -255,6 +255,14 @@ def test_what_is_no_clip_is_counted(tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["x.gif", "x.JPG", "x.h264"])
+def test_a_file_that_is_no_film_is_told_from_an_archive(tmp_path, name):
+    (tmp_path / name).write_bytes(b"GIF89a")
+    with pytest.raises(SourceError, match=r"holds no clip .* files that end in \.mp4") as said:
+        list(list_clips(str(tmp_path / name), Windows(2), Counter()))
+    assert "; passed over: " in str(said.value)
+
+
 def test_videos_that_cannot_be_read_are_passed_over(tmp_path):
     whole = write_video(tmp_path / "v" / "whole.mkv", panned(3, 30), g="5")
     data = whole.read_bytes()
