@@ -27,6 +27,7 @@ from .header import Header, read_header
 from .npy import MAGIC, npy_as_png, read_npy
 from .opening import Pixels, byte_limit, check_pixels, open_lazily, orientation, to_8_bit, upright
 
+_PART = 1 << 22  # pixels that are brought over white at once, which takes some 30 bytes of each
 _NEAR = 1.0  # levels on average by which libraries' JPEG decoding may differ
 _BITS = 258  # TIFF's BitsPerSample
 _OF_16_BITS = ("PNG", "PPM")  # formats whose samples Pillow's mode I has, of no more than 16 bits
@@ -53,8 +54,8 @@ def decode(data: bytes, suffix: str, max_pixels: int | None = None) -> Pixels:
 def decode_small(data: bytes, header: Header, side: int) -> Pixels:
     """Decode an image roughly reduced to a longer side of at least `side` pixels.
 
-    Fast, for measuring only. Raises ImageRefused: "damaged"; the whole stream is read, so what
-    passes here can also be decoded at full size.
+    Fast, for measuring only: a JPEG is not turned by EXIF. Raises ImageRefused: "damaged"; the
+    whole stream is read, so what passes here can also be decoded at full size.
     """
     if header.format == "JPEG":
         with _refusing():
@@ -184,15 +185,17 @@ def pixels_of_pillow(image: Image.Image) -> Pixels:
     return np.repeat(levels[:, :, None], 3, axis=2)
 
 
-def read_rgb(path: Path) -> Pixels:
+def read_rgb(path: Path, colours: bool = False) -> Pixels:
     """Read an image of a folder as upright RGB (H, W, 3) uint8; see `decode_as_rgb`.
+
+    colours: without, pixels are those that training and `gloam.judge` read, whatever its profile.
 
     Raises SourceError when it cannot be read or decoded.
     """
     try:
         data = npy_as_png(read_regular(path, byte_limit()))
         read_header(data)  # refuses what is too large
-        return decode_as_rgb(data)
+        return decode_as_rgb(data, colours)
     except ImageRefused as refusal:
         raise SourceError.at(path, refusal.detail) from refusal
     except OSError as error:
@@ -262,7 +265,25 @@ def _jpeg_in_srgb(pixels: Pixels, profile: bytes) -> Pixels:
 
 
 def _over_white(image: Image.Image, profile: bytes) -> Pixels:
-    """Bring an image to sRGB, and what is transparent over white."""
+    """Bring an image to sRGB, and what is transparent over white; large ones a part at a time."""
+    if (
+        image.format == "BMP"
+        and image.mode == "RGBA"
+        and image.getchannel("A").getextrema() == (0, 0)
+    ):
+        image = image.convert("RGB")  # as its programs leave it where they know of no transparency
+    width, height = image.size
+    rows = max(1, _PART // max(1, width))
+    if height <= rows:
+        return _part_over_white(image, profile)
+    made = np.empty((height, width, 3), np.uint8)
+    for top in range(0, height, rows):
+        part = image.crop((0, top, width, min(height, top + rows)))
+        made[top : top + rows] = _part_over_white(part, profile)
+    return made
+
+
+def _part_over_white(image: Image.Image, profile: bytes) -> Pixels:
     if image.mode == "P" and "transparency" not in image.info:
         image = image.convert("RGB")
     if image.mode == "La":
@@ -272,8 +293,6 @@ def _over_white(image: Image.Image, profile: bytes) -> Pixels:
         grey = image.mode in ("LA", "La")
         rgba = image.convert("RGBA")
         alpha = rgba.getchannel("A")
-        if image.format == "BMP" and alpha.getextrema() == (0, 0):
-            alpha = None  # as its programs leave it where they know of no transparency
         image = rgba.convert("RGB").convert("L") if grey else rgba.convert("RGB")
     if image.mode not in ("L", "RGB", "CMYK"):
         image = image.convert("L" if image.mode == "1" else "RGB")

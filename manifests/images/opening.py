@@ -52,7 +52,10 @@ def open_lazily(data: bytes) -> Image.Image:
             Reason.NOT_AN_IMAGE, "no JPEG, PNG, TIFF, BMP, WebP, AVIF or HEIC header"
         ) from None
     except Image.DecompressionBombError as error:  # of WebP, which Pillow begins to decode
-        raise ImageRefused(Reason.TOO_LARGE, first_line(error)) from None
+        said = first_line(error).partition(" exceeds")[0]
+        raise ImageRefused(
+            Reason.TOO_LARGE, f"{said}, more than Pillow opens; save it smaller"
+        ) from None
 
 
 def _open_by_pillow(data: bytes) -> Image.Image:

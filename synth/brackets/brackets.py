@@ -194,7 +194,7 @@ def _make_pairs(job: _Job) -> Brackets:
     notes: dict[str, str] = {}
     for path in job.paths:
         try:
-            pixels[path] = read_rgb(Path(path))
+            pixels[path] = read_rgb(Path(path), colours=True)
         except SourceError as error:
             notes[path] = error.what
     kept = list(pixels)

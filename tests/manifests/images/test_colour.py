@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from PIL import Image, ImageCms, features
 
 from gloam.errors import ImageRefused
 from gloam.manifests.images.colour import cicp_profile, is_srgb
-from gloam.manifests.images.decode import decode_as_rgb
+from gloam.manifests.images.decode import decode_as_rgb, decode_at_depth, read_rgb
 from gloam.manifests.images.normals import load_normal
 
 from .making import chunk_of, difference, exif_of, png_with, tiff_of
@@ -180,3 +181,14 @@ def test_a_profile_of_other_channels_says_nothing() -> None:
     broken = chunk_of(b"iCCP", b"x\0\0" + zlib.compress(cicp_profile(*P3)[:200]))
     plain = saved(Image.fromarray(smooth()), "PNG")
     assert np.array_equal(load_normal(png_with(plain, broken)).pixels, smooth())
+
+
+def test_pairs_of_folders_are_measured_as_training_and_judge_read_them(tmp_path: Path) -> None:
+    """None of those applies a profile; photographs of a bracket become sRGB."""
+    stored = stored_in(cicp_profile(*P3), smooth())
+    path = tmp_path / "x.png"
+    path.write_bytes(saved(stored, "PNG", icc_profile=cicp_profile(*P3)))
+    shown = read_rgb(path)
+    assert np.array_equal(shown, np.asarray(stored))
+    assert np.array_equal(shown, decode_at_depth(path.read_bytes()))
+    assert difference(read_rgb(path, colours=True), smooth()) < 1 < difference(shown, smooth())
