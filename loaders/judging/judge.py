@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -360,6 +361,12 @@ def _keys(paths: Sequence[str], least: int = 1) -> list[str]:
     raise SourceError(f"{paths[0]}: two lows have the same path but for the suffix")
 
 
+def _paths_below(paths: Sequence[str]) -> list[str]:
+    """Return each path from the folder on that holds all, without suffix."""
+    root = Path(os.path.commonpath([Path(path).parent for path in paths]))
+    return [normalize_name(str(Path(path).relative_to(root).with_suffix(""))) for path in paths]
+
+
 def _outputs_of_pairs(
     folder: Path, pairs: Sequence[tuple[str, str]], keys: Sequence[str]
 ) -> tuple[list[Path], int]:
@@ -371,7 +378,8 @@ def _outputs_of_pairs(
     lows, normals = zip(*pairs, strict=True)
     depth = 1 + max(name.count("/") for name in files)  # of folders in folders, as lows may have
     sides = [lows, normals] if len(set(normals)) == len(normals) else [lows]
-    for names in (keys, *(_keys(side, least) for side in sides[::-1] for least in (1, depth))):
+    tails = (_keys(side, least) for side in sides[::-1] for least in (1, depth))
+    for names in (keys, *tails, *map(_paths_below, sides)):
         found = [files[name] for name in names if name in files]
         if names and len(found) == len(pairs):
             return found, len(files) - len(found)

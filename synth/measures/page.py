@@ -8,6 +8,7 @@ from html import escape
 from importlib import resources
 from typing import Any
 
+from ...errors import visible
 from .checks import Check
 from .columns import ALL_LABELS, columns, statistic_rows
 from .comparison import Realism
@@ -124,7 +125,7 @@ def _head(subject: Subject, number: int, several: bool) -> str:
 def _checks(subject: Subject, whose: str) -> str:
     rows = "".join(
         f"<tr><td>{_PASSED[check.passed]}</td><td>{escape(check.name)}</td>"
-        f"<td>{escape(check.found)}</td><td>{escape(check.bound)}</td></tr>"
+        f"<td>{escape(visible(check.found))}</td><td>{escape(check.bound)}</td></tr>"
         for check in subject.checks
     )
     return section(f"Checks{whose}", table(("", "what", "found", "bound"), rows))
@@ -257,7 +258,7 @@ def _pairs(subject: Subject, whose: str) -> str:
 
 def _pair(shown: Shown) -> str:
     width, height = shown.size
-    key = escape(shown.key)
+    key = escape(visible(shown.key))
     sides = f'width="{width}" height="{height}"'
     low = f'<img class="over" src="{shown.low}" {sides} alt="low of {key}">'
     bright = f'<div><img src="{shown.bright}" {sides} alt="low of {key}, brightened"></div>'

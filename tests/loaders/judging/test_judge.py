@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shutil
 import sys
 import unicodedata
 from pathlib import Path
@@ -281,6 +282,18 @@ def test_outputs_lie_in_folders_as_their_lows_do(pairs, tmp_path):
     normal = tmp_path / "high"
     found = judge(normal, low=tmp_path / "low", normal=normal, perceptual=False, workers=1)
     assert found.values["high"][:, 0].min() == metrics.MOST
+
+
+def test_outputs_lie_as_lows_do_that_lie_at_several_depths(pairs, tmp_path):
+    for side in ("low", "high"):
+        for number, file in enumerate(sorted((pairs / "eval15" / side).iterdir())):
+            path = tmp_path / side / ("deeper" if number % 2 else "") / file.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file.read_bytes())
+    normal = tmp_path / "high"
+    shutil.copytree(normal, tmp_path / "out")
+    found = judge(tmp_path / "out", low=tmp_path / "low", normal=normal, perceptual=False)
+    assert found.values["out"][:, 0].min() == metrics.MOST
 
 
 def test_what_cannot_be_judged_is_named(pairs, tmp_path):

@@ -215,10 +215,11 @@ def test_names_of_files_are_text(made, tmp_path):
     folder = tmp_path / "<b>&"
     folder.mkdir()
     pixels = np.random.default_rng(0).integers(0, 60, (40, 60, 3)).astype(np.uint8)
-    Image.fromarray(pixels).save(folder / "<script>'\".png")
+    Image.fromarray(pixels).save(folder / "<script>'\"\u202e\x1b[31m.png")
     text = checked(page([folder_subject(folder, None, 10)]))
     assert "<script>'" not in text
     assert "&lt;script&gt;" in text
+    assert not set("\u202e\x1b") & set(text)
 
 
 def test_histograms_of_anything():
