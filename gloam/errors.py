@@ -28,7 +28,8 @@ _SCHEME = r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*:/+"
 _SECRETS = re.compile(
     # KEY:SECRET@, with slashes as AWS's may have, or all escaped
     rf"({_SCHEME})(?:[^\s/@:]*(?::|%3A)\S*|[^\s/@]+)(?:@|%40)"
-    rf"|({_SCHEME}[^\s?]*\?)[^\s:;,]*"  # a signature
+    # A signature: of a query, also escaped, or of parameters behind ; or #
+    rf"|({_SCHEME}[^\s?]*?(?:\?|%3F|[;#](?=[^\s/=]+=)))(?:[^\s:;,]|[:;,](?!\s|$))*"
     r"|((?:s3|gs|az):/+)[^\s/:]+:(?! )[^\s,;]*",
     re.IGNORECASE,
 )

@@ -42,6 +42,7 @@ LARGE = 1 << 25
 GROWN = 50
 """Times its stored bytes that something large may have; COCO's annotations zipped have some 5."""
 _ADDRESS = re.compile(rf"({'|'.join(SCHEMES)}):/+(.*)", re.DOTALL | re.IGNORECASE)
+_BEGUN = re.compile(rf"({'|'.join(SCHEMES)}):[^/]*", re.IGNORECASE)  # without its slash
 _OTHERS = re.compile(
     r"(gcs|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/|(?!(s3|gs|az):)[a-z][a-z0-9+.-]+://",
     re.IGNORECASE,
@@ -469,6 +470,11 @@ def as_path(path: str | os.PathLike[str]) -> Place:
             visible(without_secrets(text)),
             f"sets lie in folders, or in stores at {', '.join(f'{s}://' for s in SCHEMES)}",
         )
+    if match is None and (begun := _BEGUN.match(text)) and not Path(begun[0]).exists():
+        shown = visible(without_secrets(text))
+        raise ConfigError(
+            f"{shown}: an address of a store is written {begun[1].lower()}://BUCKET/NAME"
+        )
     if match is None or Path(f"{match[1]}:").exists():
         if not _is_name(text):
             raise ConfigError(f"{visible(text)}: no file can have such a name", value=text)
@@ -497,7 +503,7 @@ def _address_problem(bucket: str, key: str) -> str:
         return "names no bucket"
     if "@" in bucket or ":" in bucket:
         return f"a bucket's name holds no : and no @, credentials go into {_CREDENTIALS}"
-    if "?" in bucket or "?" in key:
+    if "?" in re.sub("%3F", "?", f"{bucket}/{key}", flags=re.IGNORECASE):
         return f"an address has no ?, signatures and credentials go into {_CREDENTIALS}"
     if not _BUCKET.fullmatch(bucket):
         return "a bucket's name holds letters, digits, dots, - and _"

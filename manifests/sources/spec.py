@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from ...errors import ConfigError
 from ...storage.stores import in_store
-from ...storage.untrusted import MOST_PAIRS, outside, shown
+from ...storage.untrusted import MOST_PAIRS, naming, outside, shown
 from ..config import Frozen
 from .collections import CLIPS, KINDS, LISTED_KINDS
 
@@ -115,7 +115,8 @@ def parse_source(text: str) -> Source:
         )
     if limit == 0:
         raise ConfigError(f"--source {text}: a limit of 0 takes nothing; leave the source out")
-    return Source(kind=kind, path=path, limit=limit, listing=listing)
+    with naming(f"--source {text}", ValidationError, kind=ConfigError):
+        return Source(kind=kind, path=path, limit=limit, listing=listing)
 
 
 def _exists(path: str) -> bool:

@@ -44,6 +44,16 @@ def test_an_address_that_lost_a_slash_is_the_same(tmp_path, monkeypatch):
     assert not isinstance(as_path("s3:/bucket"), StorePath)  # a folder that is called so
 
 
+@pytest.mark.parametrize("address", ["s3:bucket/set", "GS:b", "az:", "s3:"])
+def test_an_address_without_its_slashes_is_no_new_folder(tmp_path, monkeypatch, address):
+    monkeypatch.chdir(tmp_path)
+    scheme = address.partition(":")[0].lower()
+    with pytest.raises(ConfigError, match=f"is written {scheme}://BUCKET/NAME"):
+        as_path(address)
+    (tmp_path / address.partition("/")[0]).mkdir()
+    assert not isinstance(as_path(address), StorePath)
+
+
 def test_what_is_no_store_of_ours_is_refused():
     for address in ("hf://datasets/a", "s3a://bucket/set", "oss://bucket/set"):
         with pytest.raises(SetError, match="sets lie in folders, or in stores"):
@@ -62,7 +72,7 @@ ODD = [
         "..",
         "-a/b",
     ),
-    *("b/a\\b", "b/\x00", "b/\udcff", "bü/x", "b?x/y", "", "/"),
+    *("b/a\\b", "b/\x00", "b/\udcff", "bü/x", "b?x/y", "b/x%3fy", "", "/"),
 ]
 
 
@@ -79,6 +89,7 @@ def test_an_odd_address_is_refused_before_a_request(scheme, place):
     "place",
     [
         *("KEY:SECRET@b/x", "KEY:SEC/SECRET@b/x", "SECRET@b", "b/x?s=SECRET"),
+        "b/x?se=2030-01-01T10:00:00Z&sig=SECRET",
         *("KEY%3ASECRET%40b/x", "KEY%3aSEC/SECRET%40b/x", "KEY:SECRET%40b/x"),
     ],
 )
@@ -93,6 +104,20 @@ def test_credentials_in_an_address_are_never_shown(scheme, place):
         with pytest.raises(GloamError) as caught:
             call(f"{scheme}://{place}")
         assert "SECRET" not in f"{caught.value}{caught.value.what}"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("https://h/x?a=1:2,3;b=SECRET: gone", "https://h/x?...: gone"),
+        ("s3://b/x%3Fsig=SECRET: gone", "s3://b/x%3F...: gone"),
+        ("gs://b/x;jsessionid=SECRET, gone", "gs://b/x;..., gone"),
+        ("https://h/#access_token=SECRET", "https://h/#..."),
+        ("s3://b/photo #1; s3://b/a;b#2 is there", "s3://b/photo #1; s3://b/a;b#2 is there"),
+    ],
+)
+def test_signatures_are_cut_and_what_is_said_of_an_address_stays(said, shown):
+    assert str(GloamError(said)) == shown
 
 
 class _Endless(BaseHTTPRequestHandler):

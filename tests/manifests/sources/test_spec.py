@@ -93,6 +93,15 @@ def test_a_path_that_is_only_a_limit_or_a_list_is_missing(text: str) -> None:
         parse_source(text)
 
 
+@pytest.mark.parametrize(
+    "text", ["coco=photos@../list", "voc=x@/etc/passwd", "folder=photos:99999999999999"]
+)
+def test_values_that_no_source_has_are_one_line(text: str) -> None:
+    with pytest.raises(ConfigError, match=f"--source {text}: (listing|limit): ") as caught:
+        parse_source(text)
+    assert str(caught.value).isprintable()
+
+
 @pytest.mark.parametrize("text", ["folder=photos:0", "sample:0", "voc=x@val:00"])
 def test_a_limit_of_nothing_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="a limit of 0 takes nothing"):
