@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -62,9 +63,13 @@ def frame_times(location: Location, max_pixels: int | None = None) -> list[int]:
     """
     with open_video(location, max_pixels, indexed=True) as (container, stream):
         times: list[int] = []
-        bare = 0
+        bare, latest, second = 0, -math.inf, int(1 / (stream.time_base or 1))
         with as_far_as_sound(times):
             for packet in islice(container.demux(stream), _MOST_FRAMES + 1):
+                if packet.dts is not None:
+                    if packet.dts < latest - second:
+                        raise ImageRefused(Reason.UNSUPPORTED, _BACK)
+                    latest = max(latest, packet.dts)
                 if packet.size and packet.pts is None:
                     bare += 1
                 elif packet.size and not packet.is_discard:
@@ -188,6 +193,8 @@ def _decoded_times(location: Location, max_pixels: int | None) -> list[int]:
             if not times:
                 told.with_frame(frame)
             time = _frame_time(frame)
+            if time is not None and times and time <= times[-1]:
+                raise ImageRefused(Reason.UNSUPPORTED, _BACK)
             times.append(len(times) if time is None else time)
     return times
 
@@ -261,6 +268,7 @@ class _Signal(NamedTuple):
 
 INTERLACED = "interlaced frames; make it progressive first (ffmpeg -i VIDEO -vf bwdif NEW)"
 """Why a video is refused whose frames are two fields of different times."""
+_BACK = "times that go back, as of films one after the other; write it anew (ffmpeg -i VIDEO NEW)"
 _profile = lru_cache(maxsize=64)(cicp_profile)
 
 
@@ -275,14 +283,22 @@ def _high_range_data() -> frozenset[Any]:
 def _upright_pixels(frame: Any, signal: _Signal, reformatter: Any) -> Pixels:
     """Return a frame's pixels in sRGB where FFmpeg put them, turned as its metadata says."""
     matrix = None if signal.matrix in _UNSAID else signal.matrix
+    clear = any(one.is_alpha for one in frame.format.components)
     shown = reformatter.reformat(
-        frame, format="rgb24", src_colorspace=matrix, src_color_range=signal.span
+        frame,
+        format="rgba" if clear else "rgb24",
+        src_colorspace=matrix,
+        src_color_range=signal.span,
     )
-    plane = shown.planes[0]
+    plane, channels = shown.planes[0], 4 if clear else 3
     rows = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
-    pixels = rows[: shown.height, : 3 * shown.width].reshape(shown.height, shown.width, 3)
+    stored = rows[: shown.height, : channels * shown.width].reshape(shown.height, -1, channels)
+    pixels = stored[..., :3]
     if signal.profile:
         pixels = np.asarray(to_srgb(Image.fromarray(pixels), signal.profile))
+    if clear:  # what lies behind is white, as of pictures
+        opaque = stored[..., 3:].astype(np.uint16)
+        pixels = ((pixels * opaque + 255 * (255 - opaque) + 127) // 255).astype(np.uint8)
     across, flips = _display_turns(frame)
     return (pixels.transpose(1, 0, 2) if across else pixels)[flips]
 

@@ -306,6 +306,37 @@ def test_videos_that_cannot_be_read_are_passed_over(tmp_path):
     assert good >= 7
 
 
+def test_films_one_after_the_other_in_a_file_are_no_clips_of_both(tmp_path):
+    """Their times begin again, so that what is listed would not be what is decoded."""
+    for first, second in ((4, 4), (60, 30)):
+        parts = [
+            write_video(tmp_path / f"{i}.ts", panned(3, count, shape=(64, 32 * i)), g="5")
+            for i, count in ((2, first), (3, second))
+        ]
+        whole = tmp_path / "v" / "both.ts"
+        whole.parent.mkdir(exist_ok=True)
+        whole.write_bytes(b"".join(part.read_bytes() for part in parts))
+        with pytest.raises(SourceError, match="videos of times that go back"):
+            list(list_clips(str(whole.parent), Windows(3), Counter()))
+
+
+@pytest.mark.parametrize(("codec", "form"), [("png", "rgba"), ("prores_ks", "yuva444p10le")])
+def test_what_lies_behind_transparency_is_white(tmp_path, codec, form):
+    (tmp_path / "v").mkdir()
+    with av.open(str(tmp_path / "v" / "x.mov"), "w") as made:
+        stream = made.add_stream(codec, rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, form
+        pixels = np.full((48, 64, 4), (200, 40, 80, 255), np.uint8)
+        pixels[:, 32:, 3] = 0
+        for _ in range(2):
+            made.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgba")))
+        made.mux(stream.encode(None))
+    (clip,) = list_clips(str(tmp_path / "v"), Windows(2), Counter())
+    shown = decode_frames(*video_and_times(clip.location))[0].astype(int)
+    assert np.abs(shown[:, :28] - (200, 40, 80)).max() < 6
+    assert (shown[:, 36:] == 255).all()
+
+
 def test_scene_changes():
     for seed in range(12):
         frames = panned(seed, 8)
