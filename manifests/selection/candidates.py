@@ -22,10 +22,10 @@ import pyarrow as pa
 
 from ...engines.engine import Engine, ignore_progress
 from ...engines.local import begin_part, count
-from ...errors import ImageRefused, Reason, SourceError
+from ...errors import ImageRefused, Reason, SetError, SourceError
 from ...storage.atomic import atomic_write
 from ...storage.parquet import pc, pq, read_table
-from ...storage.untrusted import LONGEST_KEY
+from ...storage.untrusted import LONGEST_KEY, reason_of
 from ..clips.listing import Windows, list_clips, locates_clip
 from ..sources import Location, Source, list_source, read
 from .measures import FIELDS, MEASURES, Measures, measure, measure_clip
@@ -128,10 +128,15 @@ def measure_candidates(
     engine: engine that measures them.
     max_pixels: refuse images with more.
     at: called with the number of candidates measured so far, those from the cache included.
+
+    Raises SetError when the folder, or a part in it, is something else.
     """
-    cache.mkdir(parents=True, exist_ok=True)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise SetError.at(cache, "is no folder; choose another one for --cache") from None
     identity = _measurement_identities(listed, max_pixels)
-    parts = map(read_table, sorted(cache.glob("part-*.parquet")))
+    parts = map(_read_part, sorted(cache.glob("part-*.parquet")))
     known = pa.concat_tables([_CACHE_SCHEMA.empty_table(), *parts])
     todo = np.flatnonzero(~np.isin(identity, known.column("identity").to_numpy()))
     done = len(identity) - len(todo)
@@ -160,6 +165,17 @@ def measure_candidates(
     for field in MEASURE_SCHEMA:
         listed = listed.append_column(field, found.column(field.name))
     return listed
+
+
+def _read_part(path: Path) -> pa.Table:
+    try:
+        table = read_table(path)
+        if not table.schema.equals(_CACHE_SCHEMA):
+            raise ValueError("other columns")
+    except (OSError, ValueError) as error:
+        what = f"holds no measurements of this gloam ({reason_of(error)}); delete it"
+        raise SetError.at(path, what) from error
+    return table
 
 
 def leave_unmeasured(listed: pa.Table) -> pa.Table:

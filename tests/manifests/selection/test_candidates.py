@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gloam.engines.local import LocalEngine
-from gloam.errors import GloamError, SourceError
+from gloam.errors import GloamError, SetError, SourceError
 from gloam.manifests.images.header import MAX_PIXELS
 from gloam.manifests.selection.bounds import EVERYTHING
 from gloam.manifests.selection.candidates import (
@@ -414,3 +414,17 @@ def test_a_torn_part_under_its_temporary_name_is_never_read(tmp_path: Path, phot
     assert progress[0] == 0
     assert second == first
     assert [path.name for path in sorted(cache.glob("part-*.parquet"))] == [part.name]
+
+
+def test_a_cache_that_holds_something_else_is_named(tmp_path: Path, photos: Path) -> None:
+    listed = list_candidates([source("folder", photos)])
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    odd = cache / "part-0.parquet"
+    pq.write_table(pa.table({"identity": [1]}), odd)
+    for data in (odd.read_bytes(), b"", b"garbage"):  # an empty one is left where power fails
+        odd.write_bytes(data)
+        with pytest.raises(SetError, match=rf"{odd}: holds no measurements .*; delete it"):
+            measured(listed, cache)
+    with pytest.raises(SetError, match=rf"{odd}: is no folder; choose another one for --cache"):
+        measured(listed, odd)
