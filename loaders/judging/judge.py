@@ -31,6 +31,7 @@ from ...synth.measures.wrong_pairs import (
     mismatch,
     mismatch_line,
     refuse_swapped,
+    those_told,
     warn_of_few_bits,
 )
 from . import metrics
@@ -161,7 +162,7 @@ def _judge_set(
         refuse_swapped(name, [one.means for one in made], [one["low"] for one in files])
     for number, method in enumerate((IDENTITY, *folders)):
         both = zip(keys, made, strict=True)
-        others = {key: what for key, one in both if (what := one.mismatches[number])}
+        others = those_told({key: one.mismatches[number] for key, one in both})
         said = "" if method == IDENTITY else f"{method} as low: "
         notes += [said + mismatch_line(others, len(keys))] if others else []
     measures, lacking = metrics.perceptual_measures() if perceptual else ({}, [])

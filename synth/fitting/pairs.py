@@ -135,7 +135,7 @@ def read_pairs(
         leave_out(len(own), said, _WAYS_OUT[reason])
     pairs = [pair for pair in pairs if not reasons[pair.key]]
     found = {pair.key: wrong_pairs.mismatch(pair.low, pair.normal) for pair in pairs if pair.known}
-    if others := {key: what for key, what in found.items() if what}:
+    if others := wrong_pairs.those_told(found):
         said = wrong_pairs.mismatch_line(others, total)
         leave_out(len(others), said, "give each low its own normal, of equal name")
     pairs = [pair for pair in pairs if pair.key not in others]

@@ -82,7 +82,7 @@ class Measured:
     @property
     def mismatched(self) -> dict[str, str]:
         """Pairs whose low and normal do not show the same: what they show, by key."""
-        return {one.key: one.mismatch for one in self.pairs if one.mismatch}
+        return wrong_pairs.those_told({one.key: one.mismatch for one in self.pairs if one.means})
 
     def by_component(self) -> dict[str, list[dict[str, float]]]:
         """Return the rows of each component of a mixture, by its name, as they come."""

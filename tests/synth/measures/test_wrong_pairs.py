@@ -18,7 +18,13 @@ import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import GloamWarning, SourceError
 from gloam.manifests.images.decode import read_rgb
-from gloam.synth.measures.wrong_pairs import are_swapped, brighter_area, mismatch, mismatch_line
+from gloam.synth.measures.wrong_pairs import (
+    are_swapped,
+    brighter_area,
+    mismatch,
+    mismatch_line,
+    those_told,
+)
 
 SCENES = [
     np.ascontiguousarray(one)
@@ -85,6 +91,29 @@ def test_lol_pairs_match_and_neighbours_do_not(real_pairs):
     assert all(mismatch(*pair) == "mirrored" for pair in zip(sides[0], mirrored, strict=True))
     others = zip(sides[0], sides[1][5:] + sides[1][:5], strict=True)
     assert sum(bool(mismatch(*pair)) for pair in others) >= len(names) - 1
+
+
+def test_red_and_blue_that_are_exchanged_are_named_where_half_of_the_pairs_say_it(
+    real_pairs, tmp_path
+):
+    names = sorted(path.name for path in (real_pairs / "lol/low").iterdir())[::6]
+    for name in names:
+        for side in ("low", "normal"):
+            picture = read_rgb(real_pairs / "lol" / side / name)
+            picture = picture[..., ::-1] if side == "low" else picture
+            (tmp_path / side).mkdir(exist_ok=True)
+            Image.fromarray(np.ascontiguousarray(picture)).save(tmp_path / side / name)
+    sides = tmp_path / "low", tmp_path / "normal"
+    said = "red and blue exchanged, as OpenCV has them"
+    for words in (("stats", *sides), ("judge", "--low", sides[0], "--normal", sides[1], sides[1])):
+        code, shown = run(*words, "--workers", 1)
+        assert code == 0
+        assert f"({said})" in shown
+    with pytest.raises(SourceError, match=f"do not show the same: .*{said}"):
+        gloam.fit(*sides, workers=1)
+    few = {"a": said, "b": said, "c": "mirrored", "d": ""}
+    assert those_told(few) == {"c": "mirrored"}
+    assert list(those_told(few | {"e": said})) == ["a", "b", "c", "e"]
 
 
 def test_half_of_the_lows_decide():
