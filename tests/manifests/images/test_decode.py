@@ -8,9 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from gloam.errors import ImageRefused, SourceError
-from gloam.manifests.images.decode import decode, decode_small, is_shown_otherwise, read_rgb
+from gloam.manifests.images import decode as decode_module
+from gloam.manifests.images.decode import (
+    decode,
+    decode_small,
+    is_shown_otherwise,
+    pixels_of_pillow,
+    read_rgb,
+)
 from gloam.manifests.images.header import read_header
 from gloam.manifests.images.normals import encode, load_normal
 
@@ -86,3 +94,23 @@ def test_what_is_cut_short_in_its_header_is_for_no_other_decoder_or_damaged(leng
     assert is_shown_otherwise(data) or length > 25
     with pytest.raises(ImageRefused):
         decode(data, "png")
+
+
+@pytest.mark.parametrize(
+    "mode", ["RGBA", "LA", "La", "PA", "P", "P clear", "1", "CMYK", "L", "RGB"]
+)
+def test_what_is_shown_in_parts_is_what_is_shown_whole(
+    photograph: Any, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    """Large pictures are brought over white a part at a time, as each step takes a copy."""
+    colours = Image.fromarray(photograph(5, 61, 43))
+    alpha = Image.fromarray(photograph(6, 61, 43)[..., 0])
+    image = colours.convert({"P clear": "P", "PA": "P", "LA": "L", "La": "L"}.get(mode, mode))
+    if mode in ("RGBA", "LA", "La", "PA"):
+        image.putalpha(alpha)
+        image = image.convert(mode)
+    if mode == "P clear":
+        image.info["transparency"] = 3
+    whole = pixels_of_pillow(image)
+    monkeypatch.setattr(decode_module, "_PART", 61 * 7)
+    assert np.array_equal(pixels_of_pillow(image), whole)
