@@ -29,7 +29,7 @@ _SECRETS = re.compile(
     # KEY:SECRET@, with slashes as AWS's may have, or all escaped
     rf"({_SCHEME})(?:[^\s/@:]*(?::|%3A)\S*|[^\s/@]+)(?:@|%40)"
     # A signature: of a query, also escaped, or of parameters behind ; or #
-    rf"|({_SCHEME}[^\s?]*?(?:\?|%3F|[;#](?=[^\s/=]+=)))(?:[^\s:;,]|[:;,](?!\s|$))*"
+    rf"|({_SCHEME}[^\s?]{{0,4096}}?(?:\?|%3F|[;#](?=[^\s/=]{{1,64}}=)))(?:[^\s:;,]|[:;,](?!\s|$))*"
     r"|((?:s3|gs|az):/+)[^\s/:]+:(?! )[^\s,;]*",
     re.IGNORECASE,
 )

@@ -30,7 +30,8 @@ from ..synth.kernels.png.file import decode_png
 from .order import Whole
 
 _NEAR = 4096  # bytes between two members that are read at once
-_NO_IMAGE = b"none"  # in place of what DALI may read alone, such as JPEG 2000 and PNM
+_OF_DALI_ALONE = (b"\0\0\0\x0cjP  ", b"\xff\x4f\xff\x51", *(b"P%d" % n for n in range(1, 8)))
+"""What JPEG 2000 and PNM begin with, which no other decoder here reads."""
 _PICTURES = (".jpg", ".jpeg", ".png")
 DECODERS = ("opencv", "pillow")
 
@@ -210,7 +211,8 @@ def encoded_alike(extent: Extent, data: bytes) -> bytes:
         return encode(decode_as_rgb(data, colours=False), "png")
     except ImageRefused as refusal:
         if refusal.reason is Reason.NOT_AN_IMAGE:
-            return _NO_IMAGE  # at which DALI fails, and that leads to its pair
+            # At what DALI fails, and that leads to its pair.
+            return b"none" if data.startswith(_OF_DALI_ALONE) else data
         where = extent.path or "an image of the list, given as bytes"
         raise LoaderError(f"{where}: cannot be decoded: {refusal.detail}") from None
 
