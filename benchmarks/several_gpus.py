@@ -25,8 +25,8 @@ import torch.distributed as dist
 from recording import shards_of
 
 from gloam.loaders import PairLoader
+from gloam.loaders.contents import Contents
 from gloam.loaders.dali.pipelines import SIDE_BY_SIDE, fn, pipeline_def
-from gloam.loaders.index import Contents
 from gloam.loaders.ranks import usable_cores
 from gloam.manifests.sets.pair_set import open_set
 from gloam.manifests.sets.split_files import open_files

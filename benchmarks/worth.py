@@ -35,7 +35,7 @@ from recording import options_of, recorded
 from torch import nn
 
 import gloam
-from gloam.loaders.index import pairs_in
+from gloam.loaders.contents import pairs_in
 from gloam.loaders.judging import metrics
 from gloam.loaders.judging.metrics import perceptual_measures
 from gloam.loaders.judging.results import interval

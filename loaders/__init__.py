@@ -16,8 +16,8 @@ os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
 
 if TYPE_CHECKING:
     from .clips.clip_loader import ClipLoader
+    from .contents import pairs_in
     from .image_loader import ImageLoader
-    from .index import pairs_in
     from .mixture import mix
     from .pair_loader import PairLoader, TorchLoader
 
@@ -28,7 +28,7 @@ _HOMES = {
     "PairLoader": "pair_loader",
     "TorchLoader": "pair_loader",
     "mix": "mixture",
-    "pairs_in": "index",
+    "pairs_in": "contents",
 }
 
 

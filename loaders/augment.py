@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..synth.kernels.arrays import Window
-from ..synth.parameters.keyed_columns import KeyedColumns, Keys, uniform_of
+from ..synth.parameters.keyed_random import KeyedRandom, Keys, uniform_of
 from .options import Options
 from .order import epoch_seed
 
@@ -59,7 +59,7 @@ def crop_numbers(options: Options, epoch: int, keys: Sequence[str] | Keys) -> Fl
     """
     if not options.cuts and not options.augment:
         return np.zeros((len(keys), 7))
-    random = KeyedColumns(epoch_seed(options.seed, epoch, "forms"), keys)
+    random = KeyedRandom(epoch_seed(options.seed, epoch, "forms"), keys)
     numbers = np.zeros((len(keys), 7))
     purposes = ["area", "aspect"] * (options.crop == "random-resized")
     purposes += ["top", "left"] * options.cuts + ["flips"] * options.augment

@@ -16,7 +16,7 @@ from ..manifests.images.png import SIGNATURE
 from ..manifests.open_data import is_live, open_data, source_of, unpaired_lists
 from ..manifests.sets.pair_set import PairSet
 from ..manifests.sets.split_files import LabelColumns, StepLabels, open_files, read_label_columns
-from .index import Contents
+from .contents import Contents
 from .lows import LiveLows, live_lows, redraws
 from .mixture import Component, Mixture, at, in_file
 from .order import Step

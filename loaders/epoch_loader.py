@@ -22,7 +22,7 @@ from ..errors import GloamWarning, LoaderError
 from ..synth.measures.wrong_pairs import swapped_warning
 from .backend import Choice, Device, converted, converter
 from .components import OpenComponent
-from .index import Contents, SaidSwapped, warn_of_pictures
+from .contents import Contents, SaidSwapped, warn_of_pictures
 from .lows import LiveLows
 from .options import Options
 from .order import Order, Share, Step, endless_steps

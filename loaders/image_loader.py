@@ -14,8 +14,8 @@ from ..manifests.sets.pair_set import PairSet
 from ..manifests.sets.split_files import open_files, read_label_columns
 from .backend import choose_backend, options_for
 from .components import OpenComponent
+from .contents import Contents
 from .epoch_loader import EpochLoader
-from .index import Contents
 from .options import ImageOptions, named_options
 from .order import Order
 from .render.cpu_renderer import enlarged

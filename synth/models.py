@@ -15,7 +15,7 @@ from .draws.table import DrawTable, concat, table_of, table_of_records
 from .input_images import image_of
 from .kernels.arrays import IntArray, Pixels, Window
 from .parameters.drawing import check_numbers, records_of
-from .parameters.keyed_columns import Columns, KeyedColumns
+from .parameters.keyed_random import Columns, KeyedRandom
 from .power_law_model import PowerLawDraw, PowerLawRecipe, draw_power_law, render_power_law
 from .recipes.load import DEFAULT, Recipe, load_recipe
 from .recipes.mixture_recipe import MixtureRecipe, Single, single_recipes
@@ -103,7 +103,7 @@ def draw_columns(
 
     form: of the draws, as of `form_of`.
     """
-    for part, places, random in _parts_of(recipe, KeyedColumns(seed, keys)):
+    for part, places, random in _parts_of(recipe, KeyedRandom(seed, keys)):
         kind, draw_all = _MODELS[part.model]
         columns = draw_all(part, random)
         if form != "1":
@@ -126,7 +126,7 @@ def component_of(recipe: Recipe, seed: int, key: str) -> str:
     """Return the name of the recipe of a mixture that an image is drawn by; "" for no mixture."""
     if not isinstance(recipe, MixtureRecipe):
         return ""
-    number = recipe.components(KeyedColumns(seed, [key]))[0]
+    number = recipe.components(KeyedRandom(seed, [key]))[0]
     return list(recipe.mixture)[number]
 
 
@@ -190,8 +190,8 @@ def low_maker(recipe: Recipe, seed: int, keys: Sequence[str]) -> LowMaker:
 
 
 def _parts_of(
-    recipe: Recipe, random: KeyedColumns
-) -> Iterator[tuple[Single, IntArray, KeyedColumns]]:
+    recipe: Recipe, random: KeyedRandom
+) -> Iterator[tuple[Single, IntArray, KeyedRandom]]:
     """Yield each recipe that images are drawn by, the places of those, and their random numbers."""
     if not isinstance(recipe, MixtureRecipe):
         yield recipe, np.arange(len(random)), random

@@ -21,7 +21,7 @@ from .kernels.numbers.shot_and_read_noise import poisson_alias_table
 from .kernels.power_law import EncodedNoise, add_noise, round_levels, through_mosaic
 from .parameters.distributions import Distribution
 from .parameters.drawing import draw_section, record_of
-from .parameters.keyed_columns import Columns, KeyedColumns
+from .parameters.keyed_random import Columns, KeyedRandom
 from .parameters.schema import Added, Section, number, one_of
 
 
@@ -84,7 +84,7 @@ class PowerLawDraw(_PARAMETERS):  # type: ignore[misc]
         return not (own.peak or own.variance or own.deviation or own.deviation_per_light)
 
 
-def draw_power_law(recipe: PowerLawRecipe, random: KeyedColumns) -> Columns:
+def draw_power_law(recipe: PowerLawRecipe, random: KeyedRandom) -> Columns:
     """Draw the parameters of many images, as columns of `PowerLawDraw`."""
     columns = draw_section(recipe, random)
     finish_degradations(columns, random)

@@ -39,7 +39,7 @@ PLACES = {
     "gloam.ImageLoader": "gloam.loaders.image_loader",
     "gloam.TorchLoader": "gloam.loaders.pair_loader",
     "gloam.mix": "gloam.loaders.mixture",
-    "gloam.pairs_in": "gloam.loaders.index",
+    "gloam.pairs_in": "gloam.loaders.contents",
     "gloam.judge": "gloam.loaders.judging.judge",
     "gloam.leaks": "gloam.synth.measures.leaks",
     "gloam.real": "gloam.manifests.real.real",

@@ -31,7 +31,7 @@ from ...manifests.sources import Location
 from ...manifests.sources.containers import read
 from ...synth.kernels.arrays import Pixels
 from ...synth.measures.wrong_pairs import warn_of_few_bits
-from ..index import Contents
+from ..contents import Contents
 from ..stored_pairs import StoredSample
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ...errors import LoaderError
 from ..components import OpenComponent
-from ..index import Contents
+from ..contents import Contents
 from ..options import Options
 from ..order import Step
 from ..stored_pairs import read_extent

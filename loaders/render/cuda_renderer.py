@@ -20,7 +20,7 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from ...synth.models import model_of
-from ...synth.parameters.keyed_columns import Keys
+from ...synth.parameters.keyed_random import Keys
 from ..augment import CropFlip, Floats, crop_numbers
 from ..backend import converted
 from ..components import OpenComponent

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..kernels.arrays import Pixels, Window
 from ..kernels.degradations.jpeg import BESIDE, COSINES, UNIT, code_and_decode, quantisers
 from ..parameters.drawing import record_of
-from ..parameters.keyed_columns import Columns, KeyedColumns
+from ..parameters.keyed_random import Columns, KeyedRandom
 from .point_spread import NOTHING, Spread, make_spreads
 from .recipe import Degradations, LastDegradations
 
@@ -31,7 +31,7 @@ _INVERSE = np.ascontiguousarray(COSINES.T)
 LastDegradationsDraw, DegradationsDraw = record_of(LastDegradations), record_of(Degradations)
 
 
-def finish_degradations(columns: Columns, random: KeyedColumns) -> None:
+def finish_degradations(columns: Columns, random: KeyedRandom) -> None:
     """Switch off absent degradations and draw the values that recipes do not have.
 
     columns: what `draw_section` draws of a recipe; without degradations it stays as it is. random:

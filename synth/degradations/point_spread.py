@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..kernels.arrays import FloatArray, IntArray
 from ..kernels.numbers.elementary import rounded_sums
-from ..parameters.keyed_columns import distinct
+from ..parameters.keyed_random import distinct
 
 _FINE = 8
 """Points a pixel, of paths and discs."""

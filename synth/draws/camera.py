@@ -22,7 +22,7 @@ from ..kernels.numbers.elementary import rounded_sums
 from ..kernels.numbers.library import log
 from ..parameters.distributions import STANDARD, UNIT, Constant
 from ..parameters.drawing import draw_section
-from ..parameters.keyed_columns import Columns, KeyedColumns, Ragged
+from ..parameters.keyed_random import Columns, KeyedRandom, Ragged
 
 _FIELD = "illumination"
 _SCENE_LIGHT = f"{_FIELD}.scene_light"
@@ -43,7 +43,7 @@ _SILENT = 2.0**-10, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0**20
 shows."""
 
 
-def draw_camera(recipe: CameraRecipe, random: KeyedColumns) -> Columns:
+def draw_camera(recipe: CameraRecipe, random: KeyedRandom) -> Columns:
     """Draw the parameters of many images, by their random numbers, as columns of `CameraDraw`."""
     together = recipe.together
     also = [path for group in together.values() for path in group.columns]
@@ -66,7 +66,7 @@ def draw_camera(recipe: CameraRecipe, random: KeyedColumns) -> Columns:
     return columns
 
 
-def _finish_field(columns: Columns, recipe: CameraRecipe, random: KeyedColumns) -> None:
+def _finish_field(columns: Columns, recipe: CameraRecipe, random: KeyedRandom) -> None:
     """Switch the field off in images that have none, and draw what is drawn as often as it says."""
     lit = columns.pop(f"{_FIELD}.probability")
     if not lit.all():
@@ -86,7 +86,7 @@ def _finish_field(columns: Columns, recipe: CameraRecipe, random: KeyedColumns) 
         _finish_scene_light(columns, random)
 
 
-def _finish_scene_light(columns: Columns, random: KeyedColumns) -> None:
+def _finish_scene_light(columns: Columns, random: KeyedRandom) -> None:
     """Draw the bilateral grid and where pools are."""
     grid, pools = f"{_SCENE_LIGHT}.grid", f"{_SCENE_LIGHT}.pools"
     sigma = columns[f"{grid}.sigma_ev"]
@@ -114,7 +114,7 @@ def _switch_off(columns: Columns, lit: Any) -> None:
         columns[f"{_SCENE_LIGHT}.undone"] = undone._replace(table=table)
 
 
-def _matrices(mixing: Any, random: KeyedColumns) -> Ragged:
+def _matrices(mixing: Any, random: KeyedRandom) -> Ragged:
     """Return linear sRGB to camera RGB, row by row: of some images (N) a random mixture.
 
     It is a convex combination of the cameras' matrices; all are equally likely (flat Dirichlet).
@@ -134,7 +134,7 @@ def _matrices(mixing: Any, random: KeyedColumns) -> Ragged:
     return Ragged(table, np.full(len(random), 9))
 
 
-def _draw_sensors(columns: Columns, random: KeyedColumns, recipe: CameraRecipe) -> None:
+def _draw_sensors(columns: Columns, random: KeyedRandom, recipe: CameraRecipe) -> None:
     """Fill in the body and the sensor of each image, of a camera's name, ISO and levels."""
     names = columns["camera.name"].astype(str)
     isos, levels = columns["camera.iso"], columns.pop("camera.levels")

@@ -30,7 +30,7 @@ from ..kernels.numbers.quantiles import (
 )
 from ..kernels.numbers.random_bits import frame_seed
 from ..parameters.drawing import columns_of, leaves, nothing_of
-from ..parameters.keyed_columns import Columns, Floats, distinct
+from ..parameters.keyed_random import Columns, Floats, distinct
 from .record import CameraDraw, SceneLightDraw, VideoDraw, exposure_change
 
 _AS_DRAWN = {

@@ -30,7 +30,7 @@ from ..kernels.curves import CURVE_LEVELS, LEVEL_LIGHT, LUMINANCE
 from ..kernels.exposure import GUIDES
 from ..kernels.illumination import CELLS
 from ..parameters.drawing import records_of
-from ..parameters.keyed_columns import KeyedColumns
+from ..parameters.keyed_random import KeyedRandom
 from ..render.maps import camera_maps
 from .fitted_recipe import GRID_CELLS, clip_to_bounds, column_indices
 
@@ -148,7 +148,7 @@ def solve_field(normal: Pixels, low: Pixels) -> SolvedField:
 
 @lru_cache(maxsize=1)
 def _bare() -> CameraDraw:
-    columns = draw_camera(CameraRecipe(), KeyedColumns(0, ["field"]))
+    columns = draw_camera(CameraRecipe(), KeyedRandom(0, ["field"]))
     return records_of(CameraDraw, columns)[0]
 
 

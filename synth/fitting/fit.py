@@ -14,14 +14,14 @@ from PIL import Image
 from ...errors import ConfigError, SourceError
 from ...progress import Progress, Silent
 from ..kernels.arrays import FloatArray
-from ..measures import comparison
+from ..measures import two_sample
 from ..measures.columns import BANKS
-from ..measures.comparison import Realism
 from ..measures.contact_sheet import sheet, tiles_of
 from ..measures.features import Group, MeasuredLow
 from ..measures.pair_files import PairFiles
 from ..measures.realism import compare_with_recipe
 from ..measures.tells import Residual, paired_residuals, residual_lines
+from ..measures.two_sample import Realism
 from ..recipes.load import Recipe, recipe_of
 from . import adjust, fitted_recipe
 from .field import light_of_pairs
@@ -87,7 +87,7 @@ class Fit:
         if self.told is not None:
             banks = ("noise", "tone", "noise and tone") if self.paired else ("noise",)
             lines += self.told.told_lines(banks)
-            lines += [comparison.TELLS] if self.told.tells else []
+            lines += [two_sample.TELLS] if self.told.tells else []
             lines += [f"  {tell}" for tell in self.told.tells[:5]]
         return [*lines, *(f"note: {note}" for note in self.notes)]
 
@@ -217,14 +217,14 @@ def fit(
     what = _what(paired, len(pairs))
     if broad:
         notes.append("a broad recipe is to train on: its lows are told from real ones")
-    elif len(pairs) < comparison.FEWEST:
+    elif len(pairs) < two_sample.FEWEST:
         notes.append(
-            f"{len(pairs)} {what} of the {comparison.FEWEST} that it takes to measure how well the"
+            f"{len(pairs)} {what} of the {two_sample.FEWEST} that it takes to measure how well the"
             " recipe's lows are told from real ones"
         )
     else:
         try:
-            comparison.require_classifier()
+            two_sample.require_classifier()
         except ConfigError as error:
             notes.append(str(error))
         else:
@@ -268,7 +268,7 @@ def _told(
         )
         for rows in (real.rows, other.rows)
     )
-    return comparison.compare_groups("the recipe", first, second, workers=workers)
+    return two_sample.compare_groups("the recipe", first, second, workers=workers)
 
 
 def _untold(pairs: Sequence[Pair], real: PairMeasures) -> list[str]:

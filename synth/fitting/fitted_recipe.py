@@ -20,7 +20,7 @@ from ..kernels.curves import CURVE_LEVELS, toe_of
 from ..kernels.exposure import GUIDES
 from ..kernels.illumination import stops_above_grey
 from ..measures.noise_and_tone import LEVELS
-from ..parameters.keyed_columns import KeyedColumns
+from ..parameters.keyed_random import KeyedRandom
 from ..parameters.schema import within_of
 from ..parameters.together import Together
 
@@ -160,7 +160,7 @@ def recipe_values(shared: Shared, *, uneven: bool = False) -> dict[str, Any]:
 class _OwnRows(Together):
     """Rows of which each image has its own, in order."""
 
-    def _draw(self, random: KeyedColumns, purpose: str) -> FloatArray:
+    def _draw(self, random: KeyedRandom, purpose: str) -> FloatArray:
         return np.array(self.rows)
 
 

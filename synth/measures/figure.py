@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 
 from ...errors import visible
 from .columns import columns
-from .comparison import Realism
 from .contact_sheet import brighten
 from .features import Patch
 from .noise_and_tone import LEVELS, TONES
+from .two_sample import Realism
 
 _LETTERS = 16  # of a name above a patch
 _REAL, _OTHER = "tab:orange", "tab:blue"

@@ -11,10 +11,10 @@ from typing import Any
 from ...errors import visible
 from .checks import Check
 from .columns import ALL_LABELS, columns, statistic_rows
-from .comparison import Realism
 from .pair_statistics import LABELS, percentile_text, reference_statistics, summary
 from .pictures import Shown, histogram
 from .set_statistics import Measured, median_rows
+from .two_sample import Realism
 
 DRAWN = {
     "draw_exposure_ev": ("exposure, EV", False),

@@ -12,11 +12,11 @@ from ...errors import ConfigError, SourceError
 from ...progress import Progress, Silent
 from ...storage.untrusted import whole
 from ..recipes.load import Recipe, load_recipe
-from .comparison import Realism, compare_groups, require_classifier
 from .features import easiest, measure_groups
+from .noise_protocols import PROTOCOLS, protocol_figures
 from .pair_files import PairFiles, pairs_of_folders
-from .protocols import PROTOCOLS, protocol_figures
 from .tells import paired_residuals
+from .two_sample import Realism, compare_groups, require_classifier
 from .wrong_pairs import refuse_swapped, refuse_swapped_lists
 
 _EQUAL = 0.25  # EV between lows and normals that are as bright
@@ -60,7 +60,7 @@ def realism(
         be had.
     protocol : str or iterable of str
         Figures of pairs as papers on noise synthesis give them: "noiseflow", "naflow", "nmflow",
-        "akld" or "gans"; see `gloam.synth.measures.protocols`.
+        "akld" or "gans"; see `gloam.synth.measures.noise_protocols`.
     pairs : int
         At most so many are compared, evenly spread; at least 12.
     seed : int

@@ -23,11 +23,11 @@ from ...storage.atomic import write_bytes
 from ...storage.stores import as_path
 from ..kernels.arrays import FloatArray
 from .checks import Check, checks_of_folders, checks_of_set
-from .comparison import compare_rows, require_classifier
 from .page import DRAWN, Subject, page
 from .pair_statistics import reference_statistics
 from .pictures import pictures_of_files, pictures_of_set
 from .set_statistics import measure_folders, measure_set, read_reference
+from .two_sample import compare_rows, require_classifier
 
 _MOST_UNITS = 24
 """Shards that pairs are measured of, at most: each is read whole."""

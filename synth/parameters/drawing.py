@@ -29,7 +29,7 @@ from pydantic.fields import FieldInfo
 
 from ...storage.untrusted import shown
 from .distributions import UNIT, Constant, Distribution
-from .keyed_columns import Columns, KeyedColumns, Ragged
+from .keyed_random import Columns, KeyedRandom, Ragged
 from .schema import Added, Chance, Each, OneOf, Section, Within, mark_of, section_of
 
 D = TypeVar("D", bound="Drawn")
@@ -152,7 +152,7 @@ def _defaults(kind: type[Drawn]) -> tuple[tuple[str, Any], ...]:
     )
 
 
-def draw_section(section: Section, random: KeyedColumns, also: Sequence[str] = ()) -> Columns:
+def draw_section(section: Section, random: KeyedRandom, also: Sequence[str] = ()) -> Columns:
     """Draw all parameters of a section, and of the sections in it, for many images.
 
     random: the random numbers of N images. also: paths that are drawn even if they are `Added` and

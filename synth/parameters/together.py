@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ...manifests.config import InvalidValue
-from .keyed_columns import Columns, KeyedColumns, Ragged
+from .keyed_random import Columns, KeyedRandom, Ragged
 from .schema import Added, Section, within_of
 
 _Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
@@ -80,9 +80,7 @@ class Together(Section):
                 if not bounds.low <= value <= bounds.high or (bounds.whole and self.mean):
                     raise InvalidValue(f"{key}.{path}", value, f"allowed is {bounds}")
 
-    def fill(
-        self, columns: Columns, random: KeyedColumns, name: str, recipe: type[Section]
-    ) -> None:
+    def fill(self, columns: Columns, random: KeyedRandom, name: str, recipe: type[Section]) -> None:
         """Draw the parameters of many images, and put them into their columns."""
         lows, highs, places = _bounds(recipe, self.columns)
         drawn = np.minimum(np.maximum(self._draw(random, f"together.{name}"), lows), highs)
@@ -93,7 +91,7 @@ class Together(Section):
             else:
                 columns[path] = values.astype(np.int64) if whole else values
 
-    def _draw(self, random: KeyedColumns, purpose: str) -> Any:
+    def _draw(self, random: KeyedRandom, purpose: str) -> Any:
         if self.rows:
             table, ends = _table(self.rows, self.weights)
             place = np.searchsorted(ends, random.uniform(purpose) * ends[-1], side="right")

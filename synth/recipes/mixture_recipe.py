@@ -14,7 +14,7 @@ from ...manifests.config import Numbers
 from ...storage.stores import in_store
 from ..camera.recipe import CameraRecipe
 from ..kernels.arrays import IntArray
-from ..parameters.keyed_columns import KeyedColumns
+from ..parameters.keyed_random import KeyedRandom
 from ..parameters.schema import Section
 from ..power_law_model import PowerLawRecipe
 
@@ -64,7 +64,7 @@ class MixtureRecipe(Section):
         """The model of its components."""
         return next(iter(self.mixture.values())).recipe.model
 
-    def components(self, random: KeyedColumns) -> IntArray:
+    def components(self, random: KeyedRandom) -> IntArray:
         """Return the numbers of the components that many images have."""
         weights = [component.weight for component in self.mixture.values()]
         total = math.fsum(weights)

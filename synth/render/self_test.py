@@ -25,7 +25,7 @@ from ..draws.table import DrawTable, table_of
 from ..kernels.arrays import Pixels
 from ..kernels.compiling.cache_folders import places
 from ..kernels.numbers.elementary import is_joined
-from ..parameters.keyed_columns import KeyedColumns
+from ..parameters.keyed_random import KeyedRandom
 from .on_cpu import render_window
 
 Render = Callable[[Sequence[Pixels], DrawTable], list[Pixels]]
@@ -59,7 +59,7 @@ def known_lows() -> tuple[list[Pixels], list[DrawTable]]:
     normal = ((x * (y + 7) * (channel + 3) + 5 * y * y) % 251).astype(np.uint8)
     tables = []
     for number, recipe in enumerate(RECIPES):
-        drawn = draw_camera(CameraRecipe.model_validate(recipe), KeyedColumns(number, ["known"]))
+        drawn = draw_camera(CameraRecipe.model_validate(recipe), KeyedRandom(number, ["known"]))
         tables.append(table_of(drawn))
     return [normal] * len(tables), tables
 

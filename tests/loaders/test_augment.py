@@ -13,7 +13,7 @@ import gloam
 from gloam.loaders.augment import crop_numbers, crops_of
 from gloam.loaders.options import Options
 from gloam.loaders.order import epoch_seed
-from gloam.synth.parameters.keyed_columns import Keys
+from gloam.synth.parameters.keyed_random import Keys
 
 from .numbered import numbered
 

@@ -23,7 +23,7 @@ import torch
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
 from gloam.loaders.buffers import BufferHandle, SharedBufferPool
-from gloam.loaders.index import Contents
+from gloam.loaders.contents import Contents
 from gloam.manifests.images.normals import encode
 from gloam.manifests.sets.pair_set import open_set
 from gloam.manifests.sets.split_files import open_files

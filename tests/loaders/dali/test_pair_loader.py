@@ -10,7 +10,7 @@ import pytest
 
 from gloam.errors import LoaderError, SetError
 from gloam.loaders import PairLoader
-from gloam.loaders.index import Contents
+from gloam.loaders.contents import Contents
 from gloam.manifests.sets.layouts.shards import Shards
 from gloam.manifests.sets.pair_set import open_set
 from gloam.manifests.sets.split_files import open_files

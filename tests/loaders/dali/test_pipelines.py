@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gloam.loaders import PairLoader
-from gloam.loaders.index import Contents
+from gloam.loaders.contents import Contents
 from gloam.loaders.read import lengths
 from gloam.manifests.sets.pair_set import open_set
 from gloam.manifests.sets.split_files import open_files

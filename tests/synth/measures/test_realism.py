@@ -14,8 +14,8 @@ from PIL import Image
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import ConfigError, SourceError
-from gloam.synth.measures.comparison import Realism, Told
 from gloam.synth.measures.features import PATCH, Patch, patch_features, patch_places
+from gloam.synth.measures.two_sample import Realism, Told
 
 pytest.importorskip("sklearn")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gloam.errors import ConfigError
-from gloam.synth.measures.comparison import Told, compare_groups, compare_rows, two_sample_test
 from gloam.synth.measures.features import Group, MeasuredLow
+from gloam.synth.measures.two_sample import Told, compare_groups, compare_rows, two_sample_test
 
 pytest.importorskip("sklearn")
 SCENES = np.arange(60)

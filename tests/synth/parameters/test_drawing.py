@@ -18,7 +18,7 @@ from gloam.synth.draws.record import CameraDraw
 from gloam.synth.models import draw, parse_draw
 from gloam.synth.parameters.distributions import Constant, Uniform
 from gloam.synth.parameters.drawing import draw_section
-from gloam.synth.parameters.keyed_columns import KeyedColumns
+from gloam.synth.parameters.keyed_random import KeyedRandom
 from gloam.synth.parameters.schema import OneOf, Within
 from gloam.synth.power_law_model import PowerLawDraw, PowerLawRecipe
 from gloam.synth.recipes.load import Recipe, load_recipe, shipped_recipes
@@ -240,7 +240,7 @@ def test_changed_refuses_an_unknown_path(path):
     assert drawn.model_dump() == before
 
 
-class Recorded(KeyedColumns):
+class Recorded(KeyedRandom):
     """Random numbers that know which of them were asked for."""
 
     def __init__(self) -> None:

@@ -71,7 +71,7 @@ def uniform_of(bits: npt.NDArray[np.uint64]) -> Floats:
     return ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
 
-class KeyedColumns:
+class KeyedRandom:
     """The random numbers of many images of a set, none of which depends on another image.
 
     seed: of the set. keys: of the pairs.
@@ -84,18 +84,20 @@ class KeyedColumns:
     def __len__(self) -> int:
         return len(self._lengths)
 
-    def take(self, places: npt.NDArray[np.int64]) -> KeyedColumns:
+    def take(self, places: npt.NDArray[np.int64]) -> KeyedRandom:
         """Return the random numbers of some of the images."""
-        some = object.__new__(KeyedColumns)
+        some = object.__new__(KeyedRandom)
         some._lengths, some._prefixes = self._lengths[places], self._prefixes[places]
         return some
 
     def bits(self, purposes: Sequence[str], times: int = 1) -> npt.NDArray[np.uint64]:
-        """Draw 64 random bits for each purpose, so many times, and image (P * times, N).
+        r"""Draw 64 random bits for each purpose, so many times, and image: uint64 (P * times, N).
 
-        They are the first 8 bytes, little-endian, of the BLAKE2b (personal "gloam draw") of seed,
-        key, purpose and index, with a zero byte after each of the first three; the index counts
-        times from 0 on.
+        Purpose by purpose: the first 8 bytes, as a little-endian number, of
+
+            hashlib.blake2b(f"{seed}\0{key}\0{purpose}\0{index}".encode(), person=b"gloam draw")
+
+        where the index counts times from 0 on.
         """
         ends, sizes = _ends(tuple(purposes), times)
         words = np.empty((len(sizes), len(self)), np.uint64)
@@ -160,6 +162,6 @@ def distinct(rows: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
 def _ends(
     purposes: tuple[str, ...], times: int
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """Return the ends of the messages of `KeyedColumns.bits`, and their lengths in bytes."""
+    """Return the ends of the messages of `KeyedRandom.bits`, and their lengths in bytes."""
     ends = [f"{purpose}\0{i}".encode() for purpose in purposes for i in range(times)]
     return moved_on(ends), np.array([len(end) for end in ends], np.int64)

@@ -13,7 +13,7 @@ from PIL import Image
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import ConfigError
-from gloam.synth.measures.protocols import PROTOCOLS
+from gloam.synth.measures.noise_protocols import PROTOCOLS
 
 THEIRS = {
     "noiseflow": 0.09592003134090607,

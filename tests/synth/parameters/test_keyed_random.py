@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloam.synth.parameters.keyed_columns import KeyedColumns, distinct
+from gloam.synth.parameters.keyed_random import KeyedRandom, distinct
 
 
 def test_random_numbers_are_uniform_and_independent_of_their_neighbours():
-    random = KeyedColumns(0, [str(i) for i in range(20_000)])
+    random = KeyedRandom(0, [str(i) for i in range(20_000)])
     values = np.stack([random.uniform(purpose) for purpose in ("a", "b")], axis=1)
     assert np.abs(np.histogram(values[:, 0], 20, (0, 1))[0] - 1000).max() < 160
     assert abs(np.corrcoef(values.T)[0, 1]) < 0.035
@@ -31,7 +31,7 @@ def test_random_bits_are_those_of_each_key(seed, keys, purpose, index):
     texts = [f"{seed}\0{key}\0{purpose}\0{index}".encode() for key in keys]
     hashed = [hashlib.blake2b(text, person=b"gloam draw").digest()[:8] for text in texts]
     wanted = [int.from_bytes(eight, "little") for eight in hashed]
-    random, others = KeyedColumns(seed, keys), ["another", purpose]
+    random, others = KeyedRandom(seed, keys), ["another", purpose]
     assert random.bits(others, index + 1)[-1].tolist() == wanted
     assert random.uniforms(others, index + 1)[-1].tolist() == [
         ((one >> 12) + 0.5) * 2.0**-52 for one in wanted
