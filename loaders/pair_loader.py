@@ -86,14 +86,15 @@ class PairLoader(EpochLoader):
                 )
             given = {**given, "backend": self._only}
         mixture = as_mixture(data, given)
-        choice = choose_backend(given, not mixture.plain)
-        _check_options(given, choice.backend, not mixture.plain)
-        sizes, wanted = _options_by_step(given, split, choice.backend, not mixture.plain, data)
+        mixed = not mixture.plain
+        choice = choose_backend(given, mixed)
+        _check_options(given, choice.backend, mixed)
+        sizes, wanted = _options_by_step(given, split, choice.backend, mixed, data)
         seed, resident = sizes[0].seed, given.get("resident", False)
         first = {**given, "size": sizes[0].size}
         components = open_components(mixture, first, split, seed)
         name = identity = ""  # those of the set or list
-        if mixture.plain:
+        if not mixed:
             order = Order(components[0].count, seed, sizes[0].shuffle, own=bool(resident))
         else:
             name = repr(mixture)
@@ -104,7 +105,7 @@ class PairLoader(EpochLoader):
         from .workers import set_up
 
         # DALI resizes stored pairs on a CPU; in mixtures gloam's kernels do.
-        dali = {"resident": resident, "by_dali": mixture.plain}
+        dali = {"resident": resident, "by_dali": not mixed}
         set_up(self, choice, wanted, given.get("decoder") or "opencv", **dali)
 
 
@@ -166,7 +167,7 @@ def _check_options(given: Mapping[str, Any], backend: str, mixed: bool) -> None:
         unknown = set(given.get("extras") or ()) - {"component"}
         if unknown:
             raise LoaderError(
-                f"extras {min(unknown)!r}: of mixtures backend='torch' gives it, which 'auto' takes"
+                f"extras {min(unknown)!r} of a mixture needs backend='torch', which 'auto' takes"
             )
     if resident not in (True, False, "auto"):
         raise LoaderError(f"resident {resident!r}: must be True, False or 'auto'")
@@ -177,6 +178,11 @@ def _check_options(given: Mapping[str, Any], backend: str, mixed: bool) -> None:
 def _mixed_order(
     mixture: Mixture, components: Sequence[OpenComponent], options: Options
 ) -> MixedOrder:
+    """Return the order of a mixture, with the samples of an epoch.
+
+    Of "longest" it ends when every component has been gone through (`repeat` times); of "shortest"
+    before one would begin again. Those whose weight is 0 at first do not count.
+    """
     sampler = MixedSampler(
         [one.name for one in components],
         [one.weight for one in components],

@@ -29,7 +29,7 @@ class Curve(Section):
     """beta (alpha x)^gamma of encoded values x in [0, 1]."""
 
     alpha: Distribution = number((0, 4), "factor before the power", default=1.0)
-    beta: Distribution = number((0, 4), "factor after it", default=1.0)
+    beta: Distribution = number((0, 4), "factor on that power", default=1.0)
     gamma: Distribution = number((0.1, 10), "exponent", default=1.0)
     stretch: Distribution = one_of(
         ("none", "range"),
@@ -47,10 +47,12 @@ class PowerLawNoise(Section):
     space: Distribution = one_of(
         ("srgb", "raw"), "raw: linear light behind a Bayer mosaic, bilinear", default="srgb"
     )
-    peak: Distribution = number((0, 1e6, "photons"), "of white, of Poisson noise; 0 for none")
-    variance: Distribution = number((0, 1), "of Gaussian noise")
-    deviation: Distribution = number((0, 1), "of Gaussian noise, standard")
-    deviation_per_light: Distribution = number((0, 1), "the same, of light 1")
+    peak: Distribution = number(
+        (0, 1e6, "photons"), "at white, which have Poisson noise; 0 for none"
+    )
+    variance: Distribution = number((0, 1), "variance of Gaussian noise")
+    deviation: Distribution = number((0, 1), "standard deviation of Gaussian noise")
+    deviation_per_light: Distribution = number((0, 1), "the same at white, in proportion to light")
 
 
 class PowerLawRecipe(Section):
@@ -78,7 +80,7 @@ class PowerLawDraw(_PARAMETERS):  # type: ignore[misc]
     """
 
     @property
-    def silent(self) -> bool:
+    def noiseless(self) -> bool:
         """True if the draw has no noise."""
         own = self.noise
         return not (own.peak or own.variance or own.deviation or own.deviation_per_light)
@@ -114,8 +116,12 @@ def render_power_law(
 
 
 def _darkened(normal: Pixels, draw: PowerLawDraw, curve: FloatArray) -> Pixels:
+    """Return the levels that a curve (256) makes of a normal's, with noise.
+
+    Without any noise there is no mosaic either: what is published so has none.
+    """
     height, width = normal.shape[:2]
-    if draw.silent:
+    if draw.noiseless:
         plain: Pixels = np.rint(255 * curve).astype(np.uint8)[normal]
         return plain
     noise = EncodedNoise(
@@ -138,7 +144,10 @@ def _darkened(normal: Pixels, draw: PowerLawDraw, curve: FloatArray) -> Pixels:
 
 
 def curve_table(normal: Pixels, draw: PowerLawDraw) -> FloatArray:
-    """Return the darkened values in [0, 1] of the 256 levels of a photograph."""
+    """Return the darkened values in [0, 1], float64 (256), of the levels of a photograph.
+
+    normal: uint8 array (H, W, 3), whose range counts where the curve is stretched to it.
+    """
     x = np.arange(256) / 255
     if draw.curve.stretch == "range":
         least, most = int(normal.min()) / 255, int(normal.max()) / 255

@@ -113,6 +113,7 @@ class CudaRenderer:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _on_stream(self, stream: Any) -> RenderedStep:
+        """Make the next batch on a stream of torch, with those after it begun."""
         while len(self._begun) <= AHEAD:
             self._begun.append(self._begin(stream))
         first = self._begun.popleft()
@@ -126,7 +127,7 @@ class CudaRenderer:
     def _begin(self, stream: Any) -> _Started:
         """Begin a batch."""
         awaited = self._next or self._decoding.submit(self._decoder.next, stream)
-        self._next = None  # an error would keep what it came from
+        self._next = None  # an error's traceback would hold the step
         try:
             decoded = awaited.result()
         finally:

@@ -1,8 +1,9 @@
 """Recipes: YAML files that say from which distributions each image's parameters are drawn.
 
-Parameters are distributions (see `distributions`): a number, `uniform(..)`, `loguniform(..)`,
-`normal(..)`, `choice(..)`. What a recipe may say depends on its model: `camera_recipe` for the
-camera, `power_law` for curves on encoded values. `mixture` takes several recipes, by weight.
+Parameters are distributions (`synth.parameters.distributions`): a number, `uniform(..)`,
+`loguniform(..)`, `normal(..)`, `choice(..)`. What a recipe may say depends on its model:
+`synth.camera.recipe` for the camera, `synth.power_law_model` for curves on encoded values. A
+mixture (`mixture_recipe`) takes several recipes, by weight.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ def shipped_recipes() -> dict[str, str]:
 
 
 @lru_cache(maxsize=32)
-def _unchanged(name: str) -> Recipe:
-    """Return a shipped recipe."""
+def _shipped(name: str) -> Recipe:
+    """Return a shipped recipe; callers share it, as recipes never change."""
     return recipe_of(shipped_values(name), (), f"recipe {name}")
 
 
@@ -79,13 +80,11 @@ def load_recipe(name: Recipe | str, overrides: Overrides = ()) -> Recipe:
             key="recipe",
         )
     if not isinstance(name, str):
-        return (
-            recipe_of(name.model_dump(mode="json"), overrides, f"recipe {name.name}")
-            if overrides
-            else name
-        )
+        if not overrides:
+            return name
+        return recipe_of(name.model_dump(mode="json"), overrides, f"recipe {name.name}")
     if not overrides and name in shipped_names():
-        return _unchanged(name)
+        return _shipped(name)
     weights = None if os.path.isfile(name) else parse_weights(name)
     if weights is not None:
         parts = (f"{part}:{weight:g}" for part, weight in sorted(weights.items()))
@@ -105,7 +104,8 @@ def recipe_of(
 ) -> Recipe:
     """Make a recipe from its values as YAML holds them, with single ones changed.
 
-    `where` is named in errors; files that the values name lie in `folder`, or are found from here.
+    where: what errors name. folder: where files lie that the values name; the current one where it
+    is not given.
 
     Raises ConfigError with the key, its value and what is allowed.
     """
@@ -119,7 +119,7 @@ def recipe_of(
 def recorded_recipe(values: dict[str, Any], where: str) -> Recipe:
     """Make a recipe of the values that a set records.
 
-    They may be anybody's: no file is read that they name.
+    They are not trusted: no file is read that they name.
 
     Raises ConfigError when they are no recipe's.
     """

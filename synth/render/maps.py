@@ -248,7 +248,7 @@ def power_law_maps(
     window = window_of(normal, window)
     table = curve_table(normal, draw)
     levels, noise = 255 * encoding(), draw.noise
-    raw = noise.space == "raw" and not draw.silent
+    raw = noise.space == "raw" and not draw.noiseless
     values = srgb_to_linear(table) if raw else table
     scattered = noise.variance + noise.deviation**2 + (noise.deviation_per_light * values) ** 2
     scattered += values / noise.peak if noise.peak else 0.0
