@@ -36,17 +36,19 @@ _LEASE = 60.0  # seconds after which a lock in a store ends that is not renewed
 def exclusive(path: Path, shared: bool = False, wait: bool = False) -> Iterator[None]:
     """Hold a lock file for the length of the block.
 
-    The system releases it when the process ends, however it ends.
+    The system releases it when the process ends, however it ends; a lease in a store ends a minute
+    after its process did.
 
     Some file systems have no locks (Lustre mounted without `-o flock`, some network folders). There
     a second file that exists as long as the block stands for the lock, with a warning: after a kill
     it is taken over on the same machine alone.
 
+    path: of the lock, two folders below the output that messages name.
     shared: together with others that share it: tasks of one build, which write disjoint shards.
     wait: until it is free.
 
-    Raises SetError when another process holds it, unless it waits; says which; or when it, or its
-    folder, is a link, or anything else than a file of its own.
+    Raises SetError when another process holds it and `wait` is false, naming that process; or when
+    the lock or its folder is a link, or the lock is no plain file of its own.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     if place(path).remote:
