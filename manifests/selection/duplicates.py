@@ -158,27 +158,20 @@ class Twins(NamedTuple):
 
 
 class Look(NamedTuple):
-    """A picture, as it is compared with others.
+    """A picture, or a part of it, as it is compared with others.
 
-    digest: checksum of a small copy, and of the picture's size. hash: perceptual hash.
+    hash: perceptual hash.
     thumbnail: int16 array (256,); see `thumbnail`.
     small: uint8 array (H, W); luma, at most 60 pixels of a side.
+    digest: checksum of a small copy, and of the picture's size; nothing of a part.
     turned: whether EXIF turns its file, a JPEG, of which `measures.measure` has the hash as stored.
     """
 
-    digest: bytes
     hash: int
     thumbnail: npt.NDArray[np.int16]
     small: Pixels
+    digest: bytes = b""
     turned: bool = False
-
-
-class _View(NamedTuple):
-    """A picture, or a part of it: `thumbnail` of 256 cells, luma as uint8 array (H, W)."""
-
-    hash: int
-    thumbnail: Thumbnail
-    luma: Pixels
 
 
 def thumbnail(pixels: Pixels) -> Thumbnail:
@@ -196,12 +189,14 @@ def look_at(pixels: Pixels, size: tuple[int, int] | None = None) -> Look:
     luma = luma_of(pixels)
     longer = max(luma.shape)
     down, across = (max(1, round(side * min(_SMALL, longer) / longer)) for side in luma.shape)
-    return Look(
-        blake2b(pixels.tobytes(), key=str(size or pixels.shape).encode(), digest_size=16).digest(),
-        perceptual_hash(luma),
-        _fourth_roots(mean_cells(luma, _CELLS, _CELLS)).astype(np.int16),
-        np.rint(mean_cells(luma, down, across)).astype(np.uint8),
-    )
+    small = np.rint(mean_cells(luma, down, across)).astype(np.uint8)
+    digest = blake2b(pixels.tobytes(), key=str(size or pixels.shape).encode(), digest_size=16)
+    return _look_at_luma(luma)._replace(small=small, digest=digest.digest())
+
+
+def _look_at_luma(luma: Pixels) -> Look:
+    thumb = _fourth_roots(mean_cells(luma, _CELLS, _CELLS)).astype(np.int16)
+    return Look(perceptual_hash(luma), thumb, luma)
 
 
 def look_at_file(data: bytes) -> Look:
@@ -286,41 +281,41 @@ def _bits_apart(first: Look, second: Look) -> int | None:
     if first.digest == second.digest:
         return 0
     boxes = _box_in_borders(first.small), _box_in_borders(second.small)
-    pairs: list[tuple[_View, _View]] = []
-    if boxes[0] is None or boxes[1] is None:
-        pairs.append((_view_of_whole(first), _view_of_whole(second)))
-    else:  # what both have as a border is cut: both are seen through one window
+    pairs = [(first, second)]
+    if boxes[0] is not None and boxes[1] is not None:
+        # What both have as a border is cut: both are seen through one window.
         outer = tuple(side(a, b) for side, a, b in zip(_OUTER, boxes[0], boxes[1], strict=True))
-        pairs.append((_view(_crop(first.small, outer)), _view(_crop(second.small, outer))))
-    views = _inside(first), _inside(second)
+        cut, other_cut = (_look_at_luma(_crop(one.small, outer)) for one in (first, second))
+        pairs = [(cut, other_cut)]
+    within = _inside(first), _inside(second)
     if boxes != (None, None):
-        pairs.append(views)
+        pairs.append(within)
     for one, other in pairs:
         bits = (one.hash ^ other.hash).bit_count()
         least = _ALIKE if bits > _NEAR else _NEARLY
-        if bits <= _BITS and _views_agree(one, other, least):
+        if bits <= _BITS and _looks_agree(one, other, least):
             return bits
     parts = [
-        *((_view(one), views[1]) for one in _windows(first)),
-        *((views[0], _view(one)) for one in _windows(second)[1:]),
+        *((_look_at_luma(one), within[1]) for one in _windows(first)),
+        *((within[0], _look_at_luma(one)) for one in _windows(second)[1:]),
     ]
     for one, other in parts:
         bits = (one.hash ^ other.hash).bit_count()
-        if bits <= _BITS_OF_PART and _views_agree(one, other, _ALIKE_IN_PART):
+        if bits <= _BITS_OF_PART and _looks_agree(one, other, _ALIKE_IN_PART):
             return bits
     return None
 
 
-def _views_agree(first: _View, second: _View, least: tuple[int, int]) -> bool:
+def _looks_agree(first: Look, second: Look, least: tuple[int, int]) -> bool:
     """Return whether thumbnails that show something correlate.
 
     Details must, too, where few cells would decide.
     """
-    thumbs = first.thumbnail, second.thumbnail
+    thumbs = first.thumbnail.astype(np.int64), second.thumbnail.astype(np.int64)
     return (
         correlate(*thumbs, least)
         and not any(map(_is_smooth, thumbs))
-        and (not any(map(_lies_in_few_cells, thumbs)) or _details_agree(first.luma, second.luma))
+        and (not any(map(_lies_in_few_cells, thumbs)) or _details_agree(first.small, second.small))
     )
 
 
@@ -366,23 +361,15 @@ def _local_details(luma: Pixels) -> npt.NDArray[np.int64]:
     return 25 * cells - around
 
 
-def _view_of_whole(look: Look) -> _View:
-    return _View(look.hash, look.thumbnail.astype(np.int64), look.small)
-
-
-def _view(luma: Pixels) -> _View:
-    return _View(perceptual_hash(luma), _fourth_roots(mean_cells(luma, _CELLS, _CELLS)), luma)
-
-
-def _inside(look: Look) -> _View:
+def _inside(look: Look) -> Look:
     """Return what is within a picture's borders: all of it where it has none."""
     box = _box_in_borders(look.small)
-    return _view_of_whole(look) if box is None else _view(_crop(look.small, box))
+    return look if box is None else _look_at_luma(_crop(look.small, box))
 
 
 def _windows(look: Look) -> list[Pixels]:
     """Return what is within a picture's borders mirrored, then windows of it."""
-    luma = _inside(look).luma
+    luma = _inside(look).small
     windows = (tuple(side / 20 for side in window) for window in _WINDOWS)
     return [luma[:, ::-1], *(_crop(luma, window) for window in windows)]
 

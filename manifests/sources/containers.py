@@ -20,8 +20,9 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import starmap
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from ...errors import ImageRefused, Reason, SourceError
 from ...storage.stores import Place, Status, as_path, read_local, refuse_grown, refuse_hollow
@@ -54,16 +55,33 @@ _COMPRESSIONS = {
 }
 
 
-class Span(NamedTuple):
-    """Byte range of a member.
+@dataclass(frozen=True)
+class Location:
+    """Location of the bytes of one file.
 
-    offset: its first byte; of a sparse member its header, as its bytes do not lie in one piece.
+    container: a folder, a tar or a zip.
+    member: name inside the folder or the zip, as it stands there; "" in a tar, where `offset`
+      counts.
+    offset: first byte inside a tar; -1 elsewhere. `SPARSE` of a sparse member of a tar, whose bytes
+      do not lie in one piece: `member` says at which byte its header is.
     size: bytes that it has when unpacked.
+    stamp: modification time in nanoseconds of the file or of the archive; tells whether a cached
+      measurement still holds.
     """
 
+    container: str
+    member: str
     offset: int
     size: int
-    sparse: bool = False
+    stamp: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a container: its name there, with "/" between folders, and where its bytes are."""
+
+    name: str
+    location: Location
 
 
 class FileWindow:
@@ -102,76 +120,64 @@ class FileWindow:
         return self._offset
 
 
-def plain_name(name: str) -> str:
-    """Return an archive's name of a file in its one form: without `./`, `//` and a leading slash.
-
-    Examples
-    --------
-    >>> plain_name("./VOC2012//JPEGImages/a.jpg")
-    'VOC2012/JPEGImages/a.jpg'
-    """
+def _plain_name(name: str) -> str:
+    """Return an archive's name of a file in its one form: without `./`, `//`, or `/` before it."""
     return "/".join(part for part in name.split("/") if part not in ("", "."))
 
 
-def list_tar(
-    handle: IO[bytes], bounds: tuple[int, int], container: str, passed: Counter[str]
-) -> Iterator[tuple[str, Span]]:
+def _files_of_tar(
+    handle: IO[bytes], tar: Location, passed: Counter[str]
+) -> Iterator[tuple[str, Location]]:
     """Yield the files of a tar, in the order of their places.
 
     Like unpacking it takes the last of several members of one name, and a hard link for the file
     that it is linked to. A second tar behind the first, as `cat a.tar b.tar` makes them, is read
     on; of a tar inside the tar the members come in its place.
 
-    handle: the tar, or a file that it is a part of.
-    bounds: (start, end), bytes of the tar in it.
-    container: name for messages.
-    passed: counts, by kind, the members that are left out.
-
     Raises SourceError, tarfile.TarError, OSError, ValueError, RuntimeError when it is damaged or
     cut short; what lies before the damage comes first.
     """
-    found: dict[str, Span] = {}
-    hidden: dict[str, Span] = {}
+    found: dict[str, Location] = {}
+    hidden: dict[str, Location] = {}
     damage: Exception | None = None
     try:
-        for member, span in _members(handle, bounds, container, passed):
+        for member, location in _members(handle, tar, passed):
             # Tarfile takes "path" for the name too, which has a folder of GNU tar's own in it.
-            name = plain_name(member.pax_headers.get("GNU.sparse.name", member.name))
+            name = _plain_name(member.pax_headers.get("GNU.sparse.name", member.name))
             if member.islnk():
-                target = plain_name(member.linkname)
+                target = _plain_name(member.linkname)
                 at = found.get(target, hidden.get(target))
                 if at is None or name.endswith(".tar"):
                     passed[LINKS] += 1
                     continue
-                span = at
+                location = at
             if is_hidden(name):
                 passed[HIDDEN] += 1
-                hidden[name] = span
+                hidden[name] = location
                 continue
             if found.pop(name, None) is not None:
                 passed[REPLACED] += 1
-            found[name] = span
+            found[name] = location
     except Exception as error:  # tarfile raises many kinds on damaged headers
         damage = error
-    for name, span in found.items():
+    for name, location in found.items():
         if not name.endswith(".tar"):
-            yield name, span
-        elif span.sparse:
+            yield name, location
+        elif location.offset == SPARSE:
             passed["sparse tars inside the archive"] += 1
         else:
-            part = span.offset, span.offset + span.size
-            for inner, one in list_tar(handle, part, container, passed):
+            for inner, one in _files_of_tar(handle, location, passed):
                 yield f"{name[:-4]}/{inner}", one
     if damage is not None:
         raise damage
 
 
 def _members(
-    handle: IO[bytes], bounds: tuple[int, int], container: str, passed: Counter[str]
-) -> Iterator[tuple[tarfile.TarInfo, Span]]:
-    """Yield regular members and hard links of a tar, and of those behind it."""
-    start: int | None = bounds[0]
-    end = bounds[1]
+    handle: IO[bytes], tar: Location, passed: Counter[str]
+) -> Iterator[tuple[tarfile.TarInfo, Location]]:
+    """Yield regular members and hard links of a tar, and of those behind it; links lie nowhere."""
+    start: int | None = tar.offset
+    end, container = tar.offset + tar.size, tar.container
     while start is not None:
         view = FileWindow(handle, start, end, _MOST_OF_HEADER)
         with tarfile.open(fileobj=view, mode="r:", **_TEXT) as archive:  # type: ignore[call-overload]
@@ -181,26 +187,27 @@ def _members(
                     raise SourceError.at(
                         container, f"damaged header at byte {start + member.offset}"
                     )
-                if member.issym() or (member.islnk() and not plain_name(member.linkname)):
+                if member.issym() or (member.islnk() and not _plain_name(member.linkname)):
                     passed[LINKS] += 1
-                elif member.isreg() or member.islnk():
-                    yield member, _member_span(member, start, end, container)
+                elif member.islnk():
+                    yield member, tar
+                elif member.isreg():
+                    yield member, _member_location(member, start, tar)
                 elif not member.isdir():
                     passed["members that are no files"] += 1
             _check_end(view, archive.offset, container)
             start = _next_tar(handle, start + archive.offset, end, passed)
 
 
-def _member_span(member: tarfile.TarInfo, start: int, end: int, container: str) -> Span:
-    if member.islnk():
-        return Span(0, 0)
+def _member_location(member: tarfile.TarInfo, start: int, tar: Location) -> Location:
     pieces: Any = member.sparse  # of a sparse member: offsets and sizes
     stored = sum(size for _, size in pieces) if member.issparse() else member.size
-    if start + member.offset_data + stored > end:
-        raise SourceError.at(container, f"ends inside {member.name}; the archive was cut short")
+    if start + member.offset_data + stored > tar.offset + tar.size:
+        raise SourceError.at(tar.container, f"ends inside {member.name}; the archive was cut short")
     if member.issparse():
-        return Span(start + member.offset, _sparse_size(member), sparse=True)
-    return Span(start + member.offset_data, member.size)
+        header, size = str(start + member.offset), _sparse_size(member)
+        return Location(tar.container, header, SPARSE, size, tar.stamp)
+    return Location(tar.container, "", start + member.offset_data, member.size, tar.stamp)
 
 
 def _sparse_size(member: tarfile.TarInfo) -> int:
@@ -239,7 +246,7 @@ def _next_tar(handle: IO[bytes], offset: int, end: int, passed: Counter[str]) ->
     return None
 
 
-def read_sparse(handle: IO[bytes], offset: int) -> bytes:
+def _read_sparse(handle: IO[bytes], offset: int) -> bytes:
     """Return the bytes of a sparse member, its holes filled, by the offset of its header.
 
     Raises tarfile.TarError, OSError, ValueError, RuntimeError when it is no longer there.
@@ -254,35 +261,6 @@ def read_sparse(handle: IO[bytes], offset: int) -> bytes:
         file = archive.extractfile(member)
         assert file is not None
         return file.read()
-
-
-@dataclass(frozen=True)
-class Location:
-    """Location of the bytes of one file.
-
-    container: a folder, a tar or a zip.
-    member: name inside the folder or the zip, as it stands there; "" in a tar, where `offset`
-      counts.
-    offset: first byte inside a tar; -1 elsewhere. `SPARSE` of a sparse member of a tar, whose bytes
-      do not lie in one piece: `member` says at which byte its header is.
-    size: bytes.
-    stamp: modification time in nanoseconds of the file or of the archive; tells whether a cached
-      measurement still holds.
-    """
-
-    container: str
-    member: str
-    offset: int
-    size: int
-    stamp: int
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A file of a container: its name there, with "/" between folders, and where its bytes are."""
-
-    name: str
-    location: Location
 
 
 def list_container(path: Path, passed: Counter[str] | None = None) -> Iterator[Entry]:
@@ -339,7 +317,7 @@ def _list_zip(path: Path, passed: Counter[str]) -> Iterator[Entry]:
         for info in infos:
             # .NET and PowerShell wrote backslashes, against APPNOTE 4.4.17.
             slashed = info.filename.replace("\\", "/")
-            name = plain_name(slashed)
+            name = _plain_name(slashed)
             if not name or slashed.endswith("/"):
                 continue
             if is_hidden(name):
@@ -365,10 +343,9 @@ def _list_tar(path: Path, passed: Counter[str]) -> Iterator[Entry]:
                     f"a compressed tar cannot be read in random order; make it a plain one"
                     f" first, for example: {command} -k {path.name}",
                 )
-        status, container = path.stat(), _path_text(path)
-        for name, span in list_tar(handle, (0, status.st_size), str(path), passed):
-            member, offset = (str(span.offset), SPARSE) if span.sparse else ("", span.offset)
-            yield _entry(name, Location(container, member, offset, span.size, status.st_mtime_ns))
+        status = path.stat()
+        tar = Location(_path_text(path), "", 0, status.st_size, status.st_mtime_ns)
+        yield from starmap(_entry, _files_of_tar(handle, tar, passed))
 
 
 def _entry(name: str, location: Location) -> Entry:
@@ -486,7 +463,7 @@ def _read_location(location: Location, most: int) -> bytes:
     if not location.member:
         raise ImageRefused(Reason.FILE_NAME, _NO_TEXT)
     if location.offset == SPARSE:
-        return read_sparse(_archives.get(location, zipped=False), int(location.member))
+        return _read_sparse(_archives.get(location, zipped=False), int(location.member))
     if container.remote:
         if not _is_object(container):
             return (container / location.member).read_bytes()
