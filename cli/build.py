@@ -20,18 +20,8 @@ from ..synth.building.regenerate import regenerate as regenerate_set
 from ..synth.building.request import Request
 from ..synth.measures.leaks import EXCLUDED
 from ..synth.recipes.load import DEFAULT
-from .common import (
-    PATH,
-    camera_file_option,
-    camera_overrides,
-    count_of,
-    field_option,
-    overrides_option,
-    paths,
-    recipe_option,
-    sample_name,
-    working,
-)
+from . import common
+from .common import count_of, sample_name
 
 
 def _complete_kind(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
@@ -40,7 +30,7 @@ def _complete_kind(context: click.Context, parameter: click.Parameter, begun: st
 
 
 @click.command()
-@click.argument("root", metavar="SET", type=PATH)
+@click.argument("root", metavar="SET", type=common.PATH)
 @click.option(
     "--source",
     "sources",
@@ -53,39 +43,39 @@ def _complete_kind(context: click.Context, parameter: click.Parameter, begun: st
 )
 @click.option(
     "--config",
-    type=PATH,
+    type=common.PATH,
     help="Read all options from this YAML file; options given here override it.",
 )
-@field_option(PlanOptions, "pairs")
-@field_option(PlanOptions, "val", shown=False)
-@field_option(PlanOptions, "test")
-@recipe_option(f"Make lows by this recipe; see gloam recipes.  [default: {DEFAULT}]")
-@overrides_option(
+@common.field_option(PlanOptions, "pairs")
+@common.field_option(PlanOptions, "val", shown=False)
+@common.field_option(PlanOptions, "test")
+@common.recipe_option(f"Make lows by this recipe; see gloam recipes.  [default: {DEFAULT}]")
+@common.overrides_option(
     "Change one value of the recipe, such as camera.iso=3200 or 'exposure.ev=uniform(3,8)'."
 )
-@camera_file_option
-@field_option(PlanOptions, "seed")
-@field_option(OutputOptions, "layout")
-@field_option(PlanOptions, "shard_size")
-@field_option(
+@common.camera_file_option
+@common.field_option(PlanOptions, "seed")
+@common.field_option(OutputOptions, "layout")
+@common.field_option(PlanOptions, "shard_size")
+@common.field_option(
     OutputOptions,
     "low_codec",
     type=click.Choice(["png", "jpeg", "jpg", "none"]),
     metavar="[png|jpeg|none]",
 )
-@field_option(OutputOptions, "low_quality")
-@field_option(OutputOptions, "low_chroma")
-@field_option(OutputOptions, "max_side")
-@field_option(OutputOptions, "max_pixels")
+@common.field_option(OutputOptions, "low_quality")
+@common.field_option(OutputOptions, "low_chroma")
+@common.field_option(OutputOptions, "max_side")
+@common.field_option(OutputOptions, "max_pixels")
 @click.option(
     "--profile",
-    type=PATH,
+    type=common.PATH,
     help="YAML file with the bounds on suitable photographs.  [default: gloam's own]",
 )
-@field_option(Source, "frames", shown=False, type=click.IntRange(min=1))
-@field_option(Source, "stride")
-@field_option(Source, "step", shown=False, type=click.IntRange(min=1))
-@field_option(OutputOptions, "labels")
+@common.field_option(Source, "frames", shown=False, type=click.IntRange(min=1))
+@common.field_option(Source, "stride")
+@common.field_option(Source, "step", shown=False, type=click.IntRange(min=1))
+@common.field_option(OutputOptions, "labels")
 @click.option(
     "--exclude",
     "--not-like",
@@ -96,9 +86,11 @@ def _complete_kind(context: click.Context, parameter: click.Parameter, begun: st
 )
 @click.option("--no-select", is_flag=True, help="Take every photograph that can be read.")
 @click.option(
-    "--cache", type=PATH, help="Keep measurements of photographs in this folder, for later builds."
+    "--cache",
+    type=common.PATH,
+    help="Keep measurements of photographs in this folder, for later builds.",
 )
-@field_option(OutputOptions, "name")
+@common.field_option(OutputOptions, "name")
 @click.option(
     "--max-refused",
     default="100%",
@@ -117,7 +109,7 @@ def _complete_kind(context: click.Context, parameter: click.Parameter, begun: st
     help="Number of tasks, N, that share the build on one file system; to finish the set, run"
     " without both options.",
 )
-@working()
+@common.working()
 def build(
     root: Path,
     sources: tuple[str, ...],
@@ -138,7 +130,7 @@ def build(
 
     After an interruption, run the same command again to continue; the result is the same.
     """
-    options["overrides"] = (*camera_overrides(camera_file), *overrides)
+    options["overrides"] = (*common.camera_overrides(camera_file), *overrides)
     request = make_request(sources, **options, select=False if no_select else None)
     if (task_index is None) != (task_count is None):
         raise ConfigError("--task-index and --task-count go together")
@@ -210,16 +202,16 @@ def _report_lines(report: Report, request: Request) -> Iterator[str]:
 
 
 @click.command()
-@paths(origin="SET", root="NEW")
-@recipe_option("Make lows by another recipe; see gloam recipes.  [default: the set's own]")
-@overrides_option("Change one value of the recipe, such as camera.iso=6400.")
-@field_option(PlanOptions, "seed", help="Random seed of the lows.  [default: the set's own]")
-@field_option(
+@common.paths(origin="SET", root="NEW")
+@common.recipe_option("Make lows by another recipe; see gloam recipes.  [default: the set's own]")
+@common.overrides_option("Change one value of the recipe, such as camera.iso=6400.")
+@common.field_option(PlanOptions, "seed", help="Random seed of the lows.  [default: the set's own]")
+@common.field_option(
     PlanOptions,
     "val",
     help="Pairs for validation; with nothing else changed, lows stay.  [default: the set's own]",
 )
-@field_option(PlanOptions, "test", help="Pairs for testing.  [default: the set's own]")
+@common.field_option(PlanOptions, "test", help="Pairs for testing.  [default: the set's own]")
 @click.option(
     "--lows-only",
     "--low-only",
@@ -227,7 +219,7 @@ def _report_lines(report: Report, request: Request) -> Iterator[str]:
     help="Write no normals, to save disk space; loaders take them from SET: PairLoader(NEW,"
     " normals=SET).",
 )
-@working()
+@common.working()
 def regenerate(origin: Path, root: Path, lows_only: bool, **options: Any) -> str:
     """Make NEW from the pairs of SET, with other lows or other splits (--val, --test).
 

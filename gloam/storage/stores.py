@@ -4,9 +4,6 @@ A `Place` is a path of this machine; a `StorePath`, an address such as `s3://buc
 same by requests: its objects are whole or absent. What only one of them can do is asked by
 `remote`.
 
-    as_path("s3://bucket/set") / "set.json"     a StorePath; as_path("folder") is a Place
-    .read_bytes() .open("rb") .stat() ...     requests of obstore, repeated until patience ends
-
 Credentials, regions and endpoints come from the variables of the environment that the stores' own
 tools use (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, `GOOGLE_APPLICATION_CREDENTIALS`,
 `AZURE_STORAGE_ACCOUNT_NAME`, ...). Needs obstore: `pip install 'gloam[cloud]'`.
@@ -230,10 +227,6 @@ class StorePath(Place):
         """Return the whole object."""
         return bytes(self._request(lambda store: obstore().get(store, self.key).bytes()))
 
-    def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
-        """Return the whole object as text."""
-        return self.read_bytes().decode(encoding or "utf-8", errors or "strict")
-
     def read_range(self, offset: int, size: int) -> bytes:
         """Return some bytes; fewer where the object ends before."""
         if size <= 0:
@@ -305,10 +298,6 @@ class StorePath(Place):
         """Yield what lies directly below and is called like a pattern without slashes."""
         return (path for path in self.iterdir() if fnmatch.fnmatchcase(path.name, pattern))
 
-    def rglob(self, pattern: str, **options: Any) -> Iterator[StorePath]:  # type: ignore[override]
-        """Yield all objects below that are called like a pattern."""
-        return (path for path in self._below() if fnmatch.fnmatchcase(path.name, pattern))
-
     def facts(self) -> dict[str, Status]:
         """Return sizes and times of all objects below, by their paths from here."""
         start = len(self._prefix())
@@ -325,7 +314,7 @@ class StorePath(Place):
     def remove_tree(self) -> None:
         """Delete all objects below, many by a request, as far as that can be done."""
         with suppress(OSError):
-            if keys := [path.key for path in self._below()]:
+            if keys := [key for key, _ in self._listed()]:
                 self._request(obstore().delete, keys)
 
     def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
@@ -397,9 +386,6 @@ class StorePath(Place):
     def _pages(self, store: Any) -> Iterator[list[tuple[str, Status]]]:
         for page in obstore().list(store, self._prefix(), chunk_size=1000):
             yield [(one["path"], _status(one)) for one in page]
-
-    def _below(self) -> Iterator[StorePath]:
-        return (self._at(key) for key in sorted(key for key, _ in self._listed()))
 
     def _at(self, key: str) -> StorePath:
         return type(self)(f"{self.parts[0]}/{self.bucket}/{key}")

@@ -2,12 +2,6 @@
 
 Sums in a set guard against accidents, not against people: whoever edits a set seals it again. So
 every name and number is checked here where bytes become objects, and every path is joined here.
-
-    UnitName, Key, ...     types for the models of what is read
-    inside(root, name)     a file of a set, never one outside it
-    open_regular(path)     a file, never a pipe or a device
-    parse_json(data)       values of bounded depth, without NaN
-    read_versioned(path)   the same of a file that says its format
 """
 
 from __future__ import annotations

@@ -159,13 +159,7 @@ class Windows:
 
 
 def clip_path(sequence: str, first: int) -> str:
-    """Return what a clip is called in its source: its sequence, and its first frame.
-
-    Examples
-    --------
-    >>> clip_path("480p/bear", 16)
-    '480p/bear@16'
-    """
+    """Return what a clip is called in its source, `bear@16`: its sequence, and its first frame."""
     return f"{sequence}{_MARK}{first}"
 
 

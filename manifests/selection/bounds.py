@@ -20,10 +20,8 @@ KEPT = ""
 class Profile(Frozen):
     """Bounds that a candidate must keep; None applies no bound.
 
-    `Measures` says what each measure is.
-
-    The comments in the profile that gloam ships, `bounds.yaml`, say why its bounds are what they
-    are.
+    `Measures` says what each measure is, the comments in the profile that gloam ships,
+    `bounds.yaml`, why its bounds are what they are.
     """
 
     min_side: int | None = Field(default=None, ge=1)

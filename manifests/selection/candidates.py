@@ -1,6 +1,4 @@
-"""Candidates: every photograph of the sources as one row of a table.
-
-Each is measured; where it is refused, the reason stands beside it.
+"""Candidates: each photograph of the sources as one row of a table, measured or with a reason.
 
 Tables are columnar (pyarrow), so that millions of candidates fit in memory.
 """

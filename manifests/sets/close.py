@@ -1,7 +1,4 @@
-"""Publishing a unit, its receipt last, and closing a set.
-
-When all units have receipts, tables and lists are written, then `set.json`.
-"""
+"""Publishing a unit, its receipt last, and closing a set: tables, lists, then `set.json`."""
 
 from __future__ import annotations
 
@@ -46,10 +43,6 @@ def publish_unit(
 ) -> Receipt:
     """Write a unit, then its receipt.
 
-    root: folder of the set.
-    layout: "shards" or "files".
-    unit: such as `train-000000`.
-    fingerprint: hash of the build.
     samples: taken one by one; what it raises leaves nothing published. Without any, the unit has no
       files.
     refused: looked at after the samples.
@@ -108,14 +101,10 @@ def finish_set(
     receipts: dict[str, Receipt],
     engine: Engine | None = None,
 ) -> SetInfo:
-    """Write the tables, lists and `set.json` of a set whose units are all done.
+    """Write tables, lists and `set.json` of a set whose units are done, and delete its work folder.
 
-    Then delete the work folder.
-
-    recipe: its name.
     libraries: versions for the record.
     draw_fields: columns of the drawn parameters, named by their paths in the records' `draw`.
-    receipts: receipts of all units, by their names.
     engine: reads the records of large sets; this process by default.
     """
     layout = note.request.output.layout

@@ -28,20 +28,7 @@ TABLES = {
 
 
 class PairSet:
-    """A finished set.
-
-    Parameters
-    ----------
-    root : str or Path
-        Its folder.
-    normals : str, Path or PairSet, optional
-        The set that a set of lows only was made from.
-
-    Raises
-    ------
-    SetError
-        When there is no set, it is not finished, or its `set.json` is not as it was written; or
-        when the normals are not those of its origin.
+    """A finished set; see `open_set`.
 
     Examples
     --------
@@ -248,7 +235,8 @@ def open_set(root: str | Path | PairSet, normals: str | Path | PairSet | None = 
     Raises
     ------
     SetError
-        See `PairSet`.
+        When there is no set, it is not finished, or its `set.json` is not as it was written; or
+        when the normals are not those of its origin.
 
     Examples
     --------

@@ -1,7 +1,4 @@
-"""The tables of a set: the rows of `pairs.parquet` made, and all read for their names.
-
-Keys, splits and numbers of shards are checked.
-"""
+"""The tables of a set: rows of `pairs.parquet` made; all read, their keys and shards checked."""
 
 from __future__ import annotations
 

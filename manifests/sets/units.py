@@ -1,8 +1,4 @@
-"""Units of a set, and the one pass over them: that builds, remakes, verifies, measures and copies.
-
-each_unit(job, units, engine)     a job on every unit; results in order
-unit.pairs()                      inside a job: its samples, read, checked and counted
-"""
+"""Units of a set, and the one pass over them: that builds, remakes, verifies, measures, copies."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""DALI's index of a shard, version 1.2.
-
-It has for each sample a line with the ending, offset, size and name of each member.
-"""
+"""DALI's index of a shard, v1.2: a line a sample, of ending, offset, size, name of each member."""
 
 from __future__ import annotations
 

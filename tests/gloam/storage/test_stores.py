@@ -153,7 +153,7 @@ def test_a_list_that_never_ends_is_given_up(bucket, said, monkeypatch):
     }.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SetError, match=said):
-        list(as_path(f"s3://{bucket}/p").rglob("*"))
+        as_path(f"s3://{bucket}/p").facts()
     server.shutdown()
     server.server_close()
 
@@ -175,7 +175,7 @@ def test_objects_are_put_whole_read_listed_and_deleted(bucket):
     assert (root / "two").stat().st_size == 2
     assert (root / "two").read_bytes() == b"22"
     assert [path.name for path in root.iterdir()] == ["a", "two"]
-    assert [str(path.relative_to(root)) for path in root.rglob("*")] == ["a/one", "two"]
+    assert sorted(root.facts()) == ["a/one", "two"]
     assert [path.name for path in root.glob("t*")] == ["two"]
     (root / "two").unlink()
     (root / "two").unlink(missing_ok=True)
@@ -247,7 +247,7 @@ def test_a_bucket_that_is_not_there_is_said_at_once(bucket):
     with pytest.raises(OSError, match="no such bucket"):
         as_path("s3://nowhere/set").put(b"")
     with pytest.raises(OSError, match="no such bucket"):
-        list(as_path("s3://nowhere/set").rglob("*"))
+        as_path("s3://nowhere/set").facts()
 
 
 def test_a_tar_is_walked_by_ranges(bucket, tmp_path):
