@@ -24,11 +24,6 @@ from . import common
 from .common import count_of, sample_name
 
 
-def _complete_kind(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """Complete the kind of a source; shells complete the path behind it by themselves."""
-    return [f"{kind}=" for kind in KINDS if kind.startswith(begun)]
-
-
 @click.command()
 @click.argument("root", metavar="SET", type=common.PATH)
 @click.option(
@@ -36,7 +31,8 @@ def _complete_kind(context: click.Context, parameter: click.Parameter, begun: st
     "sources",
     multiple=True,
     metavar="KIND=PATH[@LIST][:LIMIT]",
-    shell_complete=_complete_kind,
+    # Shells complete the path behind the kind by themselves.
+    shell_complete=lambda context, option, begun: [f"{k}=" for k in KINDS if k.startswith(begun)],
     help=f"Source of photographs; may be repeated. Kinds: {', '.join(KINDS)}. LIST is an image list"
     " inside a voc or coco source, LIMIT the largest number of its pairs. 'sample' needs no path. "
     " [default: sample]",

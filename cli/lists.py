@@ -101,17 +101,12 @@ def cameras(file: Path | None) -> None:
     cameras to a YAML file like gloam's (gloam/synth/camera/sensors.yaml of the installed package),
     and use them with --set camera.file=FILE --set camera.name=NAME.
     """
-    from ..synth.camera.calibrated_sensors import (
-        Calibration,
-        iso_range,
-        read_cameras,
-        shipped_cameras,
-    )
+    from ..synth.camera import calibrated_sensors as sensors
 
-    found = {} if file is None else read_cameras(file)
-    own = {name: Calibration.model_validate(entry) for name, entry in found.items()}
-    for name, camera in (shipped_cameras() | own).items():
-        low, high = iso_range(name, own)
+    found = {} if file is None else sensors.read_cameras(file)
+    own = {name: sensors.Calibration.model_validate(entry) for name, entry in found.items()}
+    for name, camera in (sensors.shipped_cameras() | own).items():
+        low, high = sensors.iso_range(name, own)
         isos = f"ISO {low:g} to {high:g}" + ("" if camera.rows else ", nominal")
         click.echo(visible(f"{name:18} {isos:26} {camera.source}"))
 

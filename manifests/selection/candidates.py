@@ -9,7 +9,7 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ _LOCATION = tuple(field.name for field in fields(Location))
 ENDS_PROCESS = "a decoder crashes on it, and ends the process"
 NO_MEMORY = "memory ran out while it was read"
 """Details of photographs that are refused for what they do to workers."""
+_Row = tuple[float | int | str, ...]
 _JOB = 64
 _PART = 2048
 _ODD = re.compile(r"[^a-z0-9_-]+")
@@ -141,20 +142,15 @@ def measure_candidates(
     at(done)
 
     fresh: list[pa.Table] = []
-    rows: list[tuple[float | int | str, ...]] = []
-    identities: list[int] = []
-    jobs = (
-        _MeasureJob(tuple(locations(listed.take(part))), max_pixels) for part in _chunks(todo, _JOB)
-    )
+    rows: list[_Row] = []
+    chunks = [todo[start : start + _JOB] for start in range(0, len(todo), _JOB)]
+    jobs = (_MeasureJob(tuple(locations(listed.take(part))), max_pixels) for part in chunks)
     results = engine.map(_measure_located, jobs, lambda counted: at(done + counted))
-    for part, result in zip(_chunks(todo, _JOB), results, strict=True):
-        rows += result
-        identities += identity[part].tolist()
-        if len(rows) >= _PART:
-            fresh.append(_store_measurements(cache, rows, identities))
-            rows, identities = [], []
-    if rows:
-        fresh.append(_store_measurements(cache, rows, identities))
+    for part, result in zip(chunks, results, strict=True):
+        rows += [(*row, one) for row, one in zip(result, identity[part].tolist(), strict=True)]
+        if len(rows) >= _PART or part is chunks[-1]:
+            fresh.append(_store_measurements(cache, rows))
+            rows = []
 
     measured = pa.concat_tables([known, *fresh]).combine_chunks()
     stored = measured.column("identity").to_numpy()
@@ -184,10 +180,6 @@ def leave_unmeasured(listed: pa.Table) -> pa.Table:
     return listed
 
 
-def _chunks(indices: npt.NDArray[np.int64], size: int) -> Iterable[npt.NDArray[np.int64]]:
-    return (indices[start : start + size] for start in range(0, len(indices), size))
-
-
 def _measurement_identities(listed: pa.Table, max_pixels: int) -> npt.NDArray[np.uint64]:
     texts = (
         f"measuring-{MEASURES}|{max_pixels}|{p.container}|{p.member}|{p.offset}|{p.size}|{p.stamp}"
@@ -197,20 +189,18 @@ def _measurement_identities(listed: pa.Table, max_pixels: int) -> npt.NDArray[np
     return np.frombuffer(digests, dtype="<u8")
 
 
-def _store_measurements(
-    cache: Path, rows: list[tuple[float | int | str, ...]], identities: list[int]
-) -> pa.Table:
-    columns: list[list[float | int | str]] = [list(column) for column in zip(*rows, strict=True)]
-    table = pa.table([*columns, identities], schema=_CACHE_SCHEMA)
+def _store_measurements(cache: Path, rows: list[_Row]) -> pa.Table:
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    table = pa.table(columns, schema=_CACHE_SCHEMA)
     # What could not be read may be readable the next time; all else that was found stays as it is.
     lasting = table.filter(pc.not_equal(table["reason"], "unreadable"))
-    with atomic_write(cache / f"part-{identities[0]:016x}.parquet") as handle:
+    with atomic_write(cache / f"part-{columns[-1][0]:016x}.parquet") as handle:
         pq.write_table(lasting, handle)
     return table
 
 
-def _measure_located(job: _MeasureJob) -> list[tuple[float | int | str, ...]]:
-    rows: list[tuple[float | int | str, ...]] = []
+def _measure_located(job: _MeasureJob) -> list[_Row]:
+    rows: list[_Row] = []
     for part in range(len(job.located)):
         begin_part(part)
         try:

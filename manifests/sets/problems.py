@@ -152,21 +152,18 @@ def unit_of(where: str) -> str:
 def _examine_file(root: Path, name: str) -> Examined:
     """Read a file of a set through that belongs to no unit."""
     path, odd = inside(root, name, SET_FILE), []
-    if name == f"{LISTS}/{path.stem}.txt":
-        try:
+    try:
+        if name == f"{LISTS}/{path.stem}.txt":
             read_list(root, path.stem)
-        except SetError as error:
-            odd.append(("", error.what))
-    elif path.suffix == ".parquet":
-        try:
+        elif path.suffix == ".parquet":
             check_columns(path, read_schema(path))
             if name == LABELS:
                 read_about(root)
                 read_left_out(root)
-        except SetError as error:
-            odd.append(("", error.what))
-        except (ValueError, pa.ArrowException) as error:
-            odd.append(("", f"is no table: {first_line(error)}"))
+    except SetError as error:
+        odd.append(("", error.what))
+    except (ValueError, pa.ArrowException) as error:
+        odd.append(("", f"is no table: {first_line(error)}"))
     return Examined(sha256_file(path), odd)
 
 
