@@ -57,12 +57,7 @@ def shorten(value: Any) -> str:
 
 
 class InvalidValue(ValueError):
-    """Raised by a validator of several fields for one of them.
-
-    key: the field.
-    value: its value.
-    problem: the fault, and the values that are allowed.
-    """
+    """Raised by a validator of several fields for one of them: key, value, and what is allowed."""
 
     def __init__(self, key: str, value: Any, problem: str) -> None:
         shown = f"{value:g}" if isinstance(value, float) else f"{value}"
@@ -98,7 +93,6 @@ def _finding_facts(finding: Any, model: type[BaseModel]) -> tuple[str, Any, Any]
 
 
 def _finding_line(finding: Any, model: type[BaseModel], where: str) -> str:
-    """Write one of pydantic's findings as a line."""
     key = ".".join(visible(str(part)[:80]) for part in finding["loc"])
     given = shorten(finding["input"])
     if finding["type"] == "extra_forbidden":

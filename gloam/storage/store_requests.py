@@ -146,8 +146,6 @@ def listed(path: PurePath, pages: Callable[[], Iterable[Sequence[T]]]) -> list[T
 
     It is listed in another thread, which is left to itself where the store goes on for ever.
 
-    pages: function; returns pages, one after the other.
-
     Raises SetError when pages come again, hold more than any set, or take too long.
     """
     found: list[T] = []

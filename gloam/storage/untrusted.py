@@ -128,7 +128,6 @@ def inside(root: Path, name: str, where: object = None) -> Path:
     """Join the folder of a set and the path of a file in it.
 
     root: a folder, which may be a link itself, or a prefix in a store.
-    name: with `/`.
     where: the file that has the name, for the message.
 
     Raises SetError when that leaves the folder, by the name or by a link on the way.
@@ -145,25 +144,19 @@ def inside(root: Path, name: str, where: object = None) -> Path:
             mode = os.lstat(path).st_mode
         except OSError:
             break  # nothing is there, nor below it: whoever opens it says so
-        if stat.S_ISLNK(mode) and not _leads_below(root, path):
-            raise SetError(
-                f"{source}{shown(name)} names a file outside the set: {path} is a link to"
-                f" {os.path.realpath(path)}; copy the set with what its links lead to (cp -rL)",
-                path=root,
-            )
+        if stat.S_ISLNK(mode):
+            real, target = os.path.realpath(root), os.path.realpath(path)
+            if os.path.commonpath([real, target]) != real:
+                raise SetError(
+                    f"{source}{shown(name)} names a file outside the set: {path} is a link to"
+                    f" {target}; copy the set with what its links lead to (cp -rL)",
+                    path=root,
+                )
     return root / name
-
-
-def _leads_below(root: Path, link: str) -> bool:
-    """Return whether a link leads to something below a folder."""
-    real = os.path.realpath(root)
-    return os.path.commonpath([real, os.path.realpath(link)]) == real
 
 
 def open_regular(path: Path | str, buffering: int = -1) -> BufferedReader:
     """Open a file to read it, or an object of a store.
-
-    buffering: that of `open`, of a file.
 
     Raises OSError when it is missing, or is no regular file: reading a pipe or a device may never
     end.

@@ -59,7 +59,6 @@ class _Image:
 class Annotations:
     """All annotation files of a COCO source.
 
-    path: path of the source.
     photographs: collection of str; the paths of all its photographs.
     listing: name of its list, such as `instances_train2017`, whose annotations are meant; those of
       all lists by default.
@@ -107,7 +106,6 @@ class Annotations:
             yield labels, [one._replace(path=path) for one in image.left_out]
 
     def _texts(self, listing: str) -> list[tuple[str, str]]:
-        """Read the annotation files, the instances first."""
         root = as_path(self._path)
         inside: dict[str, list[tuple[str, Callable[[], str]]]] = {}
         beside: dict[str, list[tuple[str, Callable[[], str]]]] = {}
@@ -337,7 +335,6 @@ def write_annotations(
 ) -> Path:
     """Write the annotations of the lows or the normals of a split.
 
-    path: path of the file.
     records: iterable of (row of `pairs.parquet`, name of the image's file, record).
     classes: names; number i has the id i + 1.
     kind: "instances" or "captions".

@@ -145,7 +145,6 @@ def classes_in(paths: Sequence[str]) -> list[str]:
 
 
 def _read_annotations(source: Source, paths: list[str], every: list[str]) -> _Known:
-    """Read the annotations of a source that has boxes."""
     if source.kind == "coco":
         annotations = Annotations(source.path, every, source.listing)
         read = dict(zip(paths, annotations.read_labels(paths), strict=True))

@@ -157,7 +157,6 @@ def record_of(labels: Labels, classes: Mapping[str, int]) -> dict[str, Any]:
     """Return what a sample's record holds of its labels, a type for each field whatever it holds.
 
     labels: on the stored normal.
-    classes: mapping of name to number.
 
     Returns a dict: `class` and `class_number` ("" and -1 without), `names`, `classes` (their
     numbers), `boxes` (left, top, right, bottom in pixels), `difficult` and `crowd`, one each for

@@ -303,7 +303,6 @@ def _lines_of_file(path: Path) -> list[str]:
 
 
 def _filled(rules: SetRules, found: list[_Found], tree: _Tree, name: str, split: str) -> RealSet:
-    """Return the samples, with all that is known of them."""
     samples = RealSet(name, split)
     for one in found:
         paths = [tree.path[match.string] for match in one]
@@ -397,7 +396,6 @@ def _boxes_in_file(labels: LabelRule, path: str, odd: list[str]) -> Iterator[Mar
 
 
 def _expected(rules: SetRules, split: str, misfits: list[_Misfit], files: list[str]) -> str:
-    """Say what was expected and what was found."""
     best = max(misfits, key=lambda one: one.found)
     if best.found:
         return f"no {best.missing}, beside {best.found:,} of {best.seen}"

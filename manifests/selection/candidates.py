@@ -123,8 +123,6 @@ def measure_candidates(
     the file's location, size and modification time, so that an interrupted run goes on where it was
     and a changed file is measured anew.
 
-    cache: folder for the measurements; made if missing.
-    engine: engine that measures them.
     max_pixels: refuse images with more.
     at: called with the number of candidates measured so far, those from the cache included.
 
@@ -242,11 +240,6 @@ def make_keys(sources: list[str], names: list[str], paths: list[str]) -> list[st
 
     sources, names, paths: lists of str, equally long; source name, the source's own name of the
       image, and its path there. (source, path) must be unique.
-
-    Examples
-    --------
-    >>> make_keys(["voc", "voc"], ["2007_000027", "2007_000032"], ["a.jpg", "b.jpg"])
-    ['voc-2007_000027', 'voc-2007_000032']
     """
     plain = [normalise(source, name) for source, name in zip(sources, names, strict=True)]
     keys = list(plain)

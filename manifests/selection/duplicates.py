@@ -83,11 +83,6 @@ def near_across(
     bits: 0 to 3.
 
     Returns list of (int, int): indices of two such images, for each two hashes one pair.
-
-    Examples
-    --------
-    >>> near_across(np.array([7, 900, 5], np.uint64), np.array([0, 0, 1]), 1)
-    [(0, 2)]
     """
     # One image of each hash and group: equal hashes would make all comparisons quadratic.
     _, first = np.unique(np.stack([hashes, groups.astype(np.uint64)]), axis=1, return_index=True)
@@ -320,7 +315,6 @@ def _looks_agree(first: Look, second: Look, least: tuple[int, int]) -> bool:
 
 
 def _squared_differences(thumb: Thumbnail) -> Thumbnail:
-    """Return the squares of the differences from the mean."""
     apart = thumb - int(thumb.sum()) // len(thumb)
     return apart * apart
 

@@ -175,7 +175,6 @@ def _write_pairs(
 
 
 def _unit_rows(root: Path, layout: str, schema: pa.Schema, receipt: Receipt) -> pa.Table:
-    """Read the rows of a unit."""
     split, number = split_of(receipt.unit), unit_number(receipt.unit)
     return unit_table(_unit_records(root, layout, receipt), split, number, schema)
 

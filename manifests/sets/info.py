@@ -43,7 +43,6 @@ class BuildNote(Grown):
 
     versions: versions of gloam and of the libraries whose code decides bytes.
     plan_sha256: checksum of `plan.parquet`.
-    origin: Origin of a set that was made from another one with changes.
     labels_sha256: checksum of `labels.parquet`, "" in a set without labels.
     """
 
@@ -82,7 +81,6 @@ class SetInfo(Sealed):
 
     format: version of the set format.
     layout: "shards" or "files".
-    recipe: name of the recipe; `recipe.yaml` holds it whole.
     counts: pairs of each split, and images refused.
     fingerprint: fingerprint of `build`.
     libraries: versions of everything else that took part, for the record.

@@ -58,8 +58,6 @@ class Problem:
     """Something wrong with a set.
 
     where: path in the set, and the member or key if it is known.
-    what: the fault.
-    mend: the way to mend it.
     remark: whether it is no damage, but a file that is not of the set.
     """
 

@@ -79,7 +79,6 @@ class Receipt(Grown, Sealed):
     format: version of the set format.
     unit: such as `train-000000`.
     fingerprint: hash of the build that wrote it: plan, recipe, seed, options, versions.
-    pairs: pairs written.
     left_out: annotations of its pairs that do not fit them.
     files: in the order in which they were written: pair by pair.
     sha256: checksum of the receipt itself with this field empty.
@@ -98,7 +97,6 @@ class Receipt(Grown, Sealed):
 
     @model_validator(mode="after")
     def _names_its_own_files(self) -> Receipt:
-        """Refuse files of other units, and of other parts of the set."""
         own = {self.unit, self.unit.rpartition("-")[0]}
         for file in self.files:
             match = untrusted.UNIT_FILE.match(file.path)

@@ -124,8 +124,7 @@ def split_ending(text: str) -> tuple[str, str]:
 class Origin:
     """Origin of a sample's photograph.
 
-    source: name of the source.
-    path: in that source.
+    path: in its source.
     width, height: size of the stored normal, pixels.
     converted: why the normal is not the photograph byte for byte, or "".
     """
@@ -147,7 +146,6 @@ def make_sample(
     """Put a sample and its record together.
 
     draw: the parameters that made the low, as JSON values.
-    members: mapping of name to Encoded.
     labels: labels in the record; see `gloam.manifests.labels.photo_labels.record_of`.
 
     Raises ValueError when a member has a name that files of a set cannot have.

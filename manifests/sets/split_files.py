@@ -35,9 +35,7 @@ class SplitFiles:
 
     name: of the set or the list, for messages.
     layout: of a set; a list has none.
-    count: pairs.
     identity: changes when the pairs or their order change; states are tied to it.
-    root: folder of a set.
     normal_root: folder of the set that holds its normals: the same one, but for a set of lows only.
     units: of a set: those of the split that hold pairs.
     given: sequence of (low, normal), or of normals; of lists: paths or bytes; or of clips.

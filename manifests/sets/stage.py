@@ -145,7 +145,6 @@ def _files_to_copy(target: Path, files: list[UnitFile]) -> Iterator[UnitFile]:
 
 
 def _bytes_in_words(count: int) -> str:
-    """Write a number of bytes for people."""
     return f"{count / 1e6:,.1f} MB" if count < 1e9 else f"{count / 1e9:,.1f} GB"
 
 
@@ -197,7 +196,6 @@ class ShardCache:
     folder: folder of this machine; the copies of each set lie in a folder of their own in it.
     limit: bytes that this set's copies may take; what the disk has free, less a twentieth, is a
       limit too.
-    identity, root: str, Path; identity and folder of the set.
 
     Raises SetError when the folder of its copies is a link, or holds one.
     """

@@ -35,7 +35,6 @@ def members_of(
 
     labels: on the stored normal.
     roles: which of "cls", "boxes", "classes", "mask" the set has.
-    classes: mapping of name to number.
     """
     marked = labels.marked
     made: dict[str, Encoded] = {}

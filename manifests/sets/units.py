@@ -26,10 +26,8 @@ R = TypeVar("R")
 class Unit:
     """The pairs of one shard, in either layout, or some: small, so that a job can take it along.
 
-    root: folder of the set.
     layout: "shards" or "files".
     name: such as `train-000000`.
-    count: pairs.
     normal_root: the set that holds the normals of a set of lows only.
     keys: the planned pairs that are meant of it; None for all.
     into: name of the unit that is made of it, in another set.
