@@ -221,23 +221,20 @@ def find_twins(
     first: Sequence[npt.NDArray[np.uint64]],
     look: Callable[[int], Look | None],
     second: Sequence[Look],
-    windows: bool = False,
 ) -> list[Twins]:
     """Find pictures of two lists that are twins.
 
     first: hashes of the first list's pictures, uint64 arrays (N,): of wholes, or what `hashes_of`
-      returns.
+      returns, so that pictures of the second list are found that are windows of these, too.
     look: function of a place in the first list; returns what of that picture is compared, None
       where it cannot be read.
-    windows: whether `first` is what `hashes_of` returns, so that pictures of the second list are
-      found that are windows of the first's, too.
     """
     every = np.stack(first)
     found = []
     for place, own in enumerate(second):
         near = np.zeros(every.shape[1], bool)
         for number, value in enumerate(_hashes_of_look(own)):
-            known = every if windows and number < 2 else every[:2]
+            known = every if number < 2 else every[:2]
             near |= (np.bitwise_count(known ^ np.uint64(value)) <= _BITS).any(axis=0)
         stored = np.zeros(every.shape[1], bool)  # as a file may be that EXIF turns
         for turn in () if windows else _TURNS:
@@ -265,7 +262,7 @@ def _hashes_of_look(look: Look) -> list[int]:
 def number_scenes(looks: Sequence[Look]) -> list[int]:
     """Return the number of each picture's scene: twins, and their twins, are of one."""
     scenes = list(range(len(looks)))
-    for first, second, _ in find_twins(hashes_of(looks), looks.__getitem__, looks, True):
+    for first, second, _ in find_twins(hashes_of(looks), looks.__getitem__, looks):
         one, other = sorted((scenes[first], scenes[second]))
         scenes = [one if scene == other else scene for scene in scenes]
     return scenes

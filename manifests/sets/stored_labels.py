@@ -26,7 +26,7 @@ _LISTS = ("label_boxes", "label_classes", "label_difficult", "label_crowd")
 
 
 def members_of(
-    labels: Labels, roles: Sequence[str], classes: Mapping[str, int]
+    labels: Labels, record: Mapping[str, Any], roles: Sequence[str]
 ) -> dict[str, Encoded]:
     """Return the members that hold a photograph's labels.
 
@@ -34,18 +34,16 @@ def members_of(
     arrays of none, one without a mask a mask of 255.
 
     labels: on the stored normal.
+    record: what the sample's record holds of them; see `record_of`.
     roles: which of "cls", "boxes", "classes", "mask" the set has.
     """
-    marked = labels.marked
     made: dict[str, Encoded] = {}
     if CLASS in roles:
-        number = classes[labels.name] if labels.name else NO_CLASS
-        made[CLASS] = Encoded(str(number).encode(), "")
+        made[CLASS] = Encoded(str(record["class_number"]).encode(), "")
     if BOXES in roles:
-        boxes = np.array([one.box for one in marked], np.float32).reshape(-1, 4)
+        boxes = np.array(record["boxes"], np.float32).reshape(-1, 4)
         made[BOXES] = Encoded(npy_bytes(boxes), "npy")
-        numbers = np.array([classes[one.name] for one in marked], np.int32)
-        made[CLASSES] = Encoded(npy_bytes(numbers), "npy")
+        made[CLASSES] = Encoded(npy_bytes(np.array(record["classes"], np.int32)), "npy")
     if MASK in roles:
         width, height = labels.size
         nothing = np.full((height, width), VOID, np.uint8)

@@ -147,8 +147,8 @@ def _samples(
             if labels is not None:
                 found, others = labels.of(planned.key, data, (width, height))
                 left_out += (_noted(planned, one.reason, one.detail) for one in others)
-                marks = members_of(found, labels.roles, labels.classes)
                 record = record_of(found, labels.classes)
+                marks = members_of(found, record, labels.roles)
         except ImageRefused as refusal:
             _refuse(job, planned, refusal, refused)
             continue

@@ -128,7 +128,7 @@ def leaks(*sets: str | Path, workers: int | None = None, progress: Progress | No
     hashes = {name: hashes_of(seen) for name, seen in looks.items()}
     found = []
     for first, second in combinations(held, 2):
-        twins = find_twins(hashes[first], looks[first].__getitem__, looks[second], windows=True)
+        twins = find_twins(hashes[first], looks[first].__getitem__, looks[second])
         found += [Leak(held[first][a].path, held[second][b].path, bits) for a, b, bits in twins]
     return Leaks(found, {name: len(seen) for name, seen in held.items()}, unreadable)
 
