@@ -67,18 +67,17 @@ def list_clips(
             passed[suffix] += 1
         elif kind := unread_kind(entry.name):
             passed[kind] += 1
-    found = False
     of_videos = _clips_in_videos(videos, windows, passed, max_pixels)
-    for listed in chain(_clips_in_folders(folders, windows, passed), of_videos):
-        found = True
-        yield listed
-    if not found:
+    listed = chain(_clips_in_folders(folders, windows, passed), of_videos)
+    first = next(listed, None)
+    if first is None:
         raise SourceError(
             f"clips={path}: holds no clip of {windows.frames} frames (expected folders of frames,"
             f" or files that end in {', '.join(SUFFIXES)}; photographs are a folder= source)"
             + (f"; passed over: {format_counts(passed)}" if passed else ""),
             path=path,
         )
+    yield from chain([first], listed)
 
 
 def _clips_in_folders(

@@ -86,13 +86,12 @@ def list_source(
         )
     list_kind, expected = KINDS[kind]
     images = list_kind(path, listing, passed)
-    try:
-        first = next(images)
-    except StopIteration:
+    first = next(images, None)
+    if first is None:
         over = f", and passed over: {format_counts(passed)}" if passed else ""
         raise SourceError(
             f"{kind}={path}: holds no photograph ({expected}){over}{_way_out(kind, path)}"
-        ) from None
+        )
     return chain([first], images)
 
 
