@@ -237,7 +237,7 @@ def find_twins(
             known = every if number < 2 else every[:2]
             near |= (np.bitwise_count(known ^ np.uint64(value)) <= _BITS).any(axis=0)
         stored = np.zeros(every.shape[1], bool)  # as a file may be that EXIF turns
-        for turn in () if windows else _TURNS:
+        for turn in _TURNS if len(every) <= 2 else ():
             value = perceptual_hash(upright(own.small, turn))
             stored |= np.bitwise_count(every[0] ^ np.uint64(value)) <= _BITS
         for other in np.flatnonzero(near | stored).tolist():
