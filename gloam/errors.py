@@ -3,6 +3,17 @@
 Each message names the file, shard or key, and the way out; each error has the same as attributes,
 for programs.
 
+    GloamError          root: something the user can mend; a line of the command, and exit code 1
+      SourceError       a source is missing, unreadable, or not laid out as its kind says
+      ConfigError       an unknown key or a wrong value; also a ValueError
+      SetError          an output cannot be written, is something else, or was begun otherwise
+        DamagedError    a set's own record is not as it was written
+      StoreError        an object store fails or refuses a request; also an OSError
+      LoaderError       a set cannot be loaded as asked; also a ValueError
+      WorkerLost        a worker process ended without an answer; also a RuntimeError
+      ImageRefused      one photograph cannot be used, for a `Reason`; a build counts it and goes on
+    GloamWarning        something to know that goes on all the same; a UserWarning
+
 SetError and SourceError are no OSErrors: what reads archives would take them for its own.
 """
 
