@@ -180,8 +180,8 @@ def _mixed_order(
 ) -> MixedOrder:
     """Return the order of a mixture, with the samples of an epoch.
 
-    Of "longest" it ends when every component has been gone through (`repeat` times); of "shortest"
-    before one would begin again. Those whose weight is 0 at first do not count.
+    One of "longest" ends when every component has been gone through (`repeat` times), of "shortest"
+    before one would begin again. Components whose weight is 0 at first do not count.
     """
     sampler = MixedSampler(
         [one.name for one in components],
