@@ -145,7 +145,7 @@ def noise_statistics(low: Pixels, smooth: Mask) -> dict[str, float]:
 def _add_moments(noise: Any, level: Any, sample: Any, bins: Any, sums: Any) -> None:
     """Fill sums (6, B) of the noise of each bin of levels, about its mean.
 
-    Of one, its square, cube and fourth power, where the sample is black, and where it is far off.
+    Its number, square, cube and fourth power, how many are black, and how many are far off.
     """
     means = np.zeros(sums.shape[1])
     for i in range(len(noise)):
