@@ -131,8 +131,8 @@ def describe_draw(drawn: Draw, width: int) -> list[str]:
         field, gain = drawn.illumination, drawn.isp.digital_gain_ev
         lights = field.lights.count + field.lamps.count
         words += [f"smooth {np.std(field.smooth.values):.1f} EV"] if field.smooth.cells else []
-        words += [f"{lights} lights"] if lights else []
-        words += [f"{drawn.emitters.count} lamps"] if drawn.emitters else []
+        words += [f"lights {lights}"] if lights else []
+        words += [f"lamps {drawn.emitters.count}"] if drawn.emitters else []
         words += [f"scene {field.scene.strength:.2f}"] if field.scene.strength else []
         words += _scene_light(field.scene_light) if field.scene_light else []
         words += [f"highlights +{drawn.highlights.ev:.1f} EV"] if drawn.highlights.ev else []
@@ -161,7 +161,7 @@ def _scene_light(own: SceneLightDraw) -> list[str]:
     if any(own.undone):
         words.append(f"black {own.undone[0]:+.1f}, white {own.undone[-1]:+.1f} EV")
     words += [f"by place {np.std(own.grid.values):.1f} EV"] if own.grid.cells else []
-    words += [f"{own.pools.count} pools of light"] if own.pools.count else []
+    words += [f"pools of light {own.pools.count}"] if own.pools.count else []
     return words
 
 
