@@ -240,6 +240,11 @@ def make_keys(sources: list[str], names: list[str], paths: list[str]) -> list[st
 
     sources, names, paths: lists of str, equally long; source name, the source's own name of the
       image, and its path there. (source, path) must be unique.
+
+    Examples
+    --------
+    >>> make_keys(["voc", "voc"], ["2007_000027", "2007_000032"], ["a.jpg", "b.jpg"])
+    ['voc-2007_000027', 'voc-2007_000032']
     """
     plain = [normalise(source, name) for source, name in zip(sources, names, strict=True)]
     keys = list(plain)
