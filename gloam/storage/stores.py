@@ -456,7 +456,8 @@ def as_path(path: str | os.PathLike[str]) -> Place:
             visible(without_secrets(text)),
             f"sets lie in folders, or in stores at {', '.join(f'{s}://' for s in SCHEMES)}",
         )
-    if match is None and (begun := _BEGUN.match(text)) and not Path(begun[0]).exists():
+    begun = None if match else _BEGUN.match(text)
+    if begun and _is_name(text) and not Path(begun[0]).exists():
         shown = visible(without_secrets(text))
         raise ConfigError(
             f"{shown}: an address of a store is written {begun[1].lower()}://BUCKET/NAME"

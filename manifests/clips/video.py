@@ -194,7 +194,7 @@ def _decoded_times(location: Location, max_pixels: int | None) -> list[int]:
                 told.with_frame(frame)
             time = _frame_time(frame)
             if time is not None and times and time <= times[-1]:
-                raise ImageRefused(Reason.UNSUPPORTED, _BACK)
+                raise ImageRefused(Reason.UNSUPPORTED, _BACK if time < times[-1] else _ALIKE)
             times.append(len(times) if time is None else time)
     return times
 
@@ -269,6 +269,7 @@ class _Signal(NamedTuple):
 INTERLACED = "interlaced frames; make it progressive first (ffmpeg -i VIDEO -vf bwdif NEW)"
 """Why a video is refused whose frames are two fields of different times."""
 _BACK = "times that go back, as of films one after the other; write it anew (ffmpeg -i VIDEO NEW)"
+_ALIKE = "frames of one time; write it anew at a constant rate (ffmpeg -i VIDEO -fps_mode cfr NEW)"
 _profile = lru_cache(maxsize=64)(cicp_profile)
 
 

@@ -161,7 +161,7 @@ def _examine_file(root: Path, name: str) -> Examined:
     except SetError as error:
         odd.append(("", error.what))
     except (ValueError, pa.ArrowException) as error:
-        odd.append(("", f"is no table: {first_line(error)}"))
+        odd.append(("", f"cannot be read: {first_line(error)}"))
     return Examined(sha256_file(path), odd)
 
 

@@ -81,9 +81,7 @@ class ChannelNoise(NamedTuple):
     number: np.uint32  # of the draw in them
     seed: PixelSeed
     gaussian: npt.NDArray[np.float32]  # (10) of `sensor.Noise`
-    curves: npt.NDArray[
-        np.float32
-    ]  # (C, 9, FACTORS), by light, of all draws; see `factor_and_bend`
+    curves: npt.NDArray[np.float32]  # (C, 9, FACTORS), of all draws; see `factor_and_bend`
     curve: np.uint32  # the draw's own
     form: np.int32  # 0: it has none; 1: a factor on noise; 2: skewness, too; 3: kurtosis, too
 

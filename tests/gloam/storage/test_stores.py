@@ -44,6 +44,11 @@ def test_an_address_that_lost_a_slash_is_the_same(tmp_path, monkeypatch):
     assert not isinstance(as_path("s3:/bucket"), StorePath)  # a folder that is called so
 
 
+def test_an_address_without_its_slash_may_be_too_long_for_a_name():
+    with pytest.raises(ConfigError, match="no file can have such a name"):
+        as_path("s3:" + "a" * 300)
+
+
 @pytest.mark.parametrize("address", ["s3:bucket/set", "GS:b", "az:", "s3:"])
 def test_an_address_without_its_slashes_is_no_new_folder(tmp_path, monkeypatch, address):
     monkeypatch.chdir(tmp_path)

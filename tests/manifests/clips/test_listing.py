@@ -8,6 +8,7 @@ import struct
 import subprocess
 import zipfile
 from collections import Counter
+from fractions import Fraction
 from itertools import pairwise
 
 import av
@@ -318,6 +319,21 @@ def test_films_one_after_the_other_in_a_file_are_no_clips_of_both(tmp_path):
         whole.write_bytes(b"".join(part.read_bytes() for part in parts))
         with pytest.raises(SourceError, match="videos of times that go back"):
             list(list_clips(str(whole.parent), Windows(3), Counter()))
+
+
+def test_frames_of_one_time_are_told_as_such(tmp_path):
+    """Matroska counts milliseconds: of 2,000 frames a second two have one."""
+    (tmp_path / "v").mkdir()
+    with av.open(str(tmp_path / "v" / "fast.mkv"), "w") as made:
+        stream = made.add_stream("mpeg4", rate=2000)
+        stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
+        for number, pixels in enumerate(panned(3, 8, shape=(64, 64))):
+            frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
+            frame.pts, frame.time_base = number, Fraction(1, 2000)
+            made.mux(stream.encode(frame))
+        made.mux(stream.encode(None))
+    with pytest.raises(SourceError, match="videos of frames of one time"):
+        list(list_clips(str(tmp_path / "v"), Windows(3), Counter()))
 
 
 @pytest.mark.parametrize(("codec", "form"), [("png", "rgba"), ("prores_ks", "yuva444p10le")])
