@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import reduction
 from typing import Any, TypeVar
@@ -96,17 +96,19 @@ class VideoProcesses:
 
     def _result(self, work: Callable[..., T], *given: Any) -> T:
         try:
-            with self._lock, main_left_alone():
-                asked = self._pool.submit(work, *given)
-        except OSError as error:
-            raise _not_started(error) from error
-        try:
-            return asked.result()
+            return self._begin(work, *given).result()
         except BrokenProcessPool as error:
             raise LoaderError(
                 "a process that decodes videos ended, perhaps because memory ran out: give fewer"
                 " workers, or smaller batches"
             ) from error
+
+    def _begin(self, work: Callable[..., T], *given: Any) -> Future[T]:
+        try:
+            with self._lock, main_left_alone():
+                return self._pool.submit(work, *given)
+        except OSError as error:
+            raise _not_started(error) from error
 
 
 def _not_started(error: OSError) -> LoaderError:

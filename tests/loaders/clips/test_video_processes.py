@@ -125,6 +125,8 @@ def test_a_process_that_is_killed_gets_a_line(video):
     # The pool may learn of it after a part more.
     with pytest.raises(LoaderError, match=r"a process that decodes videos ended.*fewer workers"):
         decode_on_and_on(processes, VideoPart(video, times[:3]))
+    with pytest.raises(LoaderError, match="a process that decodes videos ended"):
+        processes.decode(VideoPart(video, times[:3]))  # of a pool that is known to be broken
     processes.close()
 
 
