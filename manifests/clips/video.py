@@ -18,6 +18,7 @@ from ...errors import ImageRefused, Reason, first_line, needed
 from ...storage.stores import refuse_hollow
 from ...storage.untrusted import open_regular
 from ..images.colour import HIGH_RANGE, cicp_profile, to_srgb
+from ..images.decode import over_white
 from ..images.opening import Pixels, check_pixels, pixel_limit
 from ..sources.containers import Location, path_of, read
 from .mov_index import check_index
@@ -293,13 +294,11 @@ def _upright_pixels(frame: Any, signal: _Signal, reformatter: Any) -> Pixels:
     )
     plane, channels = shown.planes[0], 4 if clear else 3
     rows = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
-    stored = rows[: shown.height, : channels * shown.width].reshape(shown.height, -1, channels)
-    pixels = stored[..., :3]
-    if signal.profile:
+    pixels = rows[: shown.height, : channels * shown.width].reshape(shown.height, -1, channels)
+    if clear:
+        pixels = over_white(Image.fromarray(pixels), signal.profile)
+    elif signal.profile:
         pixels = np.asarray(to_srgb(Image.fromarray(pixels), signal.profile))
-    if clear:  # what lies behind is white, as of pictures
-        opaque = stored[..., 3:].astype(np.uint16)
-        pixels = ((pixels * opaque + 255 * (255 - opaque) + 127) // 255).astype(np.uint8)
     across, flips = _display_turns(frame)
     return (pixels.transpose(1, 0, 2) if across else pixels)[flips]
 

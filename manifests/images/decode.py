@@ -147,18 +147,18 @@ def _decode_any(data: bytes, colours: bool, max_pixels: int | None) -> tuple[Pix
         chunks = png.read_png(data)
         check_pixels(chunks.width, chunks.height, max_pixels)
         image = png.decode_png(data, chunks)
-        return _over_white(image, chunks.colours() if colours else b""), chunks.orientation
+        return over_white(image, chunks.colours() if colours else b""), chunks.orientation
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of metadata that do not concern the pixels
         if data.startswith(tiff.MARKS):
             tags = tiff.read_tiff(data)
             check_pixels(tags.width, tags.height, max_pixels)
-            return _over_white(tiff.decode_tiff(data, tags), tags.profile if colours else b""), 1
+            return over_white(tiff.decode_tiff(data, tags), tags.profile if colours else b""), 1
         with open_lazily(data) as image:
             check_pixels(*image.size, max_pixels)
             turn, profile = orientation(image), profile_of(image, data) if colours else b""
             image.load()
-            return _over_white(image, profile), turn
+            return over_white(image, profile), turn
 
 
 def pixels_of_pillow(image: Image.Image) -> Pixels:
@@ -176,7 +176,7 @@ def pixels_of_pillow(image: Image.Image) -> Pixels:
             " RGB, L or I;16"
         )
     if not deep:
-        return _over_white(image, b"")
+        return over_white(image, b"")
     values = np.asarray(image).astype(np.uint16)
     bits = getattr(image, "tag_v2", {}).get(_BITS, (16,))[0]  # Pillow opens TIFFs of 12, too
     levels = to_8_bit((values * np.uint32(65535) // ((1 << bits) - 1)).astype(np.uint16))
@@ -264,7 +264,7 @@ def _jpeg_in_srgb(pixels: Pixels, profile: bytes) -> Pixels:
     return np.array(to_srgb(image, profile))
 
 
-def _over_white(image: Image.Image, profile: bytes) -> Pixels:
+def over_white(image: Image.Image, profile: bytes) -> Pixels:
     """Bring an image to sRGB, and what is transparent over white; large ones a part at a time."""
     if (
         image.format == "BMP"
