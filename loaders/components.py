@@ -123,6 +123,20 @@ def open_components(
     return tuple(opened)
 
 
+def _live_of(
+    component: Component, held: PairSet | Sequence[Any], given: Mapping[str, Any]
+) -> bool | None:
+    """Return whether a component of a mixture is asked for live lows; None where nobody says."""
+    if component.recipe is not None or component.draws is not None:
+        return True
+    if component.live is not None:
+        return component.live
+    if isinstance(held, PairSet):  # the loader's is for sets alone
+        return given.get("live")
+    # Photographs alone have no lows.
+    return all(isinstance(one, str | bytes | os.PathLike) for one in held[:1])
+
+
 def _open_component(
     name: str, component: Component, given: Mapping[str, Any], split: str, seed: int, plain: bool
 ) -> OpenComponent:
@@ -142,19 +156,11 @@ def _open_component(
         held = open_data(component.data, given.get("normals"))
     else:
         held = open_data(source_of(component.data), component.normals)
-    live = component.live
-    if component.recipe is not None or component.draws is not None:
-        live = True
-    elif live is None:  # the loader's is for sets alone
-        if isinstance(held, PairSet):
-            live = given.get("live")
-        else:  # photographs alone have no lows
-            live = all(isinstance(one, str | bytes | os.PathLike) for one in held[:1])
     if plain:
         exact = given.get("exact") or None
         live = is_live(held, given.get("live"), recipe=recipes, draws=draws, exact=exact)
     else:
-        live = whole or is_live(held, live)
+        live = whole or is_live(held, _live_of(component, held, given))
     near = {name: given.get(name) for name in ("cache", "cache_gb")}
     files = [open_files(one, split, live=live, **near) for one in (held, *others)]
     labels = read_label_columns(held, files[0]) if given.get("labels") else None
